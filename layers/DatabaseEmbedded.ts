@@ -1,0 +1,58 @@
+import * as PgPool from "@effect/sql-pg/PgPool"
+import { PGlite } from "@electric-sql/pglite"
+import { Effect, Layer } from "effect"
+import { Reactivity } from "effect/reactivity"
+import { SqlError } from "effect/sql"
+import { Database } from "../src/services/Database.ts"
+import * as CountedSql from "./CountedSql.ts"
+import * as Inbox from "./Inbox.ts"
+import * as PgliteWire from "./PgliteWire.ts"
+import * as SqlDoor from "./SqlDoor.ts"
+
+/**
+ * PostgreSQL inside the process (PGlite), behind the same driver and the same SQL. It has one session: work is serial,
+ * and LISTEN would hold that session for ever, so notices stay in the process and leave after the outermost commit.
+ */
+const make = Effect.gen(function* () {
+  const postgres = yield* Effect.acquireRelease(
+    Effect.tryPromise({ try: () => PGlite.create(), catch: unavailable }),
+    (postgres) => Effect.promise(() => postgres.close()).pipe(Effect.timeoutOption("5 seconds"), Effect.ignoreCause)
+  )
+  const pool = yield* PgPool.make({
+    stream: () => PgliteWire.connect(postgres),
+    ssl: false,
+    username: "postgres",
+    database: "postgres",
+    applicationName: "svc-runtime",
+    minConnections: 1,
+    maxConnections: 1
+  })
+  const sql = yield* CountedSql.make(pool)
+  const notices = Inbox.fanout(SqlDoor.lagging)
+  const ping = yield* SqlDoor.answers(sql, "2 seconds")
+  return Database.of({
+    sql,
+    ping,
+    transaction: SqlDoor.transaction(sql),
+    // PostgreSQL sees the notice too, and refuses the names and payloads that it would refuse elsewhere.
+    notify: (channel, payload) =>
+      Effect.andThen(
+        SqlDoor.notify(sql)(channel, payload),
+        sql.afterCommit(Effect.sync(() => notices.publish(channel, payload)))
+      ),
+    changes: (channel) => Effect.map(notices.follow(channel), (inbox) => inbox.messages)
+  })
+})
+
+const unavailable = (cause: unknown) =>
+  new SqlError.SqlError({
+    reason: new SqlError.ConnectionError({
+      cause,
+      message: "The embedded database did not start",
+      operation: "connect"
+    })
+  })
+
+export const layer: Layer.Layer<Database, SqlError.SqlError> = Layer.effect(Database, make).pipe(
+  Layer.provide(Reactivity.layer)
+)

@@ -1,0 +1,114 @@
+import { type Layer, Option, Result } from "effect"
+import type { SqlError } from "effect/sql"
+import type { Database } from "../src/services/Database.ts"
+import type { Redis, RedisError } from "../src/services/Redis.ts"
+import type { Upstream } from "../src/services/Upstream.ts"
+import * as DatabaseEmbedded from "./DatabaseEmbedded.ts"
+import * as DatabasePostgres from "./DatabasePostgres.ts"
+import type { Settings } from "./Environment.ts"
+import * as RedisIoredis from "./RedisIoredis.ts"
+import * as RedisMemory from "./RedisMemory.ts"
+import * as UpstreamHttp from "./UpstreamHttp.ts"
+import * as UpstreamSimulator from "./UpstreamSimulator.ts"
+
+export const roles = ["gateway", "control", "all"] as const
+export type Role = (typeof roles)[number]
+
+export const databaseVariants = ["postgres", "embedded"] as const
+export const redisVariants = ["ioredis", "memory"] as const
+export const upstreamVariants = ["http", "simulator"] as const
+
+/** What the command line asks for; what it leaves out follows the URL variables. */
+export interface Wish {
+  readonly role: Role
+  readonly database: Option.Option<(typeof databaseVariants)[number]>
+  readonly redis: Option.Option<(typeof redisVariants)[number]>
+  readonly upstream: Option.Option<(typeof upstreamVariants)[number]>
+}
+
+/** A door and what it is built on, in words for the banner. */
+interface Chosen<A, E> {
+  readonly variant: string
+  readonly remark: string
+  readonly layer: Layer.Layer<A, E>
+}
+
+export interface Doors {
+  readonly role: Role
+  readonly database: Chosen<Database, SqlError.SqlError>
+  readonly redis: Chosen<Redis, RedisError>
+  readonly upstream: Chosen<Upstream, never>
+  /** The simulator answers any origin. */
+  readonly upstreamOrigin: string
+}
+
+/** Chooses a variant for each door, or says in one sentence each why the wish cannot be. */
+export const choose = (wish: Wish, settings: Settings): Result.Result<Doors, ReadonlyArray<string>> => {
+  const database = choice(wish.database, settings.databaseUrl, ["postgres", "embedded"])
+  const redis = choice(wish.redis, settings.redisUrl, ["ioredis", "memory"])
+  const upstream = choice(wish.upstream, settings.upstreamOrigin, ["http", "simulator"])
+  const problems = [
+    ...missing("--database postgres", "DATABASE_URL", database),
+    ...missing("--redis ioredis", "REDIS_URL", redis),
+    ...missing("--upstream http", "UPSTREAM_BASE_URL", upstream),
+    ...unshared(wish.role, "database", "DATABASE_URL", database),
+    ...unshared(wish.role, "Redis", "REDIS_URL", redis)
+  ]
+  if (problems.length > 0) return Result.fail(problems)
+  return Result.succeed({
+    role: wish.role,
+    database: Option.match(database.url, {
+      onNone: () => ({ variant: "embedded", remark: endsWithProcess, layer: DatabaseEmbedded.layer }),
+      onSome: (url) => ({ variant: "postgres", remark: "DATABASE_URL", layer: DatabasePostgres.layer({ url }) })
+    }),
+    redis: Option.match(redis.url, {
+      onNone: () => ({
+        variant: "memory",
+        remark: endsWithProcess,
+        layer: RedisMemory.layer({ prefix: settings.redisKeyPrefix })
+      }),
+      onSome: (url) => ({
+        variant: "ioredis",
+        remark: "REDIS_URL",
+        layer: RedisIoredis.layer({ url, prefix: settings.redisKeyPrefix })
+      })
+    }),
+    upstream: Option.match(upstream.url, {
+      onNone: () => ({
+        variant: "simulator",
+        remark: "answers offline; no model is asked",
+        layer: UpstreamSimulator.layer
+      }),
+      onSome: (origin) => ({ variant: "http", remark: origin, layer: UpstreamHttp.layer })
+    }),
+    upstreamOrigin: Option.getOrElse(upstream.url, () => "http://simulator.invalid")
+  })
+}
+
+const endsWithProcess = "in this process: what it holds is lost at exit"
+
+interface Pick<Url> {
+  /** Present: the real variant, on it. */
+  readonly url: Option.Option<Url>
+  /** The real variant is asked for and its URL is not set. */
+  readonly unset: boolean
+}
+
+const choice = <Real extends string, Fake extends string, Url>(
+  wish: Option.Option<Real | Fake>,
+  url: Option.Option<Url>,
+  [real, fake]: readonly [Real, Fake]
+): Pick<Url> => {
+  const wanted = Option.getOrElse(wish, () => (Option.isSome(url) ? real : fake))
+  return wanted === real ? { url, unset: Option.isNone(url) } : { url: Option.none(), unset: false }
+}
+
+const missing = (flag: string, variable: string, { unset }: Pick<unknown>): ReadonlyArray<string> =>
+  unset ? [`${flag} needs ${variable}, which is not set.`] : []
+
+const unshared = (role: Role, name: string, variable: string, { unset, url }: Pick<unknown>): ReadonlyArray<string> =>
+  role !== "all" && !unset && Option.isNone(url)
+    ? [
+        `The role ${role} shares its ${name} with other processes, and an in-process one is shared with nobody: set ${variable}, or run the role all.`
+      ]
+    : []

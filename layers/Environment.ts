@@ -1,0 +1,226 @@
+import { Option, Redacted, Result } from "effect"
+import { operatorTokenPrefix, wellFormed } from "../src/gateway/model/Secret.ts"
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+export type LogLevel = "Trace" | "Debug" | "Info" | "Warn" | "Error" | "None"
+
+/** Everything that the environment decides (specification, start-up configuration; reference §0.3). */
+export interface Settings {
+  readonly databaseUrl: Option.Option<Redacted.Redacted>
+  readonly redisUrl: Option.Option<Redacted.Redacted>
+  readonly redisKeyPrefix: string
+  readonly upstreamOrigin: Option.Option<string>
+  readonly upstreamServiceKey: Option.Option<Redacted.Redacted>
+  readonly directCompat: Option.Option<{ readonly origin: string; readonly serviceKey: Redacted.Redacted }>
+  readonly proxyAddress: Address
+  readonly controlAddress: Address
+  readonly logLevels: { readonly gateway_api: LogLevel; readonly gateway_proxy: LogLevel }
+  readonly adminToken: Option.Option<Redacted.Redacted>
+  readonly workerToken: Option.Option<Redacted.Redacted>
+  readonly encryptionKey: Option.Option<Redacted.Redacted<Uint8Array>>
+  readonly maxBufferedRequests: number
+  readonly maxInflightBufferBytes: number
+  readonly drainSeconds: number
+  readonly otlpEndpoint: Option.Option<string>
+  /** Variables that are set and that nothing of this version reads, for the start's warning. */
+  readonly unread: ReadonlyArray<string>
+}
+
+/** One mistake: the variable, and what it must be. Never its value, which may be a secret. */
+export interface Mistake {
+  readonly variable: string
+  readonly message: string
+}
+
+type Reader<A> = (value: string) => Result.Result<A, string>
+
+/** Reads the environment whole: either settings, or every mistake at once. Values are trimmed; blank is unset. */
+export const read = (environment: Environment): Result.Result<Settings, ReadonlyArray<Mistake>> => {
+  const mistakes: Array<Mistake> = []
+
+  const optional = <A>(variable: string, reader: Reader<A>): Option.Option<A> => {
+    const value = environment[variable]?.trim() ?? ""
+    if (value === "") return Option.none()
+    const result = reader(value)
+    if (Result.isSuccess(result)) return Option.some(result.success)
+    mistakes.push({ variable, message: result.failure })
+    return Option.none()
+  }
+  const withDefault = <A>(variable: string, reader: Reader<A>, fallback: A): A =>
+    Option.getOrElse(optional(variable, reader), () => fallback)
+
+  const compatOrigin = optional("DIRECT_COMPAT_BASE_URL", origin)
+  const compatKey = optional("DIRECT_COMPAT_SERVICE_KEY", credential)
+  if (Option.isSome(compatOrigin) !== Option.isSome(compatKey)) {
+    const variable = Option.isSome(compatOrigin) ? "DIRECT_COMPAT_SERVICE_KEY" : "DIRECT_COMPAT_BASE_URL"
+    if (!mistakes.some((mistake) => mistake.variable === variable)) {
+      mistakes.push({
+        variable,
+        message: "is needed, because the other of DIRECT_COMPAT_BASE_URL and DIRECT_COMPAT_SERVICE_KEY is set"
+      })
+    }
+  }
+  for (const variable of ["IDENTITY_AUTH_ENABLED", "TRUSTED_GATEWAY_HEADER_ENABLED"]) {
+    if (Option.getOrElse(optional(variable, flag), () => false)) {
+      mistakes.push({
+        variable,
+        message: "must be false: this version does not check identities, and will not pretend to"
+      })
+    }
+  }
+
+  const settings: Settings = {
+    databaseUrl: optional(
+      "DATABASE_URL",
+      url(["postgres:", "postgresql:"], "postgres://user:password@host:5432/database")
+    ),
+    redisUrl: optional("REDIS_URL", url(["redis:", "rediss:"], "redis://user:password@host:6379/0")),
+    redisKeyPrefix: withDefault("REDIS_KEY_PREFIX", keyPrefix, "{svc}:"),
+    upstreamOrigin: optional("UPSTREAM_BASE_URL", origin),
+    upstreamServiceKey: optional("UPSTREAM_SERVICE_KEY", credential),
+    directCompat: Option.all({ origin: compatOrigin, serviceKey: compatKey }),
+    proxyAddress: withDefault("GATEWAY_BIND_ADDR", address, { host: "127.0.0.1", port: 8080 }),
+    controlAddress: withDefault("GATEWAY_CONTROL_BIND_ADDR", address, { host: "127.0.0.1", port: 8081 }),
+    logLevels: withDefault("LOG_LEVEL", logLevels, { gateway_api: "Info", gateway_proxy: "Info" }),
+    adminToken: optional("GATEWAY_ADMIN_TOKEN", operatorToken),
+    workerToken: optional("SVC_WORKER_TOKEN", credential),
+    encryptionKey: optional("GATEWAY_ENCRYPTION_KEY", encryptionKey),
+    maxBufferedRequests: withDefault("GATEWAY_MAX_BUFFERED_REQUESTS", positive, 1024),
+    maxInflightBufferBytes: withDefault("GATEWAY_MAX_INFLIGHT_BUFFER_BYTES", positive, 536_870_912),
+    drainSeconds: withDefault("GATEWAY_DRAIN_SECONDS", positive, 30),
+    otlpEndpoint: optional("OTEL_EXPORTER_OTLP_ENDPOINT", httpUrl),
+    unread: unread.filter((variable) => (environment[variable]?.trim() ?? "") !== "")
+  }
+  return mistakes.length === 0 ? Result.succeed(settings) : Result.fail(mistakes)
+}
+
+/** The message of a refused start: every mistake, one to a line. */
+export const describe = (mistakes: ReadonlyArray<Mistake>): string =>
+  [
+    "invalid_configuration: the environment has mistakes.",
+    ...mistakes.map(({ message, variable }) => `  ${variable} ${message}.`)
+  ].join("\n")
+
+/** Of the reference's list, what belongs to parts that do not exist yet. */
+const unread = [
+  "SVC_STUDIO_BASE_URL",
+  "SVC_STUDIO_TOKEN",
+  "IDENTITY_TENANT_ID",
+  "IDENTITY_AUDIENCE",
+  "IDENTITY_ISSUER",
+  "IDENTITY_OIDC_DISCOVERY_URL",
+  "IDENTITY_REQUIRED_SCOPE",
+  "IDENTITY_REQUIRED_ROLE",
+  "IDENTITY_ALLOWED_GROUPS",
+  "IDENTITY_ACCEPTED_ALGORITHMS",
+  "IDENTITY_JWKS_CACHE_TTL_SECONDS",
+  "IDENTITY_CLOCK_SKEW_SECONDS",
+  "IDENTITY_SVC_KEY_HEADER",
+  "TRUSTED_GATEWAY_HEADER_SECRET",
+  "GUARDRAIL_PII_MAPPING_TTL_SECONDS",
+  "GUARDRAIL_MAPPING_ENCRYPTION_KEY",
+  "RABBITMQ_URL"
+]
+
+const refine =
+  <A>(parse: (value: string) => A | undefined, message: string): Reader<A> =>
+  (value) => {
+    const parsed = parse(value)
+    return parsed === undefined ? Result.fail(message) : Result.succeed(parsed)
+  }
+
+const parseUrl = (value: string): URL | undefined => (URL.canParse(value) ? new URL(value) : undefined)
+
+const url = (protocols: ReadonlyArray<string>, example: string): Reader<Redacted.Redacted> =>
+  refine((value) => {
+    const parsed = parseUrl(value)
+    return parsed !== undefined && protocols.includes(parsed.protocol) && parsed.hostname !== ""
+      ? Redacted.make(value)
+      : undefined
+  }, `must be a URL of the form ${example}`)
+
+const httpUrl: Reader<string> = refine((value) => {
+  const parsed = parseUrl(value)
+  return parsed !== undefined && /^https?:$/.test(parsed.protocol) ? value : undefined
+}, "must be an http or https URL")
+
+const origin: Reader<string> = refine((value) => {
+  const parsed = parseUrl(value)
+  if (parsed === undefined || !/^https?:$/.test(parsed.protocol) || parsed.hostname === "") return undefined
+  const bare =
+    parsed.pathname === "/" && parsed.search === "" && parsed.hash === "" && parsed.username + parsed.password === ""
+  return bare ? parsed.origin : undefined
+}, "must be scheme, host and port only, as in https://models.example.com:4000; requests bring their own paths, which begin with /v1")
+
+const address: Reader<Address> = refine((value) => {
+  const [, bracketed, plain, digits] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(value) ?? []
+  const port = Number(digits)
+  const host = bracketed ?? plain
+  return host !== undefined && port <= 65_535 ? { host, port } : undefined
+}, "must be host:port, as in 0.0.0.0:8080")
+
+/** What may stand in a header. */
+const credential: Reader<Redacted.Redacted> = refine(
+  (value) => (/^[\x21-\x7e]{1,4096}$/.test(value) ? Redacted.make(value) : undefined),
+  "must be 1 to 4096 visible ASCII characters"
+)
+
+const operatorToken: Reader<Redacted.Redacted> = refine(
+  (value) => (wellFormed(operatorTokenPrefix, value) ? Redacted.make(value) : undefined),
+  `must begin with ${operatorTokenPrefix} and be 17 to 256 characters long`
+)
+
+const encryptionKey: Reader<Redacted.Redacted<Uint8Array>> = refine((value) => {
+  const bytes = Buffer.from(value, "base64")
+  return bytes.length === 32 ? Redacted.make<Uint8Array>(bytes) : undefined
+}, "must be 32 bytes in base64, as `openssl rand -base64 32` makes them")
+
+const positive: Reader<number> = refine((value) => {
+  const number = Number(value)
+  return /^\d+$/.test(value) && Number.isSafeInteger(number) && number > 0 ? number : undefined
+}, "must be a whole number above 0")
+
+const keyPrefix: Reader<string> = refine(
+  (value) => (/^[\x21-\x7e]{1,64}$/.test(value) ? value : undefined),
+  "must be 1 to 64 visible ASCII characters"
+)
+
+const flags: Readonly<Record<string, boolean>> = {
+  true: true,
+  "1": true,
+  yes: true,
+  false: false,
+  "0": false,
+  no: false
+}
+const flag: Reader<boolean> = refine((value) => flags[value.toLowerCase()], "must be true, 1, yes, false, 0 or no")
+
+const levels: Readonly<Record<string, LogLevel>> = {
+  trace: "Trace",
+  debug: "Debug",
+  info: "Info",
+  warn: "Warn",
+  warning: "Warn",
+  error: "Error",
+  off: "None"
+}
+
+/** `info`, or levels by component: `gateway_api=info,gateway_proxy=debug`. */
+const logLevels: Reader<Settings["logLevels"]> = refine((value) => {
+  let found: Settings["logLevels"] = { gateway_api: "Info", gateway_proxy: "Info" }
+  for (const part of value.split(",")) {
+    const [component = "", word] = part.trim().split("=", 2)
+    const level = levels[(word ?? component).trim().toLowerCase()]
+    if (level === undefined) return undefined
+    if (word === undefined) found = { gateway_api: level, gateway_proxy: level }
+    else if (component === "gateway_api" || component === "gateway_proxy") found = { ...found, [component]: level }
+    else return undefined
+  }
+  return found
+}, "must be trace, debug, info, warn, error or off, or levels by component as in gateway_api=info,gateway_proxy=debug")

@@ -1,0 +1,77 @@
+import { Duration, Effect, Redacted, type Scope } from "effect"
+import { Redis as Ioredis, type RedisOptions, ReplyError } from "ioredis"
+import type { RedisError } from "../src/services/Redis.ts"
+import * as RedisReply from "./RedisReply.ts"
+
+export interface Endpoint {
+  readonly url: Redacted.Redacted
+  /** How long a silent server is given, by each command and by the connection as a whole. */
+  readonly deadline: Duration.Duration
+}
+
+type Operation = RedisError["operation"]
+
+/**
+ * A connection that is ready, and closes with the scope. It fails fast: nothing is queued while it is down
+ * (`enableOfflineQueue`), nothing that was in flight waits for the next connection (`maxRetriesPerRequest`) or is sent
+ * twice (`autoResendUnfulfilledCommands`), and a peer that leaves commands unanswered is hung up on (`socketTimeout`).
+ */
+export const open = Effect.fnUntraced(function* (
+  endpoint: Endpoint,
+  operation: Operation,
+  options: Pick<RedisOptions, "enableAutoPipelining" | "retryStrategy">
+): Effect.fn.Return<Ioredis, RedisError, Scope.Scope> {
+  const url = Redacted.value(endpoint.url)
+  if (!URL.canParse(url)) return yield* RedisReply.unanswered(operation, "The Redis URL is not a URL")
+  const patience = Duration.toMillis(endpoint.deadline)
+  const client = yield* Effect.acquireRelease(
+    Effect.try({
+      try: () =>
+        new Ioredis(url, {
+          protocol: 2,
+          connectionName: "svc-runtime",
+          disableClientInfo: true,
+          lazyConnect: true,
+          connectTimeout: connectWithin,
+          commandTimeout: patience,
+          socketTimeout: patience,
+          disconnectTimeout: patience,
+          enableOfflineQueue: false,
+          maxRetriesPerRequest: 0,
+          autoResendUnfulfilledCommands: false,
+          autoResubscribe: false,
+          reconnectOnError: (error) => error.message.startsWith("READONLY"),
+          ...options
+        }),
+      catch: () => RedisReply.unanswered(operation, "The Redis URL is not valid")
+    }),
+    (client) => Effect.sync(() => client.disconnect())
+  )
+  let refusal: Error | undefined
+  client.on("error", (error) => {
+    refusal = error
+  })
+  yield* Effect.callback<void, RedisError>((resume) => {
+    client.connect((error) => resume(error ? Effect.fail(failure(operation, refusal ?? error)) : Effect.void))
+  }).pipe(
+    Effect.timeoutOrElse({
+      duration: connectWithin,
+      orElse: () => Effect.fail(RedisReply.unanswered(operation, "Redis did not answer in time"))
+    })
+  )
+  return client
+})
+
+const connectWithin = 5_000
+
+export const failure = (operation: Operation, error: Error): RedisError =>
+  error instanceof ReplyError
+    ? RedisReply.refused(operation, error.message)
+    : RedisReply.unanswered(operation, reason(error))
+
+const reason = (error: Error): string => {
+  if (error.name === "MaxRetriesPerRequestError") return "The connection to Redis was lost"
+  if (error.message.startsWith("Stream isn't writeable")) return "Not connected to Redis"
+  // Both addresses of a host refused: Node leaves the text to the parts.
+  return error instanceof AggregateError ? error.errors.map(String).join(", ") : error.message
+}

@@ -1,0 +1,40 @@
+import { fileURLToPath } from "node:url"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Effect, Layer } from "effect"
+import { Migrator, SqlClient, type SqlError } from "effect/sql"
+import * as MigratorFileSystem from "effect/sql/MigratorFileSystem"
+import { Database } from "../src/services/Database.ts"
+
+type Failure = Migrator.MigrationError | SqlError.SqlError
+
+/** Any number, the same in every process of this product. */
+const lock = 5_417_283_690n
+
+/**
+ * Brings the schema up to `directory`: every `0001_name.ts` above the last applied number, in one transaction. Answers
+ * what it ran.
+ *
+ * Processes that start together take turns. The migrator's own lock is on its table, which on an empty database two
+ * processes would both try to create.
+ */
+export const from = (
+  directory: string
+): Effect.Effect<ReadonlyArray<readonly [id: number, name: string]>, Failure, Database> =>
+  Effect.gen(function* () {
+    const { sql, transaction } = yield* Database
+    const migrate = Migrator.make({})({
+      loader: MigratorFileSystem.fromFileSystem(directory),
+      table: "schema_migrations"
+    })
+    return yield* transaction(
+      Effect.gen(function* () {
+        yield* sql`SELECT set_config('lock_timeout', '60s', true)`
+        yield* sql`SELECT pg_advisory_xact_lock(${lock})`
+        return yield* Effect.provideService(migrate, SqlClient.SqlClient, sql)
+      })
+    )
+  }).pipe(Effect.provide(NodeServices.layer))
+
+export const run = from(fileURLToPath(new URL("../migrations", import.meta.url)))
+
+export const layer: Layer.Layer<never, Failure, Database> = Layer.effectDiscard(run)

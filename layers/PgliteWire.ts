@@ -1,0 +1,32 @@
+import { Duplex } from "node:stream"
+import type { PGlite } from "@electric-sql/pglite"
+
+const terminate = 0x58
+const cancelRequest = 80_877_102
+
+/**
+ * A socket to a PostgreSQL inside the process. The driver writes whole protocol messages and waits for the answer to
+ * each batch, so a chunk is a batch. A session that ends may leave a transaction open: the next one starts clean.
+ */
+export const connect = (postgres: PGlite): Duplex => {
+  let started = false
+  const exchange = async (chunk: Buffer): Promise<Uint8Array | null> => {
+    if (!started) {
+      started = true
+      // Statements run to their end before anyone else gets a turn: there is never one to cancel.
+      if (chunk.readUInt32BE(4) === cancelRequest) return null
+      await postgres.exec("ROLLBACK")
+    }
+    return chunk[0] === terminate ? null : postgres.execProtocolRaw(chunk)
+  }
+  return new Duplex({
+    read: () => {},
+    write(chunk: Buffer, _encoding, done) {
+      exchange(chunk).then((answer) => {
+        if (answer === null) this.push(null)
+        else if (answer.length > 0) this.push(answer)
+        done()
+      }, done)
+    }
+  })
+}

@@ -1,0 +1,146 @@
+import { createHash } from "node:crypto"
+import { Duration, Effect, Layer, Random, RcRef, type Redacted, Schedule, type Scope } from "effect"
+import type { Callback, Redis as Ioredis } from "ioredis"
+import { Redis, type RedisError, type Reply, type Script } from "../src/services/Redis.ts"
+import * as Inbox from "./Inbox.ts"
+import * as IoredisConnection from "./IoredisConnection.ts"
+import * as RedisReply from "./RedisReply.ts"
+
+export interface Options {
+  readonly url: Redacted.Redacted
+  readonly prefix: string
+  /** How long a command may go unanswered. Default: 1 second. */
+  readonly deadline?: Duration.Input
+}
+
+/**
+ * Redis over the network: one connection for commands and scripts, another for all subscriptions while there are any.
+ * Commands that block on purpose (`BLPOP`, `XREAD BLOCK`) have no place here: they would hold up everyone else.
+ */
+const make = Effect.fnUntraced(function* (options: Options) {
+  const endpoint: IoredisConnection.Endpoint = {
+    url: options.url,
+    deadline: Duration.fromInputUnsafe(options.deadline ?? "1 second")
+  }
+  const client = yield* commands(endpoint)
+  const subscribe = yield* subscriptions(endpoint)
+  const command: Redis["Service"]["command"] = (name, ...args) =>
+    Effect.callback((resume) => {
+      // Upper case keeps ioredis from reshaping the reply: it turns "hgetall" into an object.
+      client.call(name.toUpperCase(), [...args], answer("command", resume))
+    })
+  return Redis.of({
+    key: RedisReply.keyOf(options.prefix),
+    command,
+    run: runScript(client),
+    subscribe,
+    ping: Effect.asVoid(command("PING"))
+  })
+})
+
+type Resume = (answer: Effect.Effect<Reply, RedisError>) => void
+
+const answer =
+  (operation: RedisError["operation"], resume: Resume): Callback<unknown> =>
+  (error, reply) => {
+    if (error) resume(Effect.fail(IoredisConnection.failure(operation, error)))
+    else if (RedisReply.isReply(reply)) resume(Effect.succeed(reply))
+    else resume(Effect.die(new Error("Redis answered with an error inside of a reply")))
+  }
+
+/** The script travels by its hash; a server that does not know it (yet, or after a restart) gets the text. */
+const runScript = (client: Ioredis): Redis["Service"]["run"] => {
+  const hashes = new WeakMap<Script<unknown>, string>()
+  const hashOf = (script: Script<unknown>): string => {
+    const known = hashes.get(script)
+    if (known !== undefined) return known
+    const hash = createHash("sha1").update(script.lua).digest("hex")
+    hashes.set(script, hash)
+    return hash
+  }
+  return (script, keys, args) =>
+    Effect.map(
+      Effect.callback<Reply, RedisError>((resume) => {
+        const finish = answer("script", resume)
+        client.call("EVALSHA", [hashOf(script), keys.length, ...keys, ...args], (error, reply) => {
+          if (error?.message.startsWith("NOSCRIPT"))
+            client.call("EVAL", [script.lua, keys.length, ...keys, ...args], finish)
+          else finish(error, reply)
+        })
+      }),
+      script.decode
+    )
+}
+
+const commands = Effect.fnUntraced(function* (endpoint: IoredisConnection.Endpoint) {
+  const random = yield* Random.Random
+  const log = Effect.runForkWith(yield* Effect.context<never>())
+  let reconnects = false
+  const client = yield* IoredisConnection.open(endpoint, "command", {
+    enableAutoPipelining: true,
+    retryStrategy: (attempt) =>
+      reconnects ? Math.min(50 * 2 ** attempt, 2_000) * (0.5 + random.nextDoubleUnsafe() / 2) : null
+  })
+  reconnects = true
+  let connected = true
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      connected = false
+    })
+  )
+  client.on("close", () => {
+    if (connected) log(Effect.logWarning("The connection to Redis was lost"))
+    connected = false
+  })
+  client.on("ready", () => {
+    connected = true
+    log(Effect.logInfo("The connection to Redis is back"))
+  })
+  return client
+})
+
+interface Subscriber {
+  readonly client: Ioredis
+  readonly channels: Inbox.Fanout<RedisError>
+}
+
+const subscriptions = Effect.fnUntraced(function* (endpoint: IoredisConnection.Endpoint) {
+  const subscribers = yield* RcRef.make({ acquire: subscriber(endpoint) })
+  const current: Effect.Effect<Subscriber, RedisError, Scope.Scope> = Effect.flatMap(RcRef.get(subscribers), (found) =>
+    found.client.status === "ready"
+      ? Effect.succeed(found)
+      : Effect.andThen(RcRef.invalidate(subscribers), RcRef.get(subscribers))
+  )
+  return Effect.fnUntraced(function* (channel: string) {
+    const { client, channels } = yield* current
+    yield* Effect.addFinalizer(() =>
+      channels.followers(channel) === 0 ? Effect.ignore(ask(() => client.unsubscribe(channel))) : Effect.void
+    )
+    const inbox = yield* channels.follow(channel)
+    // Again for a channel that is followed already: its acknowledgement says that nothing is missed from here on.
+    yield* ask(() => client.subscribe(channel))
+    return inbox.messages
+  })
+})
+
+const subscriber = Effect.fnUntraced(function* (endpoint: IoredisConnection.Endpoint) {
+  const client = yield* IoredisConnection.open(endpoint, "subscribe", { retryStrategy: () => null })
+  const channels = Inbox.fanout(RedisReply.lagging)
+  client.on("message", channels.publish)
+  client.on("close", () => channels.fail(RedisReply.unanswered("subscribe", "The connection to Redis was lost")))
+  // A subscriber only reads, so a peer that vanished without a word would look like quiet.
+  yield* ask(() => client.ping()).pipe(
+    Effect.repeat(Schedule.spaced("2 seconds")),
+    Effect.catch(() => Effect.sync(() => client.disconnect())),
+    Effect.forkScoped
+  )
+  return { client, channels }
+})
+
+const ask = (question: () => Promise<unknown>) =>
+  Effect.tryPromise({
+    try: question,
+    catch: (cause) => IoredisConnection.failure("subscribe", cause instanceof Error ? cause : new Error(String(cause)))
+  })
+
+export const layer = (options: Options): Layer.Layer<Redis, RedisError> => Layer.effect(Redis, make(options))

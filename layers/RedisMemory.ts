@@ -1,0 +1,60 @@
+import { Clock, Effect, Layer } from "effect"
+import { type Call, Redis, type RedisError } from "../src/services/Redis.ts"
+import * as Inbox from "./Inbox.ts"
+import * as RedisReply from "./RedisReply.ts"
+import { type Commands, type Server, wrongArity } from "./redis-memory/Arguments.ts"
+import { hashes } from "./redis-memory/Hashes.ts"
+import { keys } from "./redis-memory/Keys.ts"
+import { Keyspace, Refusal, refuse } from "./redis-memory/Keyspace.ts"
+import { lists } from "./redis-memory/Lists.ts"
+import { sets } from "./redis-memory/Sets.ts"
+import { sortedSets } from "./redis-memory/SortedSets.ts"
+import { streams } from "./redis-memory/Streams.ts"
+import { strings } from "./redis-memory/Strings.ts"
+
+export interface Options {
+  readonly prefix: string
+}
+
+const commands: ReadonlyMap<string, Commands[string]> = new Map(
+  Object.entries({ ...keys, ...strings, ...hashes, ...lists, ...sets, ...sortedSets, ...streams })
+)
+
+const callOf =
+  (server: Server): Call =>
+  (name, ...args) => {
+    const upper = name.toUpperCase()
+    const command = commands.get(upper)
+    if (command === undefined) return refuse(`ERR unknown command '${name}': the in-memory Redis does not implement it`)
+    const given = args.length + 1
+    if (command.arity < 0 ? given < -command.arity : given !== command.arity) wrongArity(upper)
+    return command.run(server, args.map(String), upper)
+  }
+
+/**
+ * Redis within the process, on the clock of whoever calls: the commands of this product, `Script.step` instead of Lua,
+ * and channels that reach this process only. Nothing is shared with another process, and nothing outlives this one.
+ */
+const make = (options: Options): Redis["Service"] => {
+  const channels = Inbox.fanout(RedisReply.lagging)
+  const keyspace = new Keyspace()
+  const call = callOf({ keys: keyspace, publish: channels.publish })
+  const perform = <A>(operation: RedisError["operation"], work: () => A): Effect.Effect<A, RedisError> =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      try {
+        keyspace.advance(now)
+        return Effect.succeed(work())
+      } catch (error) {
+        return error instanceof Refusal ? Effect.fail(RedisReply.refused(operation, error.message)) : Effect.die(error)
+      }
+    })
+  return Redis.of({
+    key: RedisReply.keyOf(options.prefix),
+    command: (name, ...args) => perform("command", () => call(name, ...args)),
+    run: (script, keys, args) => perform("script", () => script.decode(script.step(call, keys, args.map(String)))),
+    subscribe: (channel) => Effect.map(channels.follow(channel), (inbox) => inbox.messages),
+    ping: Effect.asVoid(perform("command", () => call("PING")))
+  })
+}
+
+export const layer = (options: Options): Layer.Layer<Redis> => Layer.sync(Redis, () => make(options))

@@ -1,0 +1,190 @@
+import { Readable } from "node:stream"
+import { type Duration, Effect, Layer } from "effect"
+import type { Dispatcher } from "undici"
+import { type Exchange, type Flow, type Sink, Upstream, UpstreamError } from "../src/services/Upstream.ts"
+import { type Connection, ConnectionPool, type Limits, type Taker } from "./http/ConnectionPool.ts"
+import { type Phase, type Reason, reasonOf } from "./http/Failure.ts"
+
+/**
+ * `Upstream` over HTTP/1.1, on undici's dispatch handlers. Bytes go from the socket to the sink as they are: nothing is
+ * decompressed, followed or normalised, and a header keeps its case, its place and its twins.
+ *
+ * Not supported: HTTP/2 (it would fold header names), trailers, and an answer that begins with a `100 Continue` which
+ * nobody asked for (undici hangs up; reported as `malformed`).
+ *
+ * Nothing is retried. A kept-alive connection that dies before the request is written is replaced by undici itself;
+ * once the kernel has taken bytes, nobody can prove that the server has not acted on them.
+ */
+export interface Options extends Limits {
+  /** How long running exchanges may go on when the layer closes. */
+  readonly drainWithin: Duration.Input
+}
+
+const defaults: Options = { connectionsPerOrigin: 1_024, idleConnections: 1_024, drainWithin: "30 seconds" }
+
+const make = (options: Options) =>
+  Effect.gen(function* () {
+    const pool = new ConnectionPool(options)
+    yield* Effect.addFinalizer(() =>
+      Effect.callback<void>((resume) => pool.drain(() => resume(Effect.void))).pipe(
+        Effect.timeoutOption(options.drainWithin),
+        Effect.andThen(Effect.sync(() => pool.destroy()))
+      )
+    )
+    return Upstream.of({
+      exchange: (request, sink) =>
+        Effect.callback((resume) => {
+          const running = new Running(pool, request, sink, resume)
+          running.start()
+          return Effect.sync(() => running.cancel())
+        })
+    })
+  })
+
+export const layerWith = (options: Partial<Options>): Layer.Layer<Upstream> =>
+  Layer.effect(Upstream, make({ ...defaults, ...options }))
+
+export const layer: Layer.Layer<Upstream> = layerWith({})
+
+/** One exchange, from the wait for a connection to the last byte. An object of callbacks, because this is the hot path. */
+class Running implements Dispatcher.DispatchHandler, Taker {
+  readonly #pool: ConnectionPool
+  readonly #request: Exchange
+  readonly #sink: Sink
+  readonly #resume: (result: Effect.Effect<void, UpstreamError>) => void
+  #phase: Phase = "connect"
+  #ended = false
+  #paused = false
+  #connection: Connection | undefined
+  #upload: Readable | undefined
+  // Native timers: a sleeping fiber for each exchange, re-armed on each chunk, costs more than the copying does.
+  #deadline: NodeJS.Timeout | undefined
+
+  constructor(
+    pool: ConnectionPool,
+    request: Exchange,
+    sink: Sink,
+    resume: (result: Effect.Effect<void, UpstreamError>) => void
+  ) {
+    this.#pool = pool
+    this.#request = request
+    this.#sink = sink
+    this.#resume = resume
+  }
+
+  start(): void {
+    this.#pool.take(this.#request.origin, this)
+    if (!this.#ended) this.#deadline = setTimeout(expire, timerOf(this.#request.headersWithinMs), this)
+  }
+
+  cancel(): void {
+    if (!this.#ended) this.#end(cancelled, undefined)
+  }
+
+  granted(connection: Connection): void {
+    const { method, target, headers, body } = this.#request
+    this.#connection = connection
+    const content = body === null || body instanceof Uint8Array ? body : this.#uploading(body)
+    connection.dispatch({ method, path: target, headers: headers.slice(), body: content }, this)
+  }
+
+  expired(): void {
+    if (!this.#paused) this.#fail("timeout")
+  }
+
+  onRequestStart(): void {
+    this.#phase = "headers"
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
+    if (status < 200 || this.#ended) return
+    this.#phase = "body"
+    clearTimeout(this.#deadline)
+    this.#deadline = setTimeout(expire, timerOf(this.#request.idleWithinMs), this)
+    this.#follow(controller, this.#sink.head(status, textOf(controller.rawHeaders)))
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, bytes: Uint8Array): void {
+    if (this.#ended) return
+    this.#deadline?.refresh()
+    this.#follow(controller, this.#sink.chunk(bytes))
+  }
+
+  onResponseEnd(): void {
+    // When the end of the connection is the end of the answer, undici takes a reset for it.
+    if (this.#connection?.broken) this.#fail("reset")
+    else if (!this.#ended) this.#end(undefined, Effect.void)
+  }
+
+  onResponseError(_: unknown, error: Error): void {
+    if (this.#ended) return
+    const reason = reasonOf(this.#phase, error)
+    if (reason === undefined) this.#end(error, Effect.die(error))
+    else this.#fail(reason, error)
+  }
+
+  #uploading(body: AsyncIterable<Uint8Array>): Readable {
+    const upload = Readable.from(body, { objectMode: false })
+    upload.on("error", (error) => this.#fail("stopped", error))
+    this.#upload = upload
+    return upload
+  }
+
+  #follow(controller: Dispatcher.DispatchController, flow: Flow): void {
+    if (flow === "stop") this.#fail("stopped")
+    else if (flow === "pause" && !this.#paused) {
+      this.#paused = true
+      controller.pause()
+      this.#sink.onDrain(() => this.#unpause(controller))
+    }
+  }
+
+  #unpause(controller: Dispatcher.DispatchController): void {
+    if (!this.#paused || this.#ended) return
+    this.#paused = false
+    this.#deadline?.refresh()
+    // The parser is shared and not re-entrant; a sink may drain within a callback of another connection.
+    queueMicrotask(() => {
+      if (!this.#paused && !this.#ended) controller.resume()
+    })
+  }
+
+  #fail(reason: Reason, cause?: Error): void {
+    if (this.#ended) return
+    const error = new UpstreamError({ phase: this.#phase, reason, ...(cause === undefined ? {} : { cause }) })
+    this.#end(error, Effect.fail(error))
+  }
+
+  /** `reason`: why the connection cannot serve another exchange. `result`: nobody waits for it after an interruption. */
+  #end(reason: Error | undefined, result: Effect.Effect<void, UpstreamError> | undefined): void {
+    this.#ended = true
+    clearTimeout(this.#deadline)
+    const connection = this.#connection
+    if (connection === undefined) this.#pool.leave(this.#request.origin, this)
+    // Not within the parser's callback: what runs next may start another exchange.
+    queueMicrotask(() => {
+      this.#upload?.destroy()
+      if (connection !== undefined && reason === undefined) this.#pool.giveBack(connection)
+      if (connection !== undefined && reason !== undefined) this.#pool.discard(connection, reason)
+      if (result !== undefined) this.#resume(result)
+    })
+  }
+}
+
+const expire = (running: Running): void => running.expired()
+
+/** `setTimeout` takes anything longer for 1 ms. */
+const timerOf = (milliseconds: number): number => Math.min(milliseconds, 2_147_483_647)
+
+const cancelled = new Error("interrupted")
+
+/** HTTP/1.1 has its head as bytes in name, value order; undici's type also allows the shapes of other protocols. */
+const textOf = (raw: Dispatcher.DispatchController["rawHeaders"]): ReadonlyArray<string> => {
+  if (!Array.isArray(raw)) return []
+  const headers = new Array<string>(raw.length)
+  for (let i = 0; i < raw.length; i++) {
+    const bytes = raw[i]!
+    headers[i] = typeof bytes === "string" ? bytes : bytes.toString("latin1")
+  }
+  return headers
+}

@@ -1,0 +1,254 @@
+import * as net from "node:net"
+import * as tls from "node:tls"
+import { type buildConnector, Client, type Dispatcher, errors } from "undici"
+
+/** Wants a connection; told once, unless it leaves the queue first. */
+export interface Taker {
+  readonly granted: (connection: Connection) => void
+}
+
+export interface Limits {
+  /** Connections to one origin at once; further takers wait in line. */
+  readonly connectionsPerOrigin: number
+  /** Connections kept open without work, all origins together. */
+  readonly idleConnections: number
+}
+
+/** Node's servers hang up after 5 s of silence: leaving first closes most of the race between their end and our request. */
+const keepAliveMs = 4_000
+/** How long a server's own `keep-alive: timeout` hint is believed. */
+const keepAliveHintMs = 60_000
+const tlsSessionsKept = 100
+
+interface Origin {
+  readonly url: string
+  readonly idle: Array<Connection>
+  readonly waiting: Set<Taker>
+  open: number
+}
+
+/**
+ * One socket and the client that speaks HTTP/1.1 over it. It belongs to one exchange at a time, so an exchange that is
+ * given up takes its socket with it, connected or not. undici's own `Pool` keeps abandoned requests in its queue and
+ * goes on connecting for them.
+ */
+export class Connection {
+  readonly origin: Origin
+  readonly #client: Client
+  #socket: net.Socket | undefined
+  idle = false
+
+  constructor(origin: Origin, sessions: TlsSessions, onIdleLost: (connection: Connection) => void) {
+    this.origin = origin
+    this.#client = new Client(origin.url, {
+      pipelining: 1,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: keepAliveMs,
+      keepAliveMaxTimeout: keepAliveHintMs,
+      connect: (options, callback) => {
+        this.#socket = connect(options, sessions, callback)
+      }
+    })
+    this.#client.on("disconnect", () => {
+      if (this.idle) onIdleLost(this)
+    })
+  }
+
+  dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
+    this.#client.dispatch(options, handler)
+  }
+
+  get alive(): boolean {
+    return this.#socket !== undefined && !this.#socket.destroyed
+  }
+
+  /** The socket broke, rather than being closed in order by either side. */
+  get broken(): boolean {
+    return this.#socket !== undefined && this.#socket.errored !== null
+  }
+
+  destroy(reason: Error): void {
+    this.#client.destroy(reason, ignored)
+    // The client knows its socket only once that is connected.
+    this.#socket?.destroy()
+  }
+}
+
+/** Keep-alive connections by origin. An origin is remembered only while it has a connection or somebody waiting. */
+export class ConnectionPool {
+  readonly #limits: Limits
+  readonly #origins = new Map<string, Origin>()
+  readonly #busy = new Set<Connection>()
+  readonly #sessions = new TlsSessions()
+  #idle = 0
+  #destroyed = false
+  #onDrained: (() => void) | undefined
+
+  constructor(limits: Limits) {
+    this.#limits = limits
+  }
+
+  get origins(): number {
+    return this.#origins.size
+  }
+
+  take(url: string, taker: Taker): void {
+    const origin = this.#origins.get(url) ?? { url, idle: [], waiting: new Set(), open: 0 }
+    const kept = origin.idle.pop()
+    if (kept !== undefined) {
+      this.#idle -= 1
+      kept.idle = false
+      this.#grant(kept, taker)
+    } else if (origin.open < this.#limits.connectionsPerOrigin) {
+      this.#grant(this.#open(origin), taker)
+    } else {
+      origin.waiting.add(taker)
+    }
+  }
+
+  leave(url: string, taker: Taker): void {
+    this.#origins.get(url)?.waiting.delete(taker)
+  }
+
+  /** The exchange ran to its end. When its answer does not allow another one, undici has closed the socket by now. */
+  giveBack(connection: Connection): void {
+    const next = connection.alive ? this.#nextWaiting(connection.origin) : undefined
+    if (next !== undefined) {
+      this.#grant(connection, next)
+    } else if (!connection.alive || this.#closing || this.#idle >= this.#limits.idleConnections) {
+      this.discard(connection, new Error("not kept alive"))
+    } else {
+      this.#busy.delete(connection)
+      connection.idle = true
+      connection.origin.idle.push(connection)
+      this.#idle += 1
+    }
+  }
+
+  discard(connection: Connection, reason: Error): void {
+    this.#busy.delete(connection)
+    this.#forget(connection, reason)
+    const next = this.#nextWaiting(connection.origin)
+    if (next !== undefined) this.take(connection.origin.url, next)
+    this.#checkDrained()
+  }
+
+  /** Closes what is idle, and calls back when the last running exchange has ended. */
+  drain(onDrained: () => void): void {
+    this.#onDrained = onDrained
+    for (const origin of [...this.#origins.values()]) {
+      for (const connection of origin.idle.splice(0)) {
+        this.#idle -= 1
+        this.#forget(connection, new Error("closing"))
+      }
+    }
+    this.#checkDrained()
+  }
+
+  /** Cuts what still runs, and refuses whoever waits or comes. */
+  destroy(): void {
+    this.#destroyed = true
+    for (const connection of this.#busy) connection.destroy(new errors.ClientDestroyedError())
+  }
+
+  get #closing(): boolean {
+    return this.#onDrained !== undefined
+  }
+
+  #open(origin: Origin): Connection {
+    const connection = new Connection(origin, this.#sessions, (lost) => {
+      origin.idle.splice(origin.idle.indexOf(lost), 1)
+      this.#idle -= 1
+      this.#forget(lost, new Error("hung up while idle"))
+    })
+    origin.open += 1
+    this.#origins.set(origin.url, origin)
+    return connection
+  }
+
+  #grant(connection: Connection, taker: Taker): void {
+    this.#busy.add(connection)
+    if (this.#destroyed) connection.destroy(new errors.ClientDestroyedError())
+    taker.granted(connection)
+  }
+
+  #nextWaiting(origin: Origin): Taker | undefined {
+    for (const taker of origin.waiting) {
+      origin.waiting.delete(taker)
+      return taker
+    }
+    return undefined
+  }
+
+  #forget(connection: Connection, reason: Error): void {
+    connection.idle = false
+    connection.origin.open -= 1
+    connection.destroy(reason)
+    if (connection.origin.open === 0 && connection.origin.waiting.size === 0) {
+      this.#origins.delete(connection.origin.url)
+    }
+  }
+
+  #checkDrained(): void {
+    if (this.#busy.size === 0) this.#onDrained?.()
+  }
+}
+
+/** Resumed TLS sessions save a round trip on every new connection to a known host. */
+class TlsSessions {
+  readonly #sessions = new Map<string, Buffer>()
+
+  get(key: string): Buffer | undefined {
+    return this.#sessions.get(key)
+  }
+
+  set(key: string, session: Buffer): void {
+    this.#sessions.delete(key)
+    this.#sessions.set(key, session)
+    for (const oldest of this.#sessions.keys()) {
+      if (this.#sessions.size <= tlsSessionsKept) break
+      this.#sessions.delete(oldest)
+    }
+  }
+}
+
+/** No timeout of its own: the exchange that asked for the socket has the deadline, and destroys it. */
+const connect = (
+  options: buildConnector.Options,
+  sessions: TlsSessions,
+  callback: buildConnector.Callback
+): net.Socket => {
+  const secure = options.protocol === "https:"
+  const socket = secure ? connectTls(options, sessions) : net.connect(Number(options.port || 80), options.hostname)
+  let answered = false
+  socket.setNoDelay(true)
+  socket.setKeepAlive(true, 60_000)
+  socket.once(secure ? "secureConnect" : "connect", () => {
+    answered = true
+    callback(null, socket)
+  })
+  socket.on("error", (error) => {
+    if (answered) return
+    answered = true
+    callback(error, null)
+  })
+  return socket
+}
+
+const connectTls = (options: buildConnector.Options, sessions: TlsSessions): tls.TLSSocket => {
+  const servername = options.servername ?? (net.isIP(options.hostname) === 0 ? options.hostname : "")
+  const key = `${servername || options.hostname}:${options.port}`
+  const session = sessions.get(key)
+  const socket = tls.connect({
+    host: options.hostname,
+    port: Number(options.port || 443),
+    servername,
+    ALPNProtocols: ["http/1.1"],
+    ...(session === undefined ? {} : { session })
+  })
+  socket.on("session", (fresh) => sessions.set(key, fresh))
+  return socket
+}
+
+const ignored = () => {}

@@ -1,0 +1,37 @@
+import { type Arguments, type Commands, integer, type Server, unknownOption } from "./Arguments.ts"
+import { refuse } from "./Keyspace.ts"
+
+const expire =
+  (unit: number) =>
+  ({ keys }: Server, [key = "", time = "", option]: Arguments, name: string) => {
+    const delay = Number(integer(time)) * unit
+    if (!Number.isSafeInteger(keys.now + delay)) refuse(`ERR invalid expire time in '${name.toLowerCase()}' command`)
+    if (option !== undefined) unknownOption(name, option)
+    if (keys.kind(key) === undefined) return 0
+    keys.expireAt(key, keys.now + delay)
+    return 1
+  }
+
+const remaining =
+  (unit: number) =>
+  ({ keys }: Server, [key = ""]: Arguments) => {
+    if (keys.kind(key) === undefined) return -2
+    const deadline = keys.deadline(key)
+    return deadline === undefined ? -1 : Math.round((deadline - keys.now) / unit)
+  }
+
+const count = (of: Arguments, holds: (key: string) => boolean) =>
+  of.reduce((total, key) => (holds(key) ? total + 1 : total), 0)
+
+export const keys: Commands = {
+  PING: { arity: -1, run: (_, [message]) => message ?? "PONG" },
+  DEL: { arity: -2, run: ({ keys }, names) => count(names, (key) => keys.delete(key)) },
+  EXISTS: { arity: -2, run: ({ keys }, names) => count(names, (key) => keys.kind(key) !== undefined) },
+  EXPIRE: { arity: -3, run: expire(1_000) },
+  PEXPIRE: { arity: -3, run: expire(1) },
+  TTL: { arity: 2, run: remaining(1_000) },
+  PTTL: { arity: 2, run: remaining(1) },
+  TYPE: { arity: 2, run: ({ keys }, [key = ""]) => keys.kind(key) ?? "none" },
+  TIME: { arity: 1, run: ({ keys }) => [String(Math.floor(keys.now / 1_000)), String((keys.now % 1_000) * 1_000)] },
+  PUBLISH: { arity: 3, run: ({ publish }, [channel = "", message = ""]) => publish(channel, message) }
+}

@@ -1,0 +1,117 @@
+import type { SortedSet } from "./SortedSets.ts"
+import type { Stream } from "./Streams.ts"
+
+/** An error reply: its first word is the kind, in the server's spelling. */
+export class Refusal extends Error {}
+
+export const refuse = (message: string): never => {
+  throw new Refusal(message)
+}
+
+export interface Values {
+  string: string
+  hash: Map<string, string>
+  list: Array<string>
+  set: Set<string>
+  zset: SortedSet
+  stream: Stream
+}
+
+export type Kind = keyof Values
+
+/** What stands for `maxmemory`: past it a new key is refused. */
+const maxKeys = 1_000_000
+
+/** How many keys that can expire are looked at with each command, so that keys nobody reads again go too. */
+const sweepPerCommand = 16
+
+/** Keys, their values and when they expire. Time stands still within a command and within a script. */
+export class Keyspace {
+  readonly #kinds = new Map<string, Kind>()
+  readonly #deadlines = new Map<string, number>()
+  readonly #values: { readonly [K in Kind]: Map<string, Values[K]> } = {
+    string: new Map(),
+    hash: new Map(),
+    list: new Map(),
+    set: new Map(),
+    zset: new Map(),
+    stream: new Map()
+  }
+  #sweeper = this.#deadlines.entries()
+  #now = 0
+
+  get now(): number {
+    return this.#now
+  }
+
+  advance(now: number): void {
+    this.#now = now
+    for (let looked = 0; looked < sweepPerCommand; looked++) {
+      const next = this.#sweeper.next()
+      if (next.done) {
+        this.#sweeper = this.#deadlines.entries()
+        return
+      }
+      if (next.value[1] <= now) this.#forget(next.value[0])
+    }
+  }
+
+  kind(key: string): Kind | undefined {
+    const deadline = this.#deadlines.get(key)
+    if (deadline !== undefined && deadline <= this.#now) this.#forget(key)
+    return this.#kinds.get(key)
+  }
+
+  read<K extends Kind>(key: string, kind: K): Values[K] | undefined {
+    const found = this.kind(key)
+    if (found === undefined) return undefined
+    return found === kind
+      ? this.#values[kind].get(key)
+      : refuse("WRONGTYPE Operation against a key holding the wrong kind of value")
+  }
+
+  write<K extends Kind>(key: string, kind: K, value: Values[K]): void {
+    const found = this.kind(key)
+    if (found === undefined && this.#kinds.size >= maxKeys) {
+      refuse("OOM command not allowed when used memory > 'maxmemory'.")
+    }
+    if (found !== undefined && found !== kind) this.#values[found].delete(key)
+    this.#kinds.set(key, kind)
+    this.#values[kind].set(key, value)
+  }
+
+  /** The value to change: a new one where there is none. */
+  obtain<K extends Kind>(key: string, kind: K, create: () => Values[K]): Values[K] {
+    const found = this.read(key, kind)
+    if (found !== undefined) return found
+    const value = create()
+    this.write(key, kind, value)
+    return value
+  }
+
+  delete(key: string): boolean {
+    const existed = this.kind(key) !== undefined
+    this.#forget(key)
+    return existed
+  }
+
+  deadline(key: string): number | undefined {
+    return this.#deadlines.get(key)
+  }
+
+  expireAt(key: string, deadline: number): void {
+    if (deadline <= this.#now) this.#forget(key)
+    else this.#deadlines.set(key, deadline)
+  }
+
+  persist(key: string): void {
+    this.#deadlines.delete(key)
+  }
+
+  #forget(key: string): void {
+    const kind = this.#kinds.get(key)
+    if (kind !== undefined) this.#values[kind].delete(key)
+    this.#kinds.delete(key)
+    this.#deadlines.delete(key)
+  }
+}

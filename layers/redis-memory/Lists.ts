@@ -1,0 +1,31 @@
+import { type Arguments, between, type Commands, type Server } from "./Arguments.ts"
+
+const push =
+  (end: "head" | "tail") =>
+  ({ keys }: Server, [key = "", ...items]: Arguments) => {
+    const list = keys.obtain(key, "list", () => [])
+    return end === "tail" ? list.push(...items) : list.unshift(...items.reverse())
+  }
+
+export const lists: Commands = {
+  RPUSH: { arity: -3, run: push("tail") },
+  LPUSH: { arity: -3, run: push("head") },
+  LLEN: { arity: 2, run: ({ keys }, [key = ""]) => keys.read(key, "list")?.length ?? 0 },
+  LRANGE: {
+    arity: 4,
+    run: ({ keys }, [key = "", start = "", stop = ""]) => {
+      const part = between(start, stop)
+      return part(keys.read(key, "list") ?? [])
+    }
+  },
+  LTRIM: {
+    arity: 4,
+    run: ({ keys }, [key = "", start = "", stop = ""]) => {
+      const part = between(start, stop)
+      const kept = part(keys.read(key, "list") ?? [])
+      if (kept.length === 0) keys.delete(key)
+      else keys.write(key, "list", kept)
+      return "OK"
+    }
+  }
+}

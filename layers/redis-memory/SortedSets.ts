@@ -1,0 +1,133 @@
+import {
+  type Arguments,
+  type Commands,
+  float,
+  pairs,
+  type Server,
+  syntaxError,
+  unknownOption,
+  whole
+} from "./Arguments.ts"
+import { refuse } from "./Keyspace.ts"
+
+type Member = readonly [name: string, score: number]
+
+/** Scores by member; the order is made when it is asked for, and kept until the next change. */
+export class SortedSet {
+  readonly #scores = new Map<string, number>()
+  #order: ReadonlyArray<Member> | undefined
+
+  get size(): number {
+    return this.#scores.size
+  }
+
+  score(member: string): number | undefined {
+    return this.#scores.get(member)
+  }
+
+  put(member: string, score: number): void {
+    this.#scores.set(member, score)
+    this.#order = undefined
+  }
+
+  remove(member: string): boolean {
+    this.#order = undefined
+    return this.#scores.delete(member)
+  }
+
+  within(range: Range): ReadonlyArray<Member> {
+    this.#order ??= [...this.#scores].sort(ascending)
+    return this.#order.filter(([, score]) => range.above(score) && range.below(score))
+  }
+}
+
+/** Equal scores stand in the order of their bytes, which is not JavaScript's order of strings. */
+const ascending = (a: Member, b: Member): number => a[1] - b[1] || Buffer.compare(Buffer.from(a[0]), Buffer.from(b[0]))
+
+interface Range {
+  readonly above: (score: number) => boolean
+  readonly below: (score: number) => boolean
+}
+
+const range = (min: string, max: string): Range => {
+  const bound = (text: string) => float(text.startsWith("(") ? text.slice(1) : text, "ERR min or max is not a float")
+  const low = bound(min)
+  const high = bound(max)
+  return {
+    above: min.startsWith("(") ? (score) => score > low : (score) => score >= low,
+    below: max.startsWith("(") ? (score) => score < high : (score) => score <= high
+  }
+}
+
+const written = (score: number): string => (Number.isFinite(score) ? String(score) : score > 0 ? "inf" : "-inf")
+
+const add = ({ keys }: Server, [key = "", ...rest]: Arguments, name: string) => {
+  const conditions = new Set<string>()
+  let first = 0
+  for (; first < rest.length; first++) {
+    const option = rest[first]!.toUpperCase()
+    if (option === "GT" || option === "LT" || option === "CH" || option === "INCR") unknownOption(name, option)
+    if (option !== "NX" && option !== "XX") break
+    conditions.add(option)
+  }
+  const elements = rest.slice(first)
+  if (elements.length === 0 || elements.length % 2 === 1) syntaxError()
+  if (conditions.size === 2) refuse("ERR XX and NX options at the same time are not compatible")
+  const members = pairs(elements).map(([score, member]): Member => [member, float(score)])
+  if (conditions.has("XX") && keys.read(key, "zset") === undefined) return 0
+  const set = keys.obtain(key, "zset", () => new SortedSet())
+  const before = set.size
+  for (const [member, score] of members) {
+    const exists = set.score(member) !== undefined
+    if (!(conditions.has("NX") && exists) && !(conditions.has("XX") && !exists)) set.put(member, score)
+  }
+  return set.size - before
+}
+
+const byScore = ({ keys }: Server, [key = "", min = "", max = "", ...options]: Arguments) => {
+  let scores = false
+  let [offset, limit] = [0, -1]
+  for (let i = 0; i < options.length; i++) {
+    const option = options[i]!.toUpperCase()
+    const [from, count] = [options[i + 1], options[i + 2]]
+    if (option === "WITHSCORES") scores = true
+    else if (option === "LIMIT" && from !== undefined && count !== undefined) {
+      offset = whole(from)
+      limit = whole(count)
+      i += 2
+    } else syntaxError()
+  }
+  const wanted = range(min, max)
+  const found = keys.read(key, "zset")?.within(wanted) ?? []
+  const page = offset < 0 ? [] : found.slice(offset, limit < 0 ? undefined : offset + limit)
+  return scores ? page.flatMap(([member, score]) => [member, written(score)]) : page.map(([member]) => member)
+}
+
+const remove = ({ keys }: Server, key: string, chosen: (set: SortedSet) => ReadonlyArray<string>): number => {
+  const set = keys.read(key, "zset")
+  if (set === undefined) return 0
+  const removed = chosen(set).filter((member) => set.remove(member)).length
+  if (set.size === 0) keys.delete(key)
+  return removed
+}
+
+export const sortedSets: Commands = {
+  ZADD: { arity: -4, run: add },
+  ZREM: { arity: -3, run: (server, [key = "", ...members]) => remove(server, key, () => members) },
+  ZSCORE: {
+    arity: 3,
+    run: ({ keys }, [key = "", member = ""]) => {
+      const score = keys.read(key, "zset")?.score(member)
+      return score === undefined ? null : written(score)
+    }
+  },
+  ZCARD: { arity: 2, run: ({ keys }, [key = ""]) => keys.read(key, "zset")?.size ?? 0 },
+  ZRANGEBYSCORE: { arity: -4, run: byScore },
+  ZREMRANGEBYSCORE: {
+    arity: 4,
+    run: (server, [key = "", min = "", max = ""]) => {
+      const wanted = range(min, max)
+      return remove(server, key, (set) => set.within(wanted).map(([member]) => member))
+    }
+  }
+}

@@ -1,0 +1,165 @@
+import {
+  type Arguments,
+  type Commands,
+  type Server,
+  syntaxError,
+  unknownOption,
+  whole,
+  wrongArity
+} from "./Arguments.ts"
+import { refuse } from "./Keyspace.ts"
+
+/** Milliseconds and sequence as one number: comparing it compares ids. */
+type Id = bigint
+
+const sequenceBits = 64n
+const lastSequence = 2n ** sequenceBits - 1n
+const lastId = 2n ** (2n * sequenceBits) - 1n
+
+interface Entry {
+  readonly id: Id
+  readonly fields: ReadonlyArray<string>
+}
+
+/** `last` outlives its entry: an id is never given twice. */
+export interface Stream {
+  readonly entries: Array<Entry>
+  last: Id
+}
+
+const empty = (): Stream => ({ entries: [], last: 0n })
+
+const invalid = (): never => refuse("ERR Invalid stream ID specified as stream command argument")
+
+const part = (text: string): bigint => {
+  const value = /^\d{1,20}$/.test(text) ? BigInt(text) : invalid()
+  return value > lastSequence ? invalid() : value
+}
+
+const parse = (text: string, missingSequence: bigint): Id => {
+  const [milliseconds = "", sequence, ...more] = text.split("-")
+  if (more.length > 0) return invalid()
+  return (part(milliseconds) << sequenceBits) | (sequence === undefined ? missingSequence : part(sequence))
+}
+
+const written = (id: Id): string => `${id >> sequenceBits}-${id & lastSequence}`
+
+const position = (entries: ReadonlyArray<Entry>, id: Id): number => {
+  let [low, high] = [0, entries.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (entries[middle]!.id < id) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** `~` lets the server keep more than it must; keeping exactly that many is within its promise. */
+const maxLength = (options: Arguments, name: string): { readonly keep: number; readonly used: number } => {
+  const exact = options[1] === "=" || options[1] === "~" ? 2 : 1
+  const text = options[exact]
+  if (text === undefined) return syntaxError()
+  const keep = whole(text)
+  if (keep < 0) return refuse("ERR The MAXLEN argument must be >= 0.")
+  return options[exact + 1]?.toUpperCase() === "LIMIT" ? unknownOption(name, "LIMIT") : { keep, used: exact + 1 }
+}
+
+const trim = (stream: Stream, keep: number): number =>
+  stream.entries.splice(0, Math.max(stream.entries.length - keep, 0)).length
+
+const nextId = (text: string, last: Id, now: number): Id => {
+  if (text === "*") {
+    const fresh = BigInt(now) << sequenceBits
+    return fresh > last ? fresh : last + 1n
+  }
+  if (text.endsWith("-*")) {
+    const first = part(text.slice(0, -2)) << sequenceBits
+    const id = last >= first && last < (first | lastSequence) ? last + 1n : first === 0n ? 1n : first
+    return id > last ? id : smaller()
+  }
+  const id = parse(text, 0n)
+  return id > last ? id : smaller()
+}
+
+const smaller = (): never => refuse("ERR The ID specified in XADD is equal or smaller than the target stream top item")
+
+const add = ({ keys }: Server, [key = "", ...rest]: Arguments, name: string) => {
+  const option = rest[0]?.toUpperCase()
+  if (option === "MINID" || option === "NOMKSTREAM") unknownOption(name, option)
+  const bound = option === "MAXLEN" ? maxLength(rest, name) : undefined
+  const [id = "", ...fields] = rest.slice(bound?.used ?? 0)
+  const given = id === "*" ? undefined : parse(id.endsWith("-*") ? id.slice(0, -2) : id, 0n)
+  if (fields.length === 0 || fields.length % 2 === 1) wrongArity(name)
+  if (given === 0n && !id.endsWith("-*")) refuse("ERR The ID specified in XADD must be greater than 0-0")
+  const known = keys.read(key, "stream")
+  const next = nextId(id, known?.last ?? 0n, keys.now)
+  const stream = known ?? keys.obtain(key, "stream", empty)
+  stream.entries.push({ id: next, fields })
+  stream.last = next
+  if (bound !== undefined) trim(stream, bound.keep)
+  return written(next)
+}
+
+const bound = (text: string, end: "start" | "end"): Id => {
+  if (text === "-") return 0n
+  if (text === "+") return lastId
+  const exclusive = text.startsWith("(")
+  const id = parse(exclusive ? text.slice(1) : text, end === "start" ? 0n : lastSequence)
+  if (!exclusive) return id
+  if (id === (end === "start" ? lastId : 0n)) return refuse(`ERR invalid ${end} ID for the interval`)
+  return end === "start" ? id + 1n : id - 1n
+}
+
+const range = ({ keys }: Server, key: string, from: string, to: string, options: Arguments, newestFirst: boolean) => {
+  const [start, end] = [bound(from, "start"), bound(to, "end")]
+  let count: number | undefined
+  for (let i = 0; i < options.length; i += 2) {
+    const text = options[i + 1]
+    if (options[i]!.toUpperCase() !== "COUNT" || text === undefined) return syntaxError()
+    count = Math.max(whole(text), 0)
+  }
+  const stream = keys.read(key, "stream")
+  if (stream === undefined) return []
+  if (count === 0) return null
+  const [low, high] = [position(stream.entries, start), position(stream.entries, end + 1n)]
+  const page = newestFirst
+    ? stream.entries.slice(count === undefined ? low : Math.max(low, high - count), Math.max(low, high)).reverse()
+    : stream.entries.slice(low, count === undefined ? high : Math.min(high, low + count))
+  return page.map(({ id, fields }) => [written(id), fields])
+}
+
+export const streams: Commands = {
+  XADD: { arity: -5, run: add },
+  XRANGE: {
+    arity: -4,
+    run: (server, [key = "", from = "", to = "", ...options]) => range(server, key, from, to, options, false)
+  },
+  XREVRANGE: {
+    arity: -4,
+    run: (server, [key = "", to = "", from = "", ...options]) => range(server, key, from, to, options, true)
+  },
+  XLEN: { arity: 2, run: ({ keys }, [key = ""]) => keys.read(key, "stream")?.entries.length ?? 0 },
+  XDEL: {
+    arity: -3,
+    run: ({ keys }, [key = "", ...texts]) => {
+      const entries = keys.read(key, "stream")?.entries
+      if (entries === undefined) return 0
+      const ids = texts.map((text) => parse(text, 0n))
+      return ids.filter((id) => {
+        const at = position(entries, id)
+        return entries[at]?.id === id && entries.splice(at, 1).length === 1
+      }).length
+    }
+  },
+  XTRIM: {
+    arity: -4,
+    run: ({ keys }, [key = "", ...options], name) => {
+      if (options[0]?.toUpperCase() === "MINID") unknownOption(name, "MINID")
+      if (options[0]?.toUpperCase() !== "MAXLEN") syntaxError()
+      const { keep, used } = maxLength(options, name)
+      if (used < options.length) syntaxError()
+      const stream = keys.read(key, "stream")
+      return stream === undefined ? 0 : trim(stream, keep)
+    }
+  }
+}

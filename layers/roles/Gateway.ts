@@ -1,0 +1,19 @@
+import { Layer } from "effect"
+import { BodyAdmission } from "../../src/gateway/BodyAdmission.ts"
+import { ControlState } from "../../src/gateway/ControlState.ts"
+import { Destinations } from "../../src/gateway/Destination.ts"
+import { GovernedRequest } from "../../src/gateway/GovernedRequest.ts"
+import { Limits } from "../../src/gateway/Limits.ts"
+import { ProxyApp } from "../../src/gateway/ProxyApp.ts"
+import { UsageLog } from "../../src/gateway/UsageLog.ts"
+
+/**
+ * The gateway's program, with the doors, the vault and the settings left open. What is provided later closes later: when
+ * the listener on top has drained, the usage records are still written.
+ */
+export const layer = ProxyApp.layer.pipe(
+  Layer.provide(GovernedRequest.layer),
+  Layer.provide([Destinations.layer, BodyAdmission.layer, UsageLog.layer]),
+  Layer.provide(UsageLog.writer),
+  Layer.provide([Limits.layer, ControlState.layer])
+)

@@ -1,0 +1,30 @@
+import { type Answer, type Family, jsonAnswer, type Moment, refusal } from "./Answer.ts"
+
+/** One list for the clients of both families: each reads its own members. */
+const models = ["simulator-large", "simulator-small", "simulator-reasoning", "simulator-embedding"].map((id) => ({
+  id,
+  object: "model",
+  created: 1_767_225_600,
+  owned_by: "simulator",
+  type: "model",
+  display_name: id,
+  created_at: "2026-01-01T00:00:00Z"
+}))
+
+/** `GET /v1/models` */
+export const listModels = (): Answer =>
+  jsonAnswer({
+    object: "list",
+    data: models,
+    has_more: false,
+    first_id: models.at(0)?.id ?? null,
+    last_id: models.at(-1)?.id ?? null
+  })
+
+/** `GET /v1/models/{id}` */
+export const getModel = (id: string, family: Family, moment: Moment): Answer => {
+  const model = models.find((one) => one.id === id)
+  return model === undefined
+    ? refusal(family, moment, 404, `The model '${id}' does not exist.`, { code: "model_not_found", param: "model" })
+    : jsonAnswer(model)
+}

@@ -1,0 +1,123 @@
+import { type Json, listOf, objectOf, textOf } from "./Json.ts"
+
+/** A conversation, whichever protocol it came in. */
+export interface Prompt {
+  readonly model: string
+  /** Everything that the model would have to read. */
+  readonly text: string
+  /** What the user said last; `undefined` when the last turn is not speech (a tool's result). */
+  readonly lastUser: string | undefined
+  readonly tools: ReadonlyArray<Tool>
+  readonly maxTokens: number | undefined
+}
+
+export interface Tool {
+  readonly name: string
+  readonly schema: Json
+}
+
+export interface ToolCall {
+  readonly name: string
+  readonly arguments: Json
+}
+
+export interface Usage {
+  readonly input: number
+  /** Part of `input`. */
+  readonly cached: number
+  readonly output: number
+  /** Part of `output`. */
+  readonly reasoning: number
+}
+
+export interface Reply {
+  /** As a stream would deliver it. */
+  readonly pieces: ReadonlyArray<string>
+  readonly text: string
+  readonly call: ToolCall | undefined
+  readonly finish: "stop" | "length" | "call"
+  readonly usage: Usage
+}
+
+/** The same prompt has the same reply, forever. */
+export const replyTo = (prompt: Prompt): Reply => {
+  const tool = prompt.lastUser?.toLowerCase().includes("tool") ? prompt.tools[0] : undefined
+  if (tool !== undefined) {
+    const call: ToolCall = { name: tool.name, arguments: objectOf(exampleOf(tool.schema, prompt.lastUser ?? "")) }
+    const usage = usageOf(prompt, JSON.stringify(call))
+    return { pieces: [], text: "", call, finish: "call", usage }
+  }
+  const said = piecesOf(speechOf(prompt))
+  const pieces = prompt.maxTokens === undefined ? said : said.slice(0, countWithin(said, prompt.maxTokens))
+  const text = pieces.join("")
+  const finish = pieces.length < said.length ? "length" : "stop"
+  return { pieces, text, call: undefined, finish, usage: usageOf(prompt, text) }
+}
+
+/** About four bytes of UTF-8 to a token, as English has. */
+export const tokensOf = (text: string): number => Math.max(1, Math.ceil(Buffer.byteLength(text) / 4))
+
+/** The text of a content that is a string or a list of parts, without images, tool results and the like. */
+export const contentText = (content: unknown): string =>
+  textOf(content) ??
+  listOf(content)
+    .map((part) => textOf(objectOf(part)["text"]) ?? "")
+    .join("")
+
+const longestEcho = 4_000
+
+const speechOf = (prompt: Prompt): string =>
+  prompt.lastUser === undefined
+    ? `${prompt.model} (simulated) has read the tool's result.`
+    : `${prompt.model} (simulated) heard: ${prompt.lastUser.slice(0, longestEcho).toWellFormed()}`.trimEnd()
+
+/** Words with the space before them; never half a character. */
+const piecesOf = (text: string): ReadonlyArray<string> => text.match(/\s*\S{1,24}/gu) ?? []
+
+const countWithin = (pieces: ReadonlyArray<string>, tokens: number): number => {
+  let bytes = 0
+  let count = 0
+  for (const piece of pieces) {
+    bytes += Buffer.byteLength(piece)
+    if (Math.ceil(bytes / 4) > tokens) break
+    count += 1
+  }
+  return count
+}
+
+const reasoningTokens = 64
+/** Prompts shorter than this are not cached, by either provider. */
+const cachedFrom = 1_024
+
+const usageOf = (prompt: Prompt, output: string): Usage => {
+  const input = tokensOf(prompt.text)
+  const reasoning = /reasoning|(^|\/)o\d/.test(prompt.model) ? reasoningTokens : 0
+  return {
+    input,
+    cached: input < cachedFrom ? 0 : Math.floor(input / 256) * 128,
+    output: tokensOf(output) + reasoning,
+    reasoning
+  }
+}
+
+/** Arguments that satisfy the required part of an ordinary tool schema. */
+const exampleOf = (schema: Json, said: string): unknown => {
+  const choices = listOf(schema["enum"])
+  if (choices.length > 0) return choices[0]
+  switch (schema["type"]) {
+    case "string":
+      return said.slice(0, 200).toWellFormed()
+    case "number":
+    case "integer":
+      return 1
+    case "boolean":
+      return true
+    case "array":
+      return []
+    default: {
+      const properties = objectOf(schema["properties"])
+      const required = listOf(schema["required"]).filter((name) => typeof name === "string")
+      return Object.fromEntries(required.map((name) => [name, exampleOf(objectOf(properties[name]), said)]))
+    }
+  }
+}

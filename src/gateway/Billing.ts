@@ -1,0 +1,120 @@
+import type { Facts } from "./Facts.ts"
+import type { Settled, Wanted } from "./Limits.ts"
+import { cost, type ModelPrice, toNanos } from "./model/Price.ts"
+import type { TokenUsage } from "./TokenUsage.ts"
+import type { CostSource, UsageSource } from "./UsageRecord.ts"
+import type { Seen } from "./UsageTap.ts"
+
+/** What a request on a billable route counts as when nobody knows its price (reference §1.2). */
+export const defaultCostNanos = 10_000_000
+
+/** Output that a request is reserved for when it sets no bound itself. */
+const openOutputTokens = 1024
+
+/**
+ * How a request is accounted.
+ *
+ * - `answer`: reserved, then settled by what its answer reports.
+ * - `estimate`: reserved, and the reservation is the account: a message batch is answered before it is run.
+ * - `status`: direct mode. Reserved; the token estimate stands, the money is given back (reference §1.4, §5).
+ * - `free`: lists, look-ups and counts cost nothing.
+ */
+export type Accounting = "answer" | "estimate" | "status" | "free"
+
+/** What to reserve before the answer is known. */
+export const wanted = (accounting: Accounting, facts: Facts, price: ModelPrice | undefined): Wanted => {
+  if (accounting === "free") return { inputTokens: 0, tokens: 0, nanos: 0, nanosGuessed: false }
+  const { inputTokens } = facts
+  const tokens = inputTokens + (facts.maxOutputTokens ?? 0)
+  if (price === undefined) return { inputTokens, tokens, nanos: defaultCostNanos * facts.requests, nanosGuessed: true }
+  const output = facts.maxOutputTokens ?? openOutputTokens * facts.requests
+  return {
+    inputTokens,
+    tokens,
+    nanos: cost(price, { input: inputTokens, output, cachedInput: 0, cacheWrite: 0 }),
+    nanosGuessed: false
+  }
+}
+
+/** How the exchange with the upstream went, as far as money is concerned. */
+export type Outcome =
+  /** Refused by the gateway or failed at the upstream: nothing was had for it. */
+  | { readonly _tag: "Nothing" }
+  /** Answered with success, whole or cut. */
+  | { readonly _tag: "Answered"; readonly seen: Seen; readonly whole: boolean }
+  /** The client left before an answer began: the upstream has had the input. */
+  | { readonly _tag: "Abandoned" }
+
+export interface Bill {
+  readonly usageSource: UsageSource
+  readonly usage: TokenUsage
+  /** `null`: not accounted. */
+  readonly costNanos: number | null
+  readonly costSource: CostSource
+  /** What takes the reservation's place on the meters. */
+  readonly settled: Settled
+}
+
+/** The bill of a request for which nothing was had. */
+export const nothing: Bill = {
+  usageSource: "status_only",
+  usage: {},
+  costNanos: null,
+  costSource: "none",
+  settled: { tokens: 0, nanos: 0 }
+}
+
+/** What a request took: the upstream's figures where there are any, else the operator's prices, else the route's default. */
+export const bill = (
+  accounting: Accounting,
+  facts: Facts,
+  price: ModelPrice | undefined,
+  reserved: Wanted,
+  outcome: Outcome
+): Bill => {
+  if (outcome._tag === "Nothing" || accounting === "free") return nothing
+  if (accounting === "status") return { ...nothing, settled: { tokens: reserved.tokens, nanos: 0 } }
+  if (accounting === "estimate") {
+    return {
+      usageSource: "estimated",
+      usage: { input: facts.inputTokens, total: reserved.tokens },
+      costNanos: reserved.nanos,
+      costSource: price === undefined ? "route_default" : "price_table",
+      settled: reserved
+    }
+  }
+  const { source, usage } = usageOf(facts, outcome)
+  const input = usage.input ?? 0
+  const output = usage.output ?? 0
+  const total = usage.total ?? input + output
+  const costUsd = outcome._tag === "Answered" ? outcome.seen.reported?.costUsd : undefined
+  const [costNanos, costSource]: readonly [number, CostSource] =
+    costUsd !== undefined
+      ? [toNanos(costUsd), "upstream_passthrough"]
+      : price !== undefined
+        ? [
+            cost(price, { input, output, cachedInput: usage.cachedInput ?? 0, cacheWrite: usage.cacheWrite ?? 0 }),
+            "price_table"
+          ]
+        : [defaultCostNanos, "route_default"]
+  return {
+    usageSource: source,
+    usage: { ...usage, total },
+    costNanos,
+    costSource,
+    settled: { tokens: total, nanos: costNanos }
+  }
+}
+
+/** An answer that was cut may have reported its input already; what it did not report is estimated. */
+const usageOf = (
+  facts: Facts,
+  outcome: Exclude<Outcome, { readonly _tag: "Nothing" }>
+): { readonly source: UsageSource; readonly usage: TokenUsage } => {
+  if (outcome._tag === "Abandoned") return { source: "estimated", usage: { input: facts.inputTokens, output: 0 } }
+  const { guessedOutput, reported } = outcome.seen
+  const usage = reported?.usage ?? {}
+  if (outcome.whole && usage.input !== undefined) return { source: "reported", usage }
+  const output = outcome.whole ? (usage.output ?? guessedOutput) : Math.max(usage.output ?? 0, guessedOutput)
+  return { source: "estimated", usage: { ...usage, input: usage.input ?? facts.inputTokens, output } }
+}

@@ -1,0 +1,208 @@
+import { Cause, Effect, Exit, Result } from "effect"
+import { type Exchange, type Flow, type Sink, Upstream, type UpstreamError } from "../services/Upstream.ts"
+import { GatewayError } from "./GatewayError.ts"
+import * as Headers from "./Headers.ts"
+import type { Family } from "./model/CanonicalRoute.ts"
+import * as UsageTap from "./UsageTap.ts"
+import type { Wire } from "./Wire.ts"
+
+/** How the answer's tokens are read. `hideUsage`: the gateway asked for usage in the client's name. */
+export type Reading =
+  | { readonly _tag: "Blind" }
+  | { readonly _tag: "Tokens"; readonly family: Family; readonly hideUsage: boolean }
+
+export interface Passage {
+  readonly exchange: Exchange
+  readonly reading: Reading
+  readonly maxResponseBytes: number
+  /** Fields of the gateway's own on the answer, lower case. */
+  readonly answerHeaders: ReadonlyArray<readonly [string, string]>
+  /** The upstream has begun to answer: it has the request. */
+  readonly onAnswer: () => void
+  /** Why the request's body, streamed through, came to no good end. */
+  readonly bodyRefusal?: () => GatewayError | undefined
+  readonly now: () => number
+}
+
+/** What the client got, and what was seen on the way. */
+export interface Passed {
+  /** The upstream's status, once there was one. */
+  readonly status: number | undefined
+  /** The upstream's answer was whole, and the client may have all of it. */
+  readonly whole: boolean
+  /** The client has seen the upstream's status and headers. */
+  readonly headSent: boolean
+  readonly error: GatewayError | undefined
+  readonly clientGone: boolean
+  readonly seen: UsageTap.Seen
+  readonly firstByteAt: number | undefined
+  readonly endedAt: number
+}
+
+/** An exchange that has come to its end, but for the answer's. `finish` lets the client have it. */
+export interface Settleable {
+  readonly passed: Passed
+  readonly finish: () => void
+}
+
+/**
+ * Sends the request on and the answer back, byte for byte. Never fails: whatever happened is in what it answers. The
+ * last bytes of an answer wait for `finish`, so that what must be on record when the client has its answer is there.
+ *
+ * To be run where nothing interrupts: only the exchange itself is interruptible (the client hung up, the gateway shuts
+ * down), and what follows it still happens.
+ */
+export const pass = Effect.fnUntraced(function* (wire: Wire, passage: Passage) {
+  const upstream = yield* Upstream
+  const answer = answering(wire, passage)
+  const exit = yield* Effect.exit(Effect.interruptible(upstream.exchange(passage.exchange, answer.sink)))
+  return answer.ended(exit)
+})
+
+const answering = (wire: Wire, passage: Passage) => {
+  let status: number | undefined
+  let headSent = false
+  let tap: UsageTap.UsageTap = UsageTap.blind
+  let received = 0
+  /** Bytes to go until the client has the length that it was promised, and takes the answer for whole. */
+  let promised = Number.POSITIVE_INFINITY
+  let held: Buffer | undefined
+  let tooLarge = false
+  let firstByteAt: number | undefined
+
+  const sendOrHold = (bytes: Buffer): Flow => {
+    promised -= bytes.length
+    if (promised <= 0) {
+      held = bytes
+      return "continue"
+    }
+    return wire.write(bytes) ? "continue" : "pause"
+  }
+
+  const refuseLarge = (): Flow => {
+    tooLarge = true
+    return "stop"
+  }
+
+  const sink: Sink = {
+    head: (upstreamStatus, headers) => {
+      status = upstreamStatus
+      firstByteAt = passage.now()
+      passage.onAnswer()
+      const length = contentLength(headers)
+      if (length !== undefined && length > passage.maxResponseBytes) return refuseLarge()
+      const chosen = tapFor(passage, upstreamStatus, headers)
+      tap = chosen.tap
+      // what the tap takes out is not counted in the upstream's length
+      if (length !== undefined && length > 0 && !chosen.shortens && bodied(upstreamStatus)) promised = length
+      headSent = true
+      const theirs = Headers.get(headers, "x-request-id")
+      const out = Headers.forClient(headers, passage.answerHeaders)
+      if (theirs !== undefined) out.push("x-upstream-request-id", theirs)
+      wire.head(upstreamStatus, chosen.shortens ? Headers.without(out, "content-length") : out)
+      return "continue"
+    },
+    chunk: (bytes) => {
+      received += bytes.length
+      if (received > passage.maxResponseBytes) return refuseLarge()
+      const out = tap.push(asBuffer(bytes))
+      return out === undefined || out.length === 0 ? "continue" : sendOrHold(out)
+    },
+    onDrain: (resume) => wire.onDrain(resume)
+  }
+
+  const ended = (exit: Exit.Exit<void, UpstreamError>): Settleable => {
+    const whole = Exit.isSuccess(exit)
+    const last = tap.flush()
+    const clientGone = Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)
+    const error = whole || clientGone ? undefined : refusalOf(exit, tooLarge, passage)
+    return {
+      passed: {
+        status,
+        whole,
+        headSent,
+        error,
+        clientGone,
+        seen: tap.seen(),
+        firstByteAt,
+        endedAt: passage.now()
+      },
+      finish: () => {
+        if (whole) {
+          if (held !== undefined) wire.write(held)
+          if (last !== undefined) wire.write(last)
+          wire.end()
+        } else if (headSent || clientGone) {
+          wire.cut()
+        }
+      }
+    }
+  }
+
+  return { sink, ended }
+}
+
+const bodied = (status: number): boolean => status !== 204 && status !== 304
+
+const contentLength = (headers: Headers.RawHeaders): number | undefined => {
+  const length = Number(Headers.get(headers, "content-length") ?? Number.NaN)
+  return Number.isSafeInteger(length) && length >= 0 ? length : undefined
+}
+
+/** Chunks come from the driver as Buffers; a view makes one of any other bytes without a copy. */
+const asBuffer = (bytes: Uint8Array): Buffer =>
+  Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+
+const tapFor = (
+  { maxResponseBytes, reading }: Passage,
+  status: number,
+  headers: Headers.RawHeaders
+): { readonly tap: UsageTap.UsageTap; readonly shortens: boolean } => {
+  const encoding = Headers.get(headers, "content-encoding") ?? "identity"
+  if (reading._tag === "Blind" || status >= 400 || encoding !== "identity")
+    return { tap: UsageTap.blind, shortens: false }
+  const type = (Headers.get(headers, "content-type") ?? "").toLowerCase()
+  if (type.startsWith("text/event-stream")) {
+    return reading.hideUsage
+      ? { tap: UsageTap.hidingUsage(reading.family, maxResponseBytes), shortens: true }
+      : { tap: UsageTap.events(reading.family, maxResponseBytes), shortens: false }
+  }
+  return { tap: type.includes("json") ? UsageTap.json(reading.family) : UsageTap.blind, shortens: false }
+}
+
+const refusalOf = (
+  exit: Exit.Exit<void, UpstreamError>,
+  tooLarge: boolean,
+  { bodyRefusal, exchange, maxResponseBytes }: Passage
+): GatewayError => {
+  if (tooLarge) {
+    return new GatewayError({
+      code: "response_body_too_large",
+      message: `The upstream's answer is larger than ${maxResponseBytes} bytes (max_response_body_bytes). Ask for less, or ask an operator to raise that limit.`
+    })
+  }
+  const refused = bodyRefusal?.()
+  if (refused !== undefined) return refused
+  const error = Exit.isFailure(exit) ? Result.getOrUndefined(Cause.findError(exit.cause)) : undefined
+  if (error === undefined) return new GatewayError({ code: "internal_error", message: "The gateway failed." })
+  if (error.reason === "timeout") {
+    const what =
+      error.phase === "connect"
+        ? "accept a connection"
+        : error.phase === "headers"
+          ? "begin its answer"
+          : "go on with its answer"
+    return new GatewayError({
+      code: "upstream_timeout",
+      message: `The upstream did not ${what} within ${exchange.headersWithinMs} ms (timeout_ms of the route).`
+    })
+  }
+  return new GatewayError({ code: "upstream_connection", message: connectionMessages[error.reason] })
+}
+
+const connectionMessages = {
+  refused: "The upstream could not be reached.",
+  reset: "The upstream closed the connection before its answer was whole.",
+  malformed: "The upstream's answer is not valid HTTP.",
+  stopped: "The exchange with the upstream was stopped."
+} as const

@@ -1,0 +1,102 @@
+import { Schema } from "effect"
+import type { Family } from "./model/CanonicalRoute.ts"
+
+/** Every refusal that the gateway makes itself, and its status (reference §3). */
+export const statusOf = {
+  missing_authorization: 401,
+  malformed_authorization: 401,
+  invalid_virtual_key: 401,
+  disabled_virtual_key: 401,
+  revoked_virtual_key: 401,
+  expired_virtual_key: 401,
+  unsupported_route: 404,
+  missing_service: 404,
+  disabled_route: 403,
+  invalid_request_body: 400,
+  invalid_guardrail_request: 400,
+  guardrail_forbidden: 403,
+  request_body_timeout: 408,
+  request_body_too_large: 413,
+  response_body_too_large: 413,
+  unsupported_media_type: 415,
+  policy_denied: 403,
+  budget_exceeded: 402,
+  rate_limit_exceeded: 429,
+  token_rate_limit_exceeded: 429,
+  gateway_overloaded: 503,
+  control_state_unavailable: 503,
+  upstream_connection: 502,
+  upstream_timeout: 504,
+  invalid_configuration: 500,
+  internal_error: 500
+} as const
+
+export type ErrorCode = keyof typeof statusOf
+
+/** A refusal, made for the caller: `message` says what was wrong and the way out, and never repeats a secret. */
+export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayError", {
+  code: Schema.Literals(Object.keys(statusOf) as ReadonlyArray<ErrorCode>),
+  message: Schema.String,
+  /** The field of the request that is to blame. */
+  param: Schema.optionalKey(Schema.String),
+  retryAfterSeconds: Schema.optionalKey(Schema.Int)
+}) {
+  get status(): number {
+    return statusOf[this.code]
+  }
+}
+
+/** Family A names the kind of failure loosely; its clients go by status and `code`. */
+const typeA = (status: number): string =>
+  status === 401
+    ? "authentication_error"
+    : status === 402
+      ? "insufficient_quota"
+      : status === 403
+        ? "permission_error"
+        : status === 429
+          ? "rate_limit_error"
+          : status >= 500
+            ? "api_error"
+            : "invalid_request_error"
+
+const typesB: Readonly<Record<number, string>> = {
+  401: "authentication_error",
+  402: "billing_error",
+  403: "permission_error",
+  404: "not_found_error",
+  413: "request_too_large",
+  429: "rate_limit_error",
+  503: "overloaded_error",
+  504: "timeout_error"
+}
+const typeB = (status: number): string => typesB[status] ?? (status >= 500 ? "api_error" : "invalid_request_error")
+
+/** The body that the caller's SDK understands (design §9). */
+export const body = (error: GatewayError, family: Family, requestId: string): string => {
+  const retry = error.retryAfterSeconds === undefined ? {} : { retry_after_seconds: error.retryAfterSeconds }
+  return JSON.stringify(
+    family === "a"
+      ? {
+          error: {
+            message: error.message,
+            type: typeA(error.status),
+            param: error.param ?? null,
+            code: error.code,
+            request_id: requestId,
+            ...retry
+          }
+        }
+      : {
+          type: "error",
+          error: {
+            type: typeB(error.status),
+            message: error.message,
+            code: error.code,
+            ...(error.param === undefined ? {} : { param: error.param }),
+            ...retry
+          },
+          request_id: requestId
+        }
+  )
+}

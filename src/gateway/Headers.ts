@@ -1,0 +1,122 @@
+import { Redacted } from "effect"
+import type { CredentialStyle } from "./model/CredentialStyle.ts"
+
+/** Header fields as they travel: name, value, name, value; in order, with their case and their repetitions. */
+export type RawHeaders = ReadonlyArray<string>
+
+/** They belong to one connection, never to the next (RFC 9110 §7.6.1). */
+const hopByHop = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade"
+])
+
+/** Credentials of the client, and what only the gateway may say to an upstream (specification, "stripping and injection"). */
+const strippedFromRequests = new Set([
+  ...hopByHop,
+  "authorization",
+  "proxy-authorization",
+  "x-api-key",
+  "x-aih-api-key",
+  "x-upstream-api-key",
+  "x-upstream-key",
+  "x-trusted-gateway-identity",
+  "x-trusted-gateway-signature",
+  // framing: the driver states it anew, for the body that is really sent
+  "host",
+  "content-length",
+  "expect"
+])
+
+/** The first value of `name` (lower case). */
+export const get = (headers: RawHeaders, name: string): string | undefined => {
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const candidate = headers[i]!
+    if (candidate.length === name.length && candidate.toLowerCase() === name) return headers[i + 1]!
+  }
+  return undefined
+}
+
+/** Names that the message's own `Connection` fields declare hop-by-hop. */
+const connectionNamed = (headers: RawHeaders): ReadonlyArray<string> => {
+  const named: Array<string> = []
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    if (headers[i]!.toLowerCase() === "connection") {
+      for (const name of headers[i + 1]!.split(",")) named.push(name.trim().toLowerCase())
+    }
+  }
+  return named
+}
+
+const copyWithout = (headers: RawHeaders, drop: (name: string) => boolean): Array<string> => {
+  const named = connectionNamed(headers)
+  const kept: Array<string> = []
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const name = headers[i]!.toLowerCase()
+    if (!drop(name) && !named.includes(name)) kept.push(headers[i]!, headers[i + 1]!)
+  }
+  return kept
+}
+
+export interface Injected {
+  readonly credential: Redacted.Redacted
+  readonly style: CredentialStyle
+  /** What the gateway says of the request: `x-svc-request-id` and the like, in the order given. */
+  readonly own: ReadonlyArray<readonly [string, string]>
+  /** The gateway reads the answer's tokens, so it must come unencoded. */
+  readonly plainAnswer: boolean
+}
+
+/**
+ * The request's headers for the upstream: without any credential of the client, without inbound `x-svc-*`, with the
+ * resolved credential. Everything else passes as it came.
+ */
+export const forUpstream = (headers: RawHeaders, injected: Injected): RawHeaders => {
+  const { style } = injected
+  const custom = style._tag === "CustomHeader" ? style.name.toLowerCase() : undefined
+  const out = copyWithout(
+    headers,
+    (name) =>
+      strippedFromRequests.has(name) ||
+      name.startsWith("x-svc-") ||
+      name === custom ||
+      name === "traceparent" ||
+      (injected.plainAnswer && name === "accept-encoding")
+  )
+  const credential = Redacted.value(injected.credential)
+  if (style._tag === "AuthorizationBearer") out.push("authorization", `Bearer ${credential}`)
+  else out.push(style.name, style.format === "raw" ? credential : `Bearer ${credential}`)
+  if (injected.plainAnswer) out.push("accept-encoding", "identity")
+  for (const [name, value] of injected.own) out.push(name, value)
+  return out
+}
+
+/** The answer's headers for the client, with `own` in place of the upstream's fields of the same names (lower case). */
+export const forClient = (headers: RawHeaders, own: ReadonlyArray<readonly [string, string]>): Array<string> => {
+  const out = copyWithout(
+    headers,
+    (name) =>
+      hopByHop.has(name) || name === "alt-svc" || name === "proxy-authorization" || own.some(([mine]) => mine === name)
+  )
+  for (const [name, value] of own) out.push(name, value)
+  return out
+}
+
+export const without = (headers: RawHeaders, name: string): Array<string> =>
+  copyWithout(headers, (other) => other === name)
+
+/** A `traceparent` that means something (reference §1.3): passed on, and its trace id recorded. */
+export const traceId = (traceparent: string | undefined): string | undefined => {
+  const found =
+    traceparent === undefined ? null : /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/i.exec(traceparent)
+  return found?.[1]?.toLowerCase()
+}
+
+/** An id that a client gave, when it is fit for logs and headers. */
+export const acceptableId = (value: string | undefined): string | undefined =>
+  value !== undefined && /^[\x21-\x7e]{1,128}$/.test(value) ? value : undefined

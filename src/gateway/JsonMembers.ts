@@ -1,0 +1,97 @@
+/** One member of a JSON object, by its place in the text. */
+export interface Member {
+  readonly key: string
+  /** Where the key's opening quote stands. */
+  readonly start: number
+  readonly valueStart: number
+  /** Just behind the value. */
+  readonly end: number
+}
+
+/**
+ * The members of the top-level object of `text`, which `JSON.parse` has accepted: this walks, it does not validate.
+ * With it a member is replaced or removed and every other byte stays as the client wrote it: numbers keep their digits,
+ * keys their order.
+ */
+export const topLevel = (text: string): ReadonlyArray<Member> => {
+  const members: Array<Member> = []
+  let at = skipSpace(text, 0)
+  if (text[at] !== "{") return members
+  at = skipSpace(text, at + 1)
+  while (text[at] === '"') {
+    const start = at
+    const keyEnd = stringEnd(text, at)
+    const key = text.slice(start, keyEnd)
+    at = skipSpace(text, keyEnd)
+    const valueStart = skipSpace(text, at + 1)
+    const end = valueEnd(text, valueStart)
+    members.push({ key: key.includes("\\") ? JSON.parse(key) : key.slice(1, -1), start, valueStart, end })
+    at = skipSpace(text, end)
+    if (text[at] !== ",") break
+    at = skipSpace(text, at + 1)
+  }
+  return members
+}
+
+/** `text` without the members that `drop` names, commas included. */
+export const without = (text: string, drop: (key: string) => boolean): string => {
+  const members = topLevel(text)
+  const kept = members.filter(({ key }) => !drop(key))
+  const [head] = members
+  const tail = members.at(-1)
+  if (kept.length === members.length || head === undefined || tail === undefined) return text
+  return (
+    text.slice(0, head.start) + kept.map(({ end, start }) => text.slice(start, end)).join(",") + text.slice(tail.end)
+  )
+}
+
+/** `text` with `key` set to `json`: in the place of its last occurrence, or as the first member. */
+export const withMember = (text: string, key: string, json: string): string => {
+  const members = topLevel(text)
+  const found = members.findLast((member) => member.key === key)
+  if (found !== undefined) return text.slice(0, found.valueStart) + json + text.slice(found.end)
+  const open = text.indexOf("{") + 1
+  return `${text.slice(0, open)}${JSON.stringify(key)}:${json}${members.length === 0 ? "" : ","}${text.slice(open)}`
+}
+
+const skipSpace = (text: string, from: number): number => {
+  let at = from
+  while (text.charCodeAt(at) <= 0x20) at++
+  return at
+}
+
+/** Just behind the closing quote of the string that opens at `from`. `indexOf` makes long strings cheap. */
+const stringEnd = (text: string, from: number): number => {
+  let quote = text.indexOf('"', from + 1)
+  while (escaped(text, quote)) quote = text.indexOf('"', quote + 1)
+  return quote + 1
+}
+
+const escaped = (text: string, quote: number): boolean => {
+  let at = quote - 1
+  while (text[at] === "\\") at--
+  return (quote - at) % 2 === 0
+}
+
+const valueEnd = (text: string, from: number): number => {
+  const first = text[from]
+  if (first === '"') return stringEnd(text, from)
+  if (first !== "{" && first !== "[") {
+    let at = from
+    while (at < text.length && !/[,\]}\s]/.test(text.charAt(at))) at++
+    return at
+  }
+  let depth = 0
+  let at = from
+  for (;;) {
+    const character = text[at]
+    if (character === '"') {
+      at = stringEnd(text, at)
+      continue
+    }
+    if (character === "{" || character === "[") depth++
+    else if (character === "}" || character === "]") depth--
+    at++
+    if (depth === 0) return at
+  }
+}

@@ -1,0 +1,90 @@
+import { DateTime, Duration } from "effect"
+import type { ErrorCode } from "./GatewayError.ts"
+import type { KeyPolicy } from "./model/KeyPolicy.ts"
+import type { Limit } from "./model/Limit.ts"
+import { toDollars, toNanos } from "./model/Price.ts"
+
+export type Unit = "requests" | "tokens" | "nanos"
+export type Window = "minute" | "day" | "month"
+
+/** A counter of one unit in one calendar window (UTC), and the limit that a policy sets on it. */
+export interface Meter {
+  readonly field:
+    | "rpm_limit"
+    | "tpm_limit"
+    | "max_requests_per_day"
+    | "max_tokens_per_day"
+    | "daily_budget_usd"
+    | "monthly_budget_usd"
+  readonly unit: Unit
+  readonly window: Window
+  /** In whole units: requests, tokens, nano-dollars. */
+  readonly limit: number
+  /** Name of its key in Redis (reference §5). */
+  readonly key: string
+  /** When the window ends, in epoch milliseconds. */
+  readonly endsAt: number
+}
+
+/** The meters that `policy` sets for a key at `now`. None: the request needs no Redis to be admitted. */
+export const of = (policy: KeyPolicy, keyId: string, now: DateTime.Utc): ReadonlyArray<Meter> =>
+  kinds.flatMap(({ field, name, toUnits, unit, window }) => {
+    const limit: Limit = policy[field]
+    if (limit._tag === "Unlimited") return []
+    const { endsAt, id } = windowAt(window, now)
+    return [{ field, unit, window, limit: toUnits(limit.max), key: `${name}:${keyId}:${id}`, endsAt }]
+  })
+
+const whole = (units: number): number => Math.floor(units)
+
+const kinds = [
+  { field: "rpm_limit", unit: "requests", window: "minute", name: "rl:req", toUnits: whole },
+  { field: "tpm_limit", unit: "tokens", window: "minute", name: "rl:tpm", toUnits: whole },
+  { field: "max_requests_per_day", unit: "requests", window: "day", name: "rl:rpd", toUnits: whole },
+  { field: "max_tokens_per_day", unit: "tokens", window: "day", name: "rl:tpd", toUnits: whole },
+  { field: "daily_budget_usd", unit: "nanos", window: "day", name: "budget:daily", toUnits: toNanos },
+  { field: "monthly_budget_usd", unit: "nanos", window: "month", name: "budget:monthly", toUnits: toNanos }
+] as const
+
+const pad = (value: number): string => String(value).padStart(2, "0")
+
+/** The calendar window around `now`: its name (`YYYYMM`, `YYYYMMDD`, `YYYYMMDDHHMM`), start and end. */
+export const windowAt = (
+  window: Window,
+  now: DateTime.Utc
+): { readonly id: string; readonly startsAt: number; readonly endsAt: number } => {
+  const at = DateTime.toPartsUtc(now)
+  const startsAt = DateTime.toEpochMillis(DateTime.startOf(now, window))
+  const endsAt = DateTime.toEpochMillis(DateTime.add(DateTime.startOf(now, window), { [`${window}s`]: 1 }))
+  const month = `${at.year}${pad(at.month)}`
+  const day = `${month}${pad(at.day)}`
+  return {
+    id: window === "month" ? month : window === "day" ? day : `${day}${pad(at.hour)}${pad(at.minute)}`,
+    startsAt,
+    endsAt
+  }
+}
+
+/** How long a counter is kept: its window, and some (reference §5). */
+export const keptSeconds: Record<Window, number> = { minute: 70, day: 172_800, month: 5_356_800 }
+
+export const retryAfterSeconds = (meter: Meter, now: number): number =>
+  Math.max(1, Math.ceil(Duration.toSeconds(Duration.millis(meter.endsAt - now))))
+
+export const errorCode = (meter: Meter): ErrorCode =>
+  meter.unit === "nanos"
+    ? "budget_exceeded"
+    : meter.unit === "tokens"
+      ? "token_rate_limit_exceeded"
+      : "rate_limit_exceeded"
+
+const amount = (meter: Meter, units: number): string =>
+  meter.unit === "nanos" ? `$${toDollars(units)}` : `${units} ${meter.unit}`
+
+/** Names the limit, where it was set, what it holds and when it resets. */
+export const refusal = (meter: Meter, used: number, wanted: number): string => {
+  const limit = `${meter.field} of this key (${amount(meter, meter.limit)} a ${meter.window})`
+  return wanted > meter.limit
+    ? `The request needs an estimated ${amount(meter, wanted)}, which can never fit ${limit}.`
+    : `The request would exceed ${limit}: ${amount(meter, used)} are used or reserved; the window resets at ${new Date(meter.endsAt).toISOString()}.`
+}

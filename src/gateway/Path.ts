@@ -1,0 +1,44 @@
+import { Result } from "effect"
+
+/** A request target that has one reading only. `path` is for decisions; what is forwarded is the target as it came. */
+export interface CanonicalPath {
+  /** Without query; percent-escapes of letters, digits, `-`, `_` and `~` decoded. */
+  readonly path: string
+  readonly segments: ReadonlyArray<string>
+}
+
+const maxTargetLength = 8192
+
+/** Reasons are sentences about the path, for the caller's eyes. */
+const refusals: ReadonlyArray<readonly [RegExp, string]> = [
+  [/[^\x21-\x7e]/, "contains a character that must be percent-encoded"],
+  [/[\\#;]/, "contains a backslash, # or ;"],
+  [/\/\//, "contains an empty segment (//)"],
+  [/%(?![0-9a-f]{2})/i, "contains a broken percent-escape"],
+  [
+    /%(?:2e|2f|5c|23|3b|3f|25|0[0-9a-f]|1[0-9a-f]|7f)/i,
+    "contains an encoded dot, slash, backslash, percent, delimiter or control character"
+  ],
+  [/\/\.{1,2}(?:\/|$)/, "contains a dot segment"]
+]
+
+/**
+ * Upstreams disagree about dot segments, empty segments and escapes; a path that two of them could read differently is
+ * refused, so nothing is decided on one path and served from another.
+ */
+export const canonicalise = (target: string): Result.Result<CanonicalPath, string> => {
+  if (!target.startsWith("/")) return Result.fail("does not begin with /")
+  if (target.length > maxTargetLength) return Result.fail(`is longer than ${maxTargetLength} characters`)
+  const question = target.indexOf("?")
+  const raw = question === -1 ? target : target.slice(0, question)
+  const refusal = refusals.find(([pattern]) => pattern.test(raw))
+  if (refusal !== undefined) return Result.fail(refusal[1])
+  // what is left encodes characters that no upstream treats as structure
+  const path = raw.includes("%")
+    ? raw.replace(/%([0-9a-f]{2})/gi, (escape, hex: string) => {
+        const character = String.fromCharCode(Number.parseInt(hex, 16))
+        return /[A-Za-z0-9\-_~]/.test(character) ? character : escape.toUpperCase()
+      })
+    : raw
+  return Result.succeed({ path, segments: path.slice(1).split("/") })
+}

@@ -1,0 +1,90 @@
+import { Option, Redacted } from "effect"
+import * as GatewayError from "./GatewayError.ts"
+import * as Headers from "./Headers.ts"
+import type { Reading } from "./Limits.ts"
+import type { Family } from "./model/CanonicalRoute.ts"
+import { equal } from "./model/Secret.ts"
+import * as RateLimitHeaders from "./RateLimitHeaders.ts"
+import { familyOf } from "./Target.ts"
+import type { Wire } from "./Wire.ts"
+
+/** A request on its way, and what it is known by. */
+export interface Request {
+  readonly wire: Wire
+  /** The client's, when it gave a usable one; it may repeat. */
+  readonly requestId: string
+  /** The gateway's own, unique: settlement and usage record go by it. */
+  readonly recordId: string
+  readonly family: Family
+  /** Epoch milliseconds. */
+  readonly startedAt: number
+  /** A `traceparent` that means something. */
+  readonly traceparent: string | undefined
+  /** For which task and run a trusted worker sent it. */
+  readonly taskId: string | undefined
+  readonly runId: string | undefined
+}
+
+export const make = (wire: Wire, startedAt: number, workerToken: Option.Option<Redacted.Redacted>): Request => {
+  const { headers } = wire
+  const recordId = crypto.randomUUID()
+  const traceparent = Headers.get(headers, "traceparent")
+  const token = Headers.get(headers, "x-svc-worker-token")
+  const trusted = token !== undefined && Option.exists(workerToken, (expected) => equal(Redacted.make(token), expected))
+  return {
+    wire,
+    requestId: Headers.acceptableId(Headers.get(headers, "x-request-id")) ?? recordId,
+    recordId,
+    family: familyOf(wire.target, headers),
+    startedAt,
+    traceparent: Headers.traceId(traceparent) === undefined ? undefined : traceparent,
+    taskId: trusted ? Headers.acceptableId(Headers.get(headers, "x-svc-task-id")) : undefined,
+    runId: trusted ? Headers.acceptableId(Headers.get(headers, "x-svc-run-id")) : undefined
+  }
+}
+
+/** The status of a request whose client left before an answer began: for records and metrics, never sent. */
+export const clientClosed = 499
+
+/** What the gateway tells the upstream of a request. */
+export const ownHeaders = (
+  request: Request,
+  key: { readonly id: string; readonly projectId: Option.Option<string> } | undefined
+): ReadonlyArray<readonly [string, string]> => {
+  const fields: ReadonlyArray<readonly [string, string | undefined]> = [
+    ["x-svc-request-id", request.requestId],
+    ["x-svc-key-id", key?.id],
+    ["x-svc-project-id", key === undefined ? undefined : Option.getOrUndefined(key.projectId)],
+    ["x-svc-task-id", request.taskId],
+    ["x-svc-run-id", request.runId],
+    ["traceparent", request.traceparent]
+  ]
+  return fields.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]))
+}
+
+/** What the gateway puts on every answer. */
+export const answerHeaders = (
+  { requestId }: Request,
+  readings: ReadonlyArray<Reading>,
+  now: number
+): ReadonlyArray<readonly [string, string]> => [["x-request-id", requestId], ...RateLimitHeaders.fields(readings, now)]
+
+/** Answers with a refusal, in the shape that the caller's SDK understands. */
+export const refuse = (
+  request: Request,
+  error: GatewayError.GatewayError,
+  readings: ReadonlyArray<Reading>,
+  now: number
+): void => {
+  const retry = error.retryAfterSeconds
+  const own = [
+    ["content-type", "application/json"],
+    ["cache-control", "private, no-store"],
+    ...answerHeaders(request, readings, now),
+    ...(request.family === "b" ? [["request-id", request.requestId] as const] : []),
+    ...(retry === undefined ? [] : [["retry-after", String(retry)] as const]),
+    // the SDKs retry a 429 on their own; one that can never succeed is not worth it
+    ...(error.status === 429 && retry === undefined ? [["x-should-retry", "false"] as const] : [])
+  ]
+  request.wire.answer(error.status, own.flat(), GatewayError.body(error, request.family, request.requestId))
+}

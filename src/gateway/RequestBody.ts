@@ -1,0 +1,106 @@
+import { Effect } from "effect"
+import * as Facts from "./Facts.ts"
+import { GatewayError } from "./GatewayError.ts"
+import * as Headers from "./Headers.ts"
+import * as JsonMembers from "./JsonMembers.ts"
+import type { RouteId } from "./model/CanonicalRoute.ts"
+import type { BodyFailure, BodyLease, Wire } from "./Wire.ts"
+
+/** The stricter of the route's and the key's limit, and whose it is, for the message. */
+export interface BodyLimit {
+  readonly bytes: number
+  readonly setBy: "the route" | "this key's policy"
+}
+
+export const strictest = (route: number, policy: number | null): BodyLimit =>
+  policy !== null && policy < route
+    ? { bytes: policy, setBy: "this key's policy" }
+    : { bytes: route, setBy: "the route" }
+
+export const refusal = (failure: BodyFailure, limit: BodyLimit, withinMs: number): GatewayError => {
+  switch (failure._tag) {
+    case "TooLarge":
+      return new GatewayError({
+        code: "request_body_too_large",
+        message: `The request body is larger than ${limit.bytes} bytes (max_request_body_bytes of ${limit.setBy}). Send less, or ask an operator to raise it.`
+      })
+    case "TooSlow":
+      return new GatewayError({
+        code: "request_body_timeout",
+        message: `The request body did not arrive within ${withinMs} ms (timeout_ms of the route).`
+      })
+    case "Cut":
+      return new GatewayError({ code: "invalid_request_body", message: "The request body ended before it was whole." })
+    case "NoRoom":
+      return new GatewayError({
+        code: "gateway_overloaded",
+        message: "The gateway holds as many request bodies as it may. Try again shortly.",
+        retryAfterSeconds: 1
+      })
+  }
+}
+
+export interface Body {
+  /** What goes to the upstream. */
+  readonly bytes: Buffer | null
+  readonly facts: Facts.Facts
+  /** The gateway asks for the stream's usage, and the client did not: hide it. */
+  readonly hideUsage: boolean
+}
+
+const noBody: Body = { bytes: null, facts: Facts.none, hideUsage: false }
+
+/** Routes that may be called without a body. */
+const bodyOptional: ReadonlySet<RouteId | "compat"> = new Set(["message-batch-cancel"])
+
+export interface ReadOptions {
+  readonly routeId: RouteId | "compat"
+  readonly limit: BodyLimit
+  readonly withinMs: number
+  readonly lease: BodyLease
+  /** The answer's tokens are to be accounted: a stream is asked for them. */
+  readonly wantsUsage: boolean
+}
+
+/** Reads and understands the body of a canonical route: a JSON object, or nothing where nothing is due. */
+export const read = Effect.fnUntraced(function* (wire: Wire, options: ReadOptions) {
+  const { lease, limit, routeId, wantsUsage, withinMs } = options
+  if (wire.method !== "POST") return noBody
+  const unreadable = unreadableType(wire.headers)
+  if (unreadable !== undefined) return yield* new GatewayError({ code: "unsupported_media_type", message: unreadable })
+  const bytes = yield* Effect.mapError(wire.readBody({ maxBytes: limit.bytes, withinMs, lease }), (failure) =>
+    refusal(failure, limit, withinMs)
+  )
+  if (bytes.length === 0 && bodyOptional.has(routeId)) return noBody
+  const parsed = yield* Effect.mapError(
+    Effect.fromResult(Facts.parse(routeId, bytes)),
+    (problem) => new GatewayError(problem)
+  )
+  const body: Body = { ...forwarded(parsed, bytes, wantsUsage && routeId === "chat-completions"), facts: parsed.facts }
+  return body
+})
+
+/** The gateway decides on what it reads, so a body that it cannot read goes nowhere. */
+const unreadableType = (headers: Headers.RawHeaders): string | undefined => {
+  const encoding = Headers.get(headers, "content-encoding")
+  if (encoding !== undefined && encoding.toLowerCase() !== "identity") return "Send the body without content-encoding."
+  const type = Headers.get(headers, "content-type")
+  return type === undefined || /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type)
+    ? undefined
+    : "This route takes a JSON object: send content-type: application/json."
+}
+
+/** The client's own bytes, unless the gateway has something to say or to take out; then all others stay as they were. */
+const forwarded = (
+  { facts, streamOptions, text }: Facts.ParsedBody,
+  bytes: Buffer,
+  askForUsage: boolean
+): Omit<Body, "facts"> => {
+  const asks = askForUsage && facts.stream && streamOptions?.["include_usage"] !== true
+  if (!asks && !facts.namesGuardrails) return { bytes, hideUsage: false }
+  const own = facts.namesGuardrails ? JsonMembers.without(text, (key) => key === "guardrails") : text
+  const asking = asks
+    ? JsonMembers.withMember(own, "stream_options", JSON.stringify({ ...streamOptions, include_usage: true }))
+    : own
+  return { bytes: Buffer.from(asking), hideUsage: asks }
+}

@@ -1,0 +1,37 @@
+import { type CanonicalRoute, canonicalRoutes } from "./model/CanonicalRoute.ts"
+import type { CanonicalPath } from "./Path.ts"
+
+export type Route =
+  /** `/admin-ui…`: the control listener's, never served or forwarded here. */
+  | { readonly _tag: "Control" }
+  /** `/services…`: never falls through to anything else. */
+  | { readonly _tag: "Service"; readonly name: string }
+  | { readonly _tag: "Canonical"; readonly route: CanonicalRoute }
+  /** `/providers/compat/…`: the direct compatible upstream. `rest` is the path there. */
+  | { readonly _tag: "Compat"; readonly rest: string }
+  /** `allowed`: methods that the path has, when it has any. */
+  | { readonly _tag: "Unrouted"; readonly allowed: ReadonlyArray<string> }
+
+/** The specification's routing order, first match wins (Endpoints, proxy listener). */
+export const match = (method: string, { path, segments }: CanonicalPath): Route => {
+  const [first, second] = segments
+  if (first === "admin-ui") return { _tag: "Control" }
+  if (first === "services") return { _tag: "Service", name: second ?? "" }
+  // One trailing slash is the same route: an upstream that ignores it must not be a way around the route's policy.
+  const wanted = segments.at(-1) === "" ? segments.slice(0, -1) : segments
+  const onPath = routes.filter((route) => fits(route.segments, wanted))
+  const found = onPath.find(({ route }) => (route.methods as ReadonlyArray<string>).includes(method))
+  if (found !== undefined) return { _tag: "Canonical", route: found.route }
+  if (first === "providers" && second === "compat") {
+    return method === "POST"
+      ? { _tag: "Compat", rest: path.slice("/providers/compat".length) || "/" }
+      : { _tag: "Unrouted", allowed: ["POST"] }
+  }
+  return { _tag: "Unrouted", allowed: onPath.flatMap(({ route }) => route.methods) }
+}
+
+const routes = canonicalRoutes.map((route) => ({ route, segments: route.pattern.slice(1).split("/") }))
+
+const fits = (pattern: ReadonlyArray<string>, segments: ReadonlyArray<string>): boolean =>
+  pattern.length === segments.length &&
+  pattern.every((part, index) => (part === "*" ? segments[index] !== "" : part === segments[index]))

@@ -1,0 +1,126 @@
+import { Effect, Option, type Redacted, Schema } from "effect"
+import { Database } from "../services/Database.ts"
+import { type RouteConfig, RouteId, RouteMode } from "./model/CanonicalRoute.ts"
+import { authorizationBearer, type CredentialStyle, HeaderMode, HeaderValueFormat } from "./model/CredentialStyle.ts"
+import type { ModelPrice } from "./model/Price.ts"
+import { Vault } from "./model/Vault.ts"
+
+/** The enabled `upstream` provider row. */
+export interface UpstreamProvider {
+  readonly origin: string
+  readonly style: CredentialStyle
+  readonly credential: Option.Option<Redacted.Redacted>
+}
+
+/** Everything an operator decided, except about single keys: replaced whole, never changed. */
+export interface Snapshot {
+  readonly epoch: number
+  readonly routes: ReadonlyMap<RouteId, RouteConfig>
+  readonly provider: Option.Option<UpstreamProvider>
+  readonly prices: ReadonlyMap<string, ModelPrice>
+}
+
+const RouteRow = Schema.Struct({
+  route_id: RouteId,
+  enabled: Schema.Boolean,
+  mode: RouteMode,
+  timeout_ms: Schema.Int,
+  max_request_body_bytes: Schema.Int,
+  max_response_body_bytes: Schema.Int
+})
+
+const ProviderRow = Schema.Struct({
+  id: Schema.String,
+  base_url: Schema.String,
+  sealed_credential: Schema.NullOr(Schema.String),
+  credential_header_mode: HeaderMode,
+  credential_header_name: Schema.NullOr(Schema.String),
+  credential_header_value_format: HeaderValueFormat
+})
+
+const PriceRow = Schema.Struct({
+  model: Schema.String,
+  input: Schema.FiniteFromString,
+  output: Schema.FiniteFromString,
+  cached_input: Schema.NullOr(Schema.FiniteFromString),
+  cache_write: Schema.NullOr(Schema.FiniteFromString)
+})
+
+const decodeRoutes = Schema.decodeUnknownEffect(Schema.Array(RouteRow))
+const decodeProviders = Schema.decodeUnknownEffect(Schema.Array(ProviderRow))
+const decodePrices = Schema.decodeUnknownEffect(Schema.Array(PriceRow))
+
+export const readEpoch = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const rows = yield* sql<{ epoch: string }>`SELECT epoch::text AS epoch FROM control_epoch`
+  return Number(rows[0]?.epoch ?? 0)
+})
+
+/** Reads the epoch first: a change that commits meanwhile raises it, and is loaded again. */
+export const load = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const epoch = yield* readEpoch
+  const routes = yield* Effect.flatMap(
+    sql`SELECT route_id, enabled, mode, timeout_ms, max_request_body_bytes, max_response_body_bytes FROM canonical_routes`,
+    decodeRoutes
+  )
+  const [provider] = yield* Effect.flatMap(
+    sql`SELECT id::text AS id, base_url, sealed_credential, credential_header_mode, credential_header_name,
+      credential_header_value_format FROM provider_configs WHERE provider = 'upstream' AND enabled`,
+    decodeProviders
+  )
+  const prices = yield* Effect.flatMap(
+    sql`SELECT model, input_nanos_per_million::text AS input, output_nanos_per_million::text AS output,
+      cached_input_nanos_per_million::text AS cached_input, cache_write_nanos_per_million::text AS cache_write
+      FROM model_prices`,
+    decodePrices
+  )
+  const snapshot: Snapshot = {
+    epoch,
+    routes: new Map(
+      routes.map((row) => [
+        row.route_id,
+        {
+          enabled: row.enabled,
+          mode: row.mode,
+          timeoutMs: row.timeout_ms,
+          maxRequestBodyBytes: row.max_request_body_bytes,
+          maxResponseBodyBytes: row.max_response_body_bytes
+        }
+      ])
+    ),
+    provider: provider === undefined ? Option.none() : Option.some(yield* upstreamProvider(provider)),
+    prices: new Map(
+      prices.map(({ cache_write, cached_input, input, model, output }) => [
+        model,
+        { input, output, cachedInput: cached_input, cacheWrite: cache_write }
+      ])
+    )
+  }
+  return snapshot
+})
+
+const upstreamProvider = Effect.fnUntraced(function* (row: typeof ProviderRow.Type) {
+  const style: CredentialStyle =
+    row.credential_header_mode === "custom_header" && row.credential_header_name !== null
+      ? { _tag: "CustomHeader", name: row.credential_header_name, format: row.credential_header_value_format }
+      : authorizationBearer
+  const provider: UpstreamProvider = {
+    origin: new URL(row.base_url).origin,
+    style,
+    credential: yield* openOrWarn(row.sealed_credential, `provider_configs/${row.id}`)
+  }
+  return provider
+})
+
+/** A secret that cannot be opened counts as missing: resolution goes on, and the log says which row to mend. */
+export const openOrWarn = Effect.fnUntraced(function* (sealed: string | null, context: string) {
+  if (sealed === null) return Option.none<Redacted.Redacted>()
+  const vault = yield* Vault
+  return yield* vault.open(sealed, context).pipe(
+    Effect.map(Option.some),
+    Effect.catchTag("UnreadableSecret", ({ reason }) =>
+      Effect.as(Effect.logError("a stored credential cannot be opened", { context, reason }), Option.none())
+    )
+  )
+})

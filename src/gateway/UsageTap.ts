@@ -1,0 +1,200 @@
+import * as JsonMembers from "./JsonMembers.ts"
+import type { Family } from "./model/CanonicalRoute.ts"
+import * as TokenUsage from "./TokenUsage.ts"
+
+/** What was seen of an answer when it ended, whole or cut. */
+export interface Seen {
+  readonly reported: TokenUsage.Reported | undefined
+  /** Output tokens as far as one can guess from what passed: one for each event of a stream, a quarter of the bytes of a JSON answer. */
+  readonly guessedOutput: number
+}
+
+/** Bytes of an answer on their way to the client. `undefined`: nothing to send now. */
+export interface UsageTap {
+  readonly push: (chunk: Buffer) => Buffer | undefined
+  /** What was still held back; call it once, at the end. */
+  readonly flush: () => Buffer | undefined
+  readonly seen: () => Seen
+}
+
+/** For answers that nobody reads: nothing is looked at. */
+export const blind: UsageTap = {
+  push: (chunk) => chunk,
+  flush: () => undefined,
+  seen: () => ({ reported: undefined, guessedOutput: 0 })
+}
+
+/** A JSON answer: chunks pass as they come; the sum is read at the end. */
+export const json = (family: Family): UsageTap => {
+  const chunks: Array<Buffer> = []
+  return {
+    push: (chunk) => {
+      chunks.push(chunk)
+      return chunk
+    },
+    flush: () => undefined,
+    seen: () => {
+      const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
+      return { reported: readJson(family, body.toString("utf8")), guessedOutput: Math.ceil(body.length / 4) }
+    }
+  }
+}
+
+const readJson = (family: Family, text: string): TokenUsage.Reported | undefined => {
+  try {
+    return TokenUsage.read(family, JSON.parse(text))
+  } catch {
+    // an answer that is cut or no JSON reports nothing
+    return undefined
+  }
+}
+
+const newline = 0x0a
+const usageKey = Buffer.from('"usage"')
+const dataField = Buffer.from("data:")
+
+/**
+ * A stream of events whose bytes pass untouched. Only lines that hold a `"usage"` object are parsed, and only a line
+ * that is split over chunks is copied. A line longer than `maxLine` is not read.
+ */
+export const events = (family: Family, maxLine: number): UsageTap => {
+  let reported: TokenUsage.Reported | undefined
+  let dataLines = 0
+  let begun: Array<Buffer> = []
+  let begunLength = 0
+
+  const line = (bytes: Buffer) => {
+    if (!startsWith(bytes, dataField)) return
+    dataLines++
+    const found = readLine(family, bytes)
+    if (found !== undefined) reported = TokenUsage.merge(reported, found)
+  }
+
+  return {
+    push: (chunk) => {
+      let from = 0
+      for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, from)) {
+        const rest = chunk.subarray(from, end)
+        if (begunLength === 0) line(rest)
+        else if (begunLength + rest.length <= maxLine) line(Buffer.concat([...begun, rest]))
+        begun = []
+        begunLength = 0
+        from = end + 1
+      }
+      if (from < chunk.length) {
+        begunLength += chunk.length - from
+        // past the bound only the length is kept, to know where the line ends
+        if (begunLength <= maxLine) begun.push(chunk.subarray(from))
+        else begun = []
+      }
+      return chunk
+    },
+    flush: () => {
+      // a stream may end without a last line break
+      if (begun.length > 0) line(Buffer.concat(begun))
+      return undefined
+    },
+    seen: () => ({ reported, guessedOutput: Math.max(0, dataLines - 1) })
+  }
+}
+
+/**
+ * A family A stream for which the gateway asked for usage and the client did not: the event that carries only usage is
+ * left out, and `"usage":null` is taken out of the others, so that the client sees the stream it would have had. Whole
+ * events are held until they are complete; one longer than `maxEvent` passes as it comes.
+ */
+export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
+  let reported: TokenUsage.Reported | undefined
+  let dataLines = 0
+  let pending: Buffer = empty
+  /** Inside an event that was too long to hold. */
+  let passing = false
+
+  const event = (bytes: Buffer): Buffer | undefined => {
+    if (bytes.indexOf(dataField) !== -1) dataLines++
+    if (bytes.indexOf(usageKey) === -1) return bytes
+    const lines = bytes.toString("utf8").split("\n")
+    const at = lines.findIndex((text) => text.startsWith("data:"))
+    const text = lines[at]
+    if (text === undefined) return bytes
+    const json = text.slice("data:".length)
+    const parsed = parse(json)
+    if (!TokenUsage.isObject(parsed)) return bytes
+    const found = TokenUsage.read(family, parsed)
+    if (found !== undefined) reported = TokenUsage.merge(reported, found)
+    const { choices, usage } = parsed
+    if (TokenUsage.isObject(usage)) return Array.isArray(choices) && choices.length === 0 ? undefined : bytes
+    if (usage !== null) return bytes
+    lines[at] = `data:${JsonMembers.without(json, (key) => key === "usage")}`
+    return Buffer.from(lines.join("\n"))
+  }
+
+  return {
+    push: (chunk) => {
+      pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk])
+      const out: Array<Buffer> = []
+      let from = 0
+      for (let end = eventEnd(pending, from); end !== -1; end = eventEnd(pending, from)) {
+        const whole = pending.subarray(from, end)
+        const kept = passing ? whole : event(whole)
+        if (kept !== undefined) out.push(kept)
+        passing = false
+        from = end
+      }
+      pending = pending.subarray(from)
+      if (passing || pending.length > maxEvent) {
+        passing = true
+        // the last bytes may begin the blank line that ends the event
+        const hold = Math.min(3, pending.length)
+        out.push(pending.subarray(0, pending.length - hold))
+        pending = pending.subarray(pending.length - hold)
+      }
+      return out.length === 0 ? undefined : out.length === 1 ? out[0] : Buffer.concat(out)
+    },
+    flush: () => {
+      const last = pending
+      pending = empty
+      if (last.length === 0) return undefined
+      return passing ? last : event(last)
+    },
+    seen: () => ({ reported, guessedOutput: Math.max(0, dataLines - 1) })
+  }
+}
+
+const empty = Buffer.alloc(0)
+
+/** Just behind the blank line that ends the event which begins at `from`, or -1. */
+const eventEnd = (bytes: Buffer, from: number): number => {
+  for (let at = bytes.indexOf(newline, from); at !== -1; at = bytes.indexOf(newline, at + 1)) {
+    if (bytes[at + 1] === newline) return at + 2
+    if (bytes[at + 1] === 0x0d && bytes[at + 2] === newline) return at + 3
+  }
+  return -1
+}
+
+const startsWith = (bytes: Buffer, prefix: Buffer): boolean =>
+  bytes.length >= prefix.length && prefix.compare(bytes, 0, prefix.length) === 0
+
+const parse = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const readLine = (family: Family, bytes: Buffer): TokenUsage.Reported | undefined => {
+  const at = bytes.indexOf(usageKey)
+  if (at === -1 || !opensObject(bytes, at + usageKey.length)) return undefined
+  return TokenUsage.read(family, parse(bytes.toString("utf8", dataField.length)))
+}
+
+/** Whether `: {` comes next: most events of a stream say `"usage":null`, and those need no parsing. */
+const opensObject = (bytes: Buffer, from: number): boolean => {
+  for (let at = from; at < bytes.length; at++) {
+    const byte = bytes[at]!
+    if (byte === 0x7b) return true
+    if (byte !== 0x3a && byte !== 0x20) return false
+  }
+  return false
+}

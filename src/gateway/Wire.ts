@@ -1,0 +1,54 @@
+import type { Effect } from "effect"
+import type { RawHeaders } from "./Headers.ts"
+
+/** Why a request body could not be had whole. */
+export type BodyFailure =
+  | { readonly _tag: "TooLarge" }
+  | { readonly _tag: "TooSlow" }
+  /** The client is gone; nobody is there to answer. */
+  | { readonly _tag: "Cut" }
+  /** The process holds as many request bodies as it may. */
+  | { readonly _tag: "NoRoom" }
+
+/** Room for one body: grows with its bytes, given back once. */
+export interface BodyLease {
+  readonly grow: (bytes: number) => boolean
+  readonly release: () => void
+}
+
+/**
+ * One client and its request, as the gateway sees them: bytes in, bytes out. Calls on the answer's side are synchronous
+ * and cheap; the byte path runs through them.
+ */
+export interface Wire {
+  readonly method: string
+  /** Path and query, as they came. */
+  readonly target: string
+  readonly headers: RawHeaders
+
+  /** Reads the body whole: at most `maxBytes`, within `withinMs`. */
+  readonly readBody: (options: {
+    readonly maxBytes: number
+    readonly withinMs: number
+    readonly lease: BodyLease
+  }) => Effect.Effect<Buffer, BodyFailure>
+
+  /** The body as it comes, for requests that nobody looks into. It throws after `onFailure` was told why. */
+  readonly streamBody: (options: {
+    readonly maxBytes: number
+    readonly idleMs: number
+    readonly onFailure: (failure: BodyFailure) => void
+  }) => AsyncIterable<Uint8Array>
+
+  /** Status and headers; once. */
+  readonly head: (status: number, headers: RawHeaders) => void
+  /** `false`: the client is slower than the upstream; wait for `onDrain`. */
+  readonly write: (bytes: Uint8Array) => boolean
+  readonly onDrain: (resume: () => void) => void
+  /** The answer is whole. */
+  readonly end: () => void
+  /** The answer is not whole, and the client shall see that it is not. */
+  readonly cut: () => void
+  /** The complete answer at once. What is unread of the request is discarded, within bounds. */
+  readonly answer: (status: number, headers: RawHeaders, body: string) => void
+}

@@ -1,0 +1,25 @@
+import { Schema, SchemaTransformation } from "effect"
+
+/** Everything, or what is listed. An empty list allows nothing. */
+export type AllowList<A> = { readonly _tag: "AllowAll" } | { readonly _tag: "Allow"; readonly values: ReadonlyArray<A> }
+
+export const allowAll: AllowList<never> = { _tag: "AllowAll" }
+export const allow = <A>(values: ReadonlyArray<A>): AllowList<A> => ({ _tag: "Allow", values })
+
+export const allows = <A>(list: AllowList<A>, value: A): boolean =>
+  list._tag === "AllowAll" || list.values.includes(value)
+
+/** On the wire: an array of at most 1,000 items, or `null` for no restriction. */
+export const listOf = <A extends string | number>(item: Schema.Codec<A, A>) =>
+  Schema.NullOr(Schema.Array(item).check(Schema.isMaxLength(1000))).pipe(
+    Schema.decodeTo(
+      Schema.Union([
+        Schema.Struct({ _tag: Schema.Literal("AllowAll") }),
+        Schema.Struct({ _tag: Schema.Literal("Allow"), values: Schema.Array(Schema.toType(item)) })
+      ]),
+      SchemaTransformation.transform<AllowList<A>, ReadonlyArray<A> | null>({
+        decode: (value) => (value === null ? allowAll : allow(value)),
+        encode: (list) => (list._tag === "AllowAll" ? null : list.values)
+      })
+    )
+  )

@@ -1,0 +1,77 @@
+import { Schema } from "effect"
+
+/** Family A: chat-style wire protocol. Family B: messages-style. It decides the shape of errors and of usage. */
+export type Family = "a" | "b"
+
+export const RouteId = Schema.Literals([
+  "chat-completions",
+  "responses",
+  "embeddings",
+  "messages",
+  "messages-count-tokens",
+  "message-batches",
+  "message-batch",
+  "message-batch-results",
+  "message-batch-cancel",
+  "models"
+])
+export type RouteId = typeof RouteId.Type
+
+export interface CanonicalRoute {
+  readonly id: RouteId
+  readonly family: Family
+  readonly methods: ReadonlyArray<"GET" | "POST">
+  /** Segments of the path; `*` stands for one non-empty segment. Also the name in policies and usage records. */
+  readonly pattern: PolicyRoute
+}
+
+/** The ten canonical routes, in the specification's order: family A, family B, models. */
+export const canonicalRoutes: ReadonlyArray<CanonicalRoute> = [
+  { id: "chat-completions", family: "a", methods: ["POST"], pattern: "/v1/chat/completions" },
+  { id: "responses", family: "a", methods: ["POST"], pattern: "/v1/responses" },
+  { id: "embeddings", family: "a", methods: ["POST"], pattern: "/v1/embeddings" },
+  { id: "messages", family: "b", methods: ["POST"], pattern: "/v1/messages" },
+  { id: "messages-count-tokens", family: "b", methods: ["POST"], pattern: "/v1/messages/count_tokens" },
+  { id: "message-batches", family: "b", methods: ["GET", "POST"], pattern: "/v1/messages/batches" },
+  { id: "message-batch", family: "b", methods: ["GET"], pattern: "/v1/messages/batches/*" },
+  { id: "message-batch-results", family: "b", methods: ["GET"], pattern: "/v1/messages/batches/*/results" },
+  { id: "message-batch-cancel", family: "b", methods: ["POST"], pattern: "/v1/messages/batches/*/cancel" },
+  { id: "models", family: "a", methods: ["GET"], pattern: "/v1/models" }
+]
+
+/** A route as policies and usage records name it. `/providers/compat/*` is the direct compatible upstream. */
+export const PolicyRoute = Schema.Literals([
+  "/v1/chat/completions",
+  "/v1/responses",
+  "/v1/embeddings",
+  "/v1/messages",
+  "/v1/messages/count_tokens",
+  "/v1/messages/batches",
+  "/v1/messages/batches/*",
+  "/v1/messages/batches/*/results",
+  "/v1/messages/batches/*/cancel",
+  "/v1/models",
+  "/providers/compat/*"
+])
+export type PolicyRoute = typeof PolicyRoute.Type
+
+export const Provider = Schema.Literals(["upstream", "compat"])
+export type Provider = typeof Provider.Type
+
+export const RouteMode = Schema.Literals(["managed_by_gateway", "direct_upstream_passthrough"])
+export type RouteMode = typeof RouteMode.Type
+
+export const maxTimeoutMs = 600_000
+export const maxBodyBytes = 104_857_600
+
+export const TimeoutMs = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxTimeoutMs }))
+export const BodyBytes = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxBodyBytes }))
+
+/** What an operator decides about a route. Seeded: enabled, managed, 120 s, 1 MiB each way. */
+export interface RouteConfig {
+  readonly enabled: boolean
+  readonly mode: RouteMode
+  readonly timeoutMs: number
+  readonly maxRequestBodyBytes: number
+  readonly maxResponseBodyBytes: number
+}

@@ -1,0 +1,31 @@
+import { Effect, Schema } from "effect"
+import type { SqlError } from "effect/sql"
+import { Database } from "../../services/Database.ts"
+
+/** The channel on which control tells every gateway what changed. */
+export const channel = "svc_control_changes"
+
+/**
+ * What a gateway must forget. `Configuration`: routes, provider rows, prices. `Key`: one key's record. `Project`: the
+ * records of all its keys (a credential mapping of the project changed).
+ */
+export const Change = Schema.TaggedUnion({
+  Configuration: {},
+  Key: { id: Schema.String },
+  Project: { id: Schema.String }
+})
+export type Change = typeof Change.Type
+
+const encode = Schema.encodeEffect(Schema.fromJsonString(Change))
+export const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Change))
+
+/**
+ * Publishes a change. Call it inside the transaction that makes it: the notice leaves with the commit, and the epoch
+ * tells those who could not hear it.
+ */
+export const publish = (change: Change): Effect.Effect<void, SqlError.SqlError, Database> =>
+  Effect.gen(function* () {
+    const { notify, sql } = yield* Database
+    yield* sql`UPDATE control_epoch SET epoch = epoch + 1`
+    yield* notify(channel, yield* Effect.orDie(encode(change)))
+  })

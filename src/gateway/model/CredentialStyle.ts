@@ -1,0 +1,47 @@
+import { Schema } from "effect"
+
+/** How the upstream credential is presented (specification, "stripping and injection"). */
+export type CredentialStyle =
+  | { readonly _tag: "AuthorizationBearer" }
+  | { readonly _tag: "CustomHeader"; readonly name: string; readonly format: "raw" | "bearer" }
+
+export const authorizationBearer: CredentialStyle = { _tag: "AuthorizationBearer" }
+
+export const HeaderMode = Schema.Literals(["authorization_bearer", "custom_header"])
+export const HeaderValueFormat = Schema.Literals(["raw", "bearer"])
+
+/** Header names that a provider row must not take over: framing, and everything that the gateway strips or sets. */
+const refused = new Set([
+  "host",
+  "content-length",
+  "content-type",
+  "content-encoding",
+  "accept-encoding",
+  "transfer-encoding",
+  "connection",
+  "keep-alive",
+  "te",
+  "trailer",
+  "upgrade",
+  "expect",
+  "proxy-connection",
+  "proxy-authenticate",
+  "authorization",
+  "proxy-authorization",
+  "cookie",
+  "x-aih-api-key",
+  "x-api-key",
+  "x-request-id",
+  "traceparent",
+  "tracestate",
+  "x-trusted-gateway-identity",
+  "x-trusted-gateway-signature"
+])
+
+/** The sensitive-header validation: why `name` cannot carry the upstream credential, or `undefined` when it can. */
+export const refusedHeaderName = (name: string): string | undefined => {
+  if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/.test(name)) return "is not a header name"
+  const lower = name.toLowerCase()
+  if (lower.startsWith("x-svc-")) return "begins with x-svc-, which is the gateway's own"
+  return refused.has(lower) ? "is reserved" : undefined
+}

@@ -1,0 +1,33 @@
+import { Schema, SchemaTransformation } from "effect"
+
+/** A ceiling, or none. Zero is zero: `Limited(0)` lets nothing through. */
+export type Limit = { readonly _tag: "Unlimited" } | { readonly _tag: "Limited"; readonly max: number }
+
+export const unlimited: Limit = { _tag: "Unlimited" }
+export const limited = (max: number): Limit => ({ _tag: "Limited", max })
+
+/** The stricter of two. */
+export const strictest = (a: Limit, b: Limit): Limit =>
+  a._tag === "Unlimited" ? b : b._tag === "Unlimited" ? a : limited(Math.min(a.max, b.max))
+
+export const exceeds = (limit: Limit, value: number): boolean => limit._tag === "Limited" && value > limit.max
+
+const Tagged = Schema.Union([
+  Schema.Struct({ _tag: Schema.Literal("Unlimited") }),
+  Schema.Struct({ _tag: Schema.Literal("Limited"), max: Schema.Finite })
+])
+
+const transformation = SchemaTransformation.transform<Limit, number | null>({
+  decode: (value) => (value === null ? unlimited : limited(value)),
+  encode: (limit) => (limit._tag === "Unlimited" ? null : limit.max)
+})
+
+/** On the wire: a whole number from 0, or `null` for no limit. */
+export const CountLimit = Schema.NullOr(
+  Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
+).pipe(Schema.decodeTo(Tagged, transformation))
+
+/** On the wire: US dollars from 0 to 9,000,000, or `null` for no limit. Counters hold whole nano-dollars exactly up to there. */
+export const DollarLimit = Schema.NullOr(
+  Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 9_000_000 }))
+).pipe(Schema.decodeTo(Tagged, transformation))

@@ -1,0 +1,34 @@
+/** Money is whole nano-dollars inside: exact sums, and a million tokens at fifteen cents is still a whole price. */
+export const nanosPerDollar = 1_000_000_000
+
+export const toNanos = (usd: number): number => Math.round(usd * nanosPerDollar)
+export const toDollars = (nanos: number): number => nanos / nanosPerDollar
+
+/** Nano-dollars for a million tokens. */
+export interface ModelPrice {
+  readonly input: number
+  readonly output: number
+  /** Input read from the provider's cache; without a price of its own it costs what input costs. */
+  readonly cachedInput: number | null
+  /** Input written to the provider's cache, likewise. */
+  readonly cacheWrite: number | null
+}
+
+export interface PricedTokens {
+  /** All input, cached and cache-writing input included. */
+  readonly input: number
+  readonly output: number
+  readonly cachedInput: number
+  readonly cacheWrite: number
+}
+
+/** Rounded up to a whole nano-dollar. */
+export const cost = (price: ModelPrice, tokens: PricedTokens): number => {
+  const plain = Math.max(0, tokens.input - tokens.cachedInput - tokens.cacheWrite)
+  const perMillion =
+    plain * price.input +
+    tokens.cachedInput * (price.cachedInput ?? price.input) +
+    tokens.cacheWrite * (price.cacheWrite ?? price.input) +
+    tokens.output * price.output
+  return Math.ceil(perMillion / 1_000_000)
+}

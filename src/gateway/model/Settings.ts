@@ -1,0 +1,15 @@
+import { Context, type Option, type Redacted } from "effect"
+
+/** What the environment decides for a gateway process (specification, start-up configuration; reference §0.3). */
+export class GatewaySettings extends Context.Service<
+  GatewaySettings,
+  {
+    /** Scheme, host and port. */
+    readonly upstreamOrigin: string
+    readonly upstreamServiceKey: Option.Option<Redacted.Redacted>
+    readonly directCompat: Option.Option<{ readonly origin: string; readonly serviceKey: Redacted.Redacted }>
+    readonly workerToken: Option.Option<Redacted.Redacted>
+    readonly maxBufferedRequests: number
+    readonly maxInflightBufferBytes: number
+  }
+>()("svc/gateway/Settings") {}

@@ -1,0 +1,54 @@
+import { Context, type Effect, Schema } from "effect"
+
+/**
+ * The exchange did not run to its end.
+ *
+ * - `connect`: nothing was sent; `headers`: no response status yet; `body`: the response had begun.
+ * - `refused`: no connection to be had (refused, unknown host, TLS); `timeout`: the phase's deadline passed; `reset`:
+ *   the connection was lost; `malformed`: what came is not HTTP; `stopped`: this side ended it, because the sink wanted
+ *   no more or the request's body failed.
+ */
+export class UpstreamError extends Schema.TaggedError<UpstreamError>()("UpstreamError", {
+  phase: Schema.Literals(["connect", "headers", "body"]),
+  reason: Schema.Literals(["refused", "timeout", "reset", "malformed", "stopped"]),
+  cause: Schema.optionalKey(Schema.Defect())
+}) {}
+
+/** `pause`: send nothing more until `onDrain` calls back. `stop`: end the exchange. */
+export type Flow = "continue" | "pause" | "stop"
+
+/**
+ * Where response bytes go. Called from the driver's own callbacks: synchronous and cheap. A `Stream` here would cost
+ * more than half of the throughput.
+ */
+export interface Sink {
+  /** Once, before any chunk. `headers`: name, value, name, value, as they came. */
+  readonly head: (status: number, headers: ReadonlyArray<string>) => Flow
+  readonly chunk: (bytes: Uint8Array) => Flow
+  /** Once after each `pause`. */
+  readonly onDrain: (resume: () => void) => void
+}
+
+export interface Exchange {
+  /** Scheme, host and port: `https://api.example.com`. */
+  readonly origin: string
+  readonly method: string
+  /** Path and query, sent as they are, byte for byte. */
+  readonly target: string
+  /** Name, value, name, value. `host` and `content-length` are the driver's. */
+  readonly headers: ReadonlyArray<string>
+  readonly body: Uint8Array | AsyncIterable<Uint8Array> | null
+  /** Milliseconds to connect and, from there, to the response's headers. */
+  readonly headersWithinMs: number
+  /** Milliseconds without a byte before the response counts as stalled. A paused exchange does not stall. */
+  readonly idleWithinMs: number
+}
+
+/** The model proxy behind the gateway: send this request, give me status, headers and bytes. */
+export class Upstream extends Context.Service<
+  Upstream,
+  {
+    /** Succeeds when the last byte has gone to the sink. Interruption ends the exchange at the upstream too. */
+    readonly exchange: (request: Exchange, sink: Sink) => Effect.Effect<void, UpstreamError>
+  }
+>()("svc/Upstream") {}
