@@ -29,7 +29,7 @@ const make = Effect.gen(function* () {
   })
   const sql = yield* CountedSql.make(pool)
   const notices = Inbox.fanout(SqlDoor.lagging)
-  const ping = yield* SqlDoor.answers(sql, "2 seconds")
+  const ping = yield* SqlDoor.within("2 seconds", sql`SELECT 1`)
   return Database.of({
     sql,
     ping,
@@ -40,7 +40,11 @@ const make = Effect.gen(function* () {
         SqlDoor.notify(sql)(channel, payload),
         sql.afterCommit(Effect.sync(() => notices.publish(channel, payload)))
       ),
-    changes: (channel) => Effect.map(notices.follow(channel), (inbox) => inbox.messages)
+    changes: (name) =>
+      SqlDoor.channel(name).pipe(
+        Effect.flatMap(notices.follow),
+        Effect.map((inbox) => inbox.messages)
+      )
   })
 })
 

@@ -1,6 +1,6 @@
 import * as PgConnection from "@effect/sql-pg/PgConnection"
 import * as PgPool from "@effect/sql-pg/PgPool"
-import { Effect, Layer, RcRef, Redacted, Schedule, Stream } from "effect"
+import { Cause, Effect, Exit, Layer, RcRef, Redacted, Schedule, Scope, Stream } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlError } from "effect/sql"
 import { Database } from "../src/services/Database.ts"
@@ -26,28 +26,36 @@ const make = Effect.fnUntraced(function* (options: Options) {
   }
   const sql = yield* CountedSql.make(yield* PgPool.make(config))
   const changes = yield* listener(config)
-  yield* yield* SqlDoor.answers(sql, "6 seconds")
-  const ping = yield* SqlDoor.answers(sql, "2 seconds")
+  const started = yield* SqlDoor.within("6 seconds", sql`SELECT 1`)
+  yield* started
+  const ping = yield* SqlDoor.within("2 seconds", sql`SELECT 1`)
   return Database.of({ sql, ping, changes, transaction: SqlDoor.transaction(sql), notify: SqlDoor.notify(sql) })
 })
 
 /** One session for all followers, opened by the first and closed by the last. */
 const listener = Effect.fnUntraced(function* (config: PgConnection.Config) {
   let current: PgConnection.PgConnection | undefined
-  const open = Effect.gen(function* () {
-    const session = yield* Effect.flatMap(PgConnection.make(config), (connection) => connection.pin)
-    yield* Effect.forkScoped(heartbeat(session))
-    current = session
-    return session
+  const sessions = yield* RcRef.make({
+    acquire: Effect.tap(open(config), (session) =>
+      Effect.sync(() => {
+        current = session
+      })
+    )
   })
-  const sessions = yield* RcRef.make({ acquire: open })
   // Each of its followers sees a lost session fail; the first to notice must not discard what replaced it.
-  const discard = (lost: PgConnection.PgConnection) =>
-    Effect.suspend(() => (current === lost ? RcRef.invalidate(sessions) : Effect.void))
+  const discard = (session: PgConnection.PgConnection) =>
+    Effect.suspend(() => (current === session ? RcRef.invalidate(sessions) : Effect.void))
 
-  return Effect.fnUntraced(function* (channel: string) {
+  return Effect.fnUntraced(function* (name: string) {
+    const channel = yield* SqlDoor.channel(name)
     const session = yield* RcRef.get(sessions)
-    const notices = yield* Effect.tapError(session.listen(channel), () => discard(session))
+    const listening = yield* Scope.make()
+    // Leaving sends UNLISTEN. It is not waited for: on a silent server it ends with the session.
+    yield* Effect.addFinalizer((exit) => Effect.forkDetach(Scope.close(listening, exit)))
+    const notices = yield* session.listen(channel).pipe(
+      Scope.provide(listening),
+      Effect.tapError(() => discard(session))
+    )
     const inbox = yield* Inbox.make(SqlDoor.lagging)
     yield* Stream.fromQueue(notices).pipe(
       Stream.runForEach(({ payload }) => Effect.sync(() => inbox.deliver(payload))),
@@ -64,11 +72,31 @@ const listener = Effect.fnUntraced(function* (config: PgConnection.Config) {
 })
 
 /**
- * A listener only reads, so a peer that vanished without a word would look like quiet. A question without an answer
- * makes the driver drop the session (after a grace of 5 seconds), and the followers fail.
+ * A session that only listens, so a peer that vanished without a word would look like quiet: it is asked, and hung up on
+ * when it does not answer. Its followers then fail.
  */
-const heartbeat = (session: PgConnection.PgConnection) =>
-  session.query("SELECT 1").pipe(Effect.timeout("1 second"), Effect.repeat(Schedule.spaced("2 seconds")), Effect.ignore)
+const open = Effect.fnUntraced(function* (config: PgConnection.Config) {
+  const life = yield* Effect.flatMap(Effect.scope, Scope.fork)
+  const session = yield* PgConnection.make(config).pipe(
+    Effect.flatMap((connection) => connection.pin),
+    Scope.provide(life)
+  )
+  const alive = yield* SqlDoor.within("1 second", session.query("SELECT 1"))
+  yield* Effect.repeat(alive, Schedule.spaced("2 seconds")).pipe(
+    Effect.catch(() => Scope.close(life, Exit.void)),
+    Effect.forkScoped
+  )
+  return session
+})
+
+const lost = (cause: Cause.Cause<SqlError.SqlError>) =>
+  new SqlError.SqlError({
+    reason: new SqlError.ConnectionError({
+      cause: Cause.squash(cause),
+      message: "Change notices may have been lost: the session that listens is gone",
+      operation: "changes"
+    })
+  })
 
 const notAUrl = new SqlError.SqlError({
   reason: new SqlError.ConnectionError({

@@ -1,4 +1,4 @@
-import { type Layer, Option, Result } from "effect"
+import { type Layer, Option, Redacted, Result } from "effect"
 import type { SqlError } from "effect/sql"
 import type { Database } from "../src/services/Database.ts"
 import type { Redis, RedisError } from "../src/services/Redis.ts"
@@ -40,6 +40,8 @@ export interface Doors {
   readonly upstream: Chosen<Upstream, never>
   /** The simulator answers any origin. */
   readonly upstreamOrigin: string
+  /** The simulator takes any credential: a first try needs none of its own. */
+  readonly simulatedCredential: Option.Option<Redacted.Redacted>
 }
 
 /** Chooses a variant for each door, or says in one sentence each why the wish cannot be. */
@@ -81,7 +83,10 @@ export const choose = (wish: Wish, settings: Settings): Result.Result<Doors, Rea
       }),
       onSome: (origin) => ({ variant: "http", remark: origin, layer: UpstreamHttp.layer })
     }),
-    upstreamOrigin: Option.getOrElse(upstream.url, () => "http://simulator.invalid")
+    upstreamOrigin: Option.getOrElse(upstream.url, () => "http://simulator.invalid"),
+    simulatedCredential: Option.isNone(upstream.url)
+      ? Option.some(Redacted.make("simulated-credential"))
+      : Option.none()
   })
 }
 

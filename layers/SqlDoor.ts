@@ -21,17 +21,19 @@ const isConflict = (error: unknown): boolean =>
   SqlError.isSqlError(error) && (error.reason._tag === "DeadlockError" || error.reason._tag === "SerializationError")
 
 /**
- * Answers within `deadline`, whatever state the session is in. The driver takes seconds to give up a statement on a
- * silent server, so what is late is left behind in `scope` instead of being waited for.
+ * Asks, and fails after `deadline` whatever state the session is in. The driver takes seconds to give up a statement on
+ * a silent server, so a late one is left behind in the scope instead of being waited for.
  */
-export const answers = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, deadline: Duration.Input) {
+export const within = Effect.fnUntraced(function* (
+  deadline: Duration.Input,
+  question: Effect.Effect<unknown, SqlError.SqlError>
+) {
   const scope = yield* Effect.scope
   return Effect.gen(function* () {
-    const question = yield* Effect.forkIn(sql`SELECT 1`, scope)
-    const leave = Effect.sync(() => question.interruptUnsafe())
-    yield* Fiber.join(question).pipe(
+    const asked = yield* Effect.forkIn(question, scope)
+    yield* Fiber.join(asked).pipe(
       Effect.timeoutOrElse({ duration: deadline, orElse: () => Effect.fail(silent) }),
-      Effect.onError(() => leave)
+      Effect.onError(() => Effect.sync(() => asked.interruptUnsafe()))
     )
   })
 })
@@ -44,6 +46,14 @@ const silent = new SqlError.SqlError({
   })
 })
 
+/** What PostgreSQL takes as the name of a channel; LISTEN would cut a longer one short without a word. */
+export const channel = (name: string): Effect.Effect<string, SqlError.SqlError> => {
+  const bytes = Buffer.byteLength(name)
+  return bytes > 0 && bytes <= 63
+    ? Effect.succeed(name)
+    : Effect.fail(refused("changes", "The name of a channel has 1 to 63 bytes"))
+}
+
 export const notify =
   (sql: SqlClient.SqlClient): Database["Service"]["notify"] =>
   (channel, payload) =>
@@ -51,10 +61,7 @@ export const notify =
 
 /** The follower did not read for so long that notices had to be dropped. */
 export const lagging = (): SqlError.SqlError =>
-  new SqlError.SqlError({
-    reason: new SqlError.UnknownError({
-      cause: new Error("A follower was too slow"),
-      message: "Change notices were lost: the follower was too slow",
-      operation: "changes"
-    })
-  })
+  refused("changes", "Change notices were lost: the follower was too slow")
+
+const refused = (operation: string, message: string) =>
+  new SqlError.SqlError({ reason: new SqlError.UnknownError({ cause: new Error(message), message, operation }) })

@@ -5,16 +5,6 @@ import { type Exchange, type Flow, type Sink, Upstream, UpstreamError } from "..
 import { type Connection, ConnectionPool, type Limits, type Taker } from "./http/ConnectionPool.ts"
 import { type Phase, type Reason, reasonOf } from "./http/Failure.ts"
 
-/**
- * `Upstream` over HTTP/1.1, on undici's dispatch handlers. Bytes go from the socket to the sink as they are: nothing is
- * decompressed, followed or normalised, and a header keeps its case, its place and its twins.
- *
- * Not supported: HTTP/2 (it would fold header names), trailers, and an answer that begins with a `100 Continue` which
- * nobody asked for (undici hangs up; reported as `malformed`).
- *
- * Nothing is retried. A kept-alive connection that dies before the request is written is replaced by undici itself;
- * once the kernel has taken bytes, nobody can prove that the server has not acted on them.
- */
 export interface Options extends Limits {
   /** How long running exchanges may go on when the layer closes. */
   readonly drainWithin: Duration.Input
@@ -44,6 +34,16 @@ const make = (options: Options) =>
 export const layerWith = (options: Partial<Options>): Layer.Layer<Upstream> =>
   Layer.effect(Upstream, make({ ...defaults, ...options }))
 
+/**
+ * `Upstream` over HTTP/1.1, on undici's dispatch handlers. Bytes go from the socket to the sink as they are: nothing is
+ * decompressed, followed or normalised, and a header keeps its case, its place and its twins.
+ *
+ * Not supported: HTTP/2 (it would fold header names), trailers, and an answer that begins with a `100 Continue` which
+ * nobody asked for (undici hangs up; reported as `malformed`).
+ *
+ * Nothing is retried. A kept-alive connection that dies before the request is written is replaced by undici itself;
+ * once the kernel has taken bytes, nobody can prove that the server has not acted on them.
+ */
 export const layer: Layer.Layer<Upstream> = layerWith({})
 
 /** One exchange, from the wait for a connection to the last byte. An object of callbacks, because this is the hot path. */

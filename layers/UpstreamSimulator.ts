@@ -3,10 +3,6 @@ import { type Exchange, type Flow, type Sink, Upstream, UpstreamError } from "..
 import type { Answer } from "./simulator/Answer.ts"
 import { defaultSettings, type Settings, Simulator } from "./simulator/Simulator.ts"
 
-/**
- * `Upstream` without a network: the simulated model proxy of `simulator/Simulator.ts`, at every origin. Its time is
- * Effect's, its deadlines are the exchange's.
- */
 export interface Options extends Settings {
   /** Milliseconds between two chunks of a stream. */
   readonly paceMs: number
@@ -17,6 +13,10 @@ const defaults: Options = { ...defaultSettings, paceMs: 20 }
 export const layerWith = (options: Partial<Options>): Layer.Layer<Upstream> =>
   Layer.sync(Upstream, () => make({ ...defaults, ...options }))
 
+/**
+ * `Upstream` without a network: the simulated model proxy of `simulator/Simulator.ts`, at every origin. Its time is
+ * Effect's, its deadlines are the exchange's.
+ */
 export const layer: Layer.Layer<Upstream> = layerWith({})
 
 const make = (options: Options) => {

@@ -74,7 +74,7 @@ export const make = (incoming: IncomingMessage, outgoing: ServerResponse): Wire 
   },
   write: (bytes) => outgoing.write(bytes),
   onDrain: (resume) => {
-    outgoing.on("drain", resume)
+    outgoing.once("drain", resume)
   },
   end: () => {
     outgoing.end()

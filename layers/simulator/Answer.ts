@@ -22,11 +22,7 @@ export interface Moment {
 
 export const seconds = (moment: Moment): number => Math.floor(moment.now / 1_000)
 
-export const answerOf = (
-  status: number,
-  headers: ReadonlyArray<string>,
-  chunks: ReadonlyArray<Uint8Array>
-): Answer => ({
+const answerOf = (status: number, headers: ReadonlyArray<string>, chunks: ReadonlyArray<Uint8Array>): Answer => ({
   status,
   headers,
   chunks,

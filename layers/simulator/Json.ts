@@ -1,8 +1,7 @@
 /** Bodies are read leniently: a simulator serves clients newer than itself. */
 export type Json = Readonly<Record<string, unknown>>
 
-export const isObject = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value)
 
 export const objectOf = (value: unknown): Json => (isObject(value) ? value : {})
 

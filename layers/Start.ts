@@ -1,0 +1,67 @@
+import { Console, Data, Effect, Layer, Option, Redacted, Runtime } from "effect"
+import { HttpServer, HttpServerError } from "effect/http"
+import { Migrator, SqlError } from "effect/sql"
+import * as OperatorTokens from "../src/control/OperatorTokens.ts"
+import { RedisError } from "../src/services/Redis.ts"
+import type { Doors } from "./Doors.ts"
+import type { Settings } from "./Environment.ts"
+import * as Migrations from "./Migrations.ts"
+
+/** A start that cannot be, in words for whoever typed the command. */
+export class StartRefused extends Data.TaggedError("StartRefused")<{ readonly message: string }> {
+  /** `EX_CONFIG`: trying again will not help. */
+  override readonly [Runtime.errorExitCode] = 78
+}
+
+/** What runs on what, and what will be lost. */
+export const banner = (doors: Doors, settings: Settings): Effect.Effect<void> => {
+  const line = (name: string, text: string) => `  ${name.padEnd(10)}${text}`
+  const warnings = [
+    ...(doors.database.variant === "postgres" && Option.isNone(settings.encryptionKey)
+      ? ["GATEWAY_ENCRYPTION_KEY is not set: upstream credentials are stored as they are"]
+      : []),
+    ...(doors.upstream.variant === "http" && Option.isNone(settings.upstreamServiceKey)
+      ? ["UPSTREAM_SERVICE_KEY is not set: a request needs a credential of its key, its project or the provider"]
+      : []),
+    ...settings.unread.map((variable) => `${variable} is set, and nothing in this version reads it`)
+  ]
+  return Console.log(
+    [
+      `svc-runtime, role ${doors.role}`,
+      ...(["database", "redis", "upstream"] as const).map((door) =>
+        line(door, `${doors[door].variant} (${doors[door].remark})`)
+      ),
+      ...warnings.map((warning) => line("warning", warning))
+    ].join("\n")
+  )
+}
+
+/** The schema, then exactly one operator token; a generated one is shown here and never again. */
+export const prepare = (settings: Settings) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      yield* Migrations.run
+      const generated = yield* OperatorTokens.bootstrap(settings.adminToken)
+      if (Option.isSome(generated)) yield* Console.log(`svc-runtime operator token: ${Redacted.value(generated.value)}`)
+    })
+  )
+
+/** Says where a listener can be reached, once it can. */
+export const listening = (name: string, path: string) =>
+  Layer.effectDiscard(
+    HttpServer.addressFormattedWith((address) => Console.log(`  ${name.padEnd(10)}${address}${path}`))
+  )
+
+/** One sentence for a start that failed, without the URL that may hold a password. */
+export const describe = (error: unknown): string => {
+  if (error instanceof StartRefused) return error.message
+  if (SqlError.isSqlError(error))
+    return `The database (DATABASE_URL) cannot be used: ${error.reason.message ?? error.message}`
+  if (error instanceof Migrator.MigrationError) return `The database cannot be brought up to date: ${error.message}`
+  if (error instanceof RedisError) return "Redis (REDIS_URL) cannot be reached."
+  if (error instanceof HttpServerError.ServeError) return `A listener cannot open: ${messageOf(error.cause)}`
+  if (error instanceof OperatorTokens.MalformedAdminToken) return error.message
+  return messageOf(error)
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

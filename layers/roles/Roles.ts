@@ -1,0 +1,75 @@
+import { Effect, Layer, Option, SubscriptionRef } from "effect"
+import { HttpRouter } from "effect/http"
+import * as ControlApp from "../../src/control/ControlApp.ts"
+import { Lifecycle } from "../../src/gateway/model/Lifecycle.ts"
+import { GatewaySettings } from "../../src/gateway/model/Settings.ts"
+import { Vault } from "../../src/gateway/model/Vault.ts"
+import type { Doors } from "../Doors.ts"
+import type { Settings } from "../Environment.ts"
+import * as Listeners from "../Listeners.ts"
+import * as Observability from "../Observability.ts"
+import * as Start from "../Start.ts"
+import * as Gateway from "./Gateway.ts"
+
+/**
+ * The whole program of a role. What is provided later is opened earlier and closed later: readiness turns false, then
+ * the proxy listener drains, then the control listener goes, then the doors close.
+ */
+export const layer = (doors: Doors, settings: Settings) =>
+  beforeAll.pipe(
+    Layer.provide(listeners(doors, settings)),
+    Layer.provide(Start.prepare(settings)),
+    Layer.provide([Lifecycle.layer, Vault.layer(settings.encryptionKey), gatewaySettings(doors, settings)]),
+    Layer.provide([doors.database.layer, doors.redis.layer, doors.upstream.layer])
+  )
+
+const listeners = (doors: Doors, settings: Settings) => {
+  switch (doors.role) {
+    case "control":
+      return operatorApi(settings)
+    case "gateway":
+      return proxy(settings).pipe(Layer.provide(probes(settings)))
+    case "all":
+      return proxy(settings).pipe(Layer.provide(operatorApi(settings)))
+  }
+}
+
+const proxy = (settings: Settings) =>
+  Layer.mergeAll(Listeners.proxy, Start.listening("proxy", "")).pipe(
+    Layer.provide(Gateway.layer),
+    Layer.provide(Observability.level(settings.logLevels.gateway_proxy)),
+    Layer.provide(Listeners.server(settings.proxyAddress, drain(settings)))
+  )
+
+const operatorApi = (settings: Settings) => control(HttpRouter.serve(ControlApp.layer, served), settings)
+const probes = (settings: Settings) => control(HttpRouter.serve(ControlApp.probes, served), settings)
+
+const served = { routerConfig: ControlApp.routerConfig, disableLogger: true, disableListenLog: true } as const
+
+const control = <E, R>(listener: Layer.Layer<never, E, R>, settings: Settings) =>
+  Layer.mergeAll(listener, Start.listening("control", "/admin-ui")).pipe(
+    Layer.provide(Observability.level(settings.logLevels.gateway_api)),
+    Layer.provide(Listeners.server(settings.controlAddress, "5 seconds"))
+  )
+
+const drain = ({ drainSeconds }: Settings) => `${drainSeconds} seconds` as const
+
+/** Built last, so closed first: load balancers see it before anything else happens. */
+const beforeAll = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const lifecycle = yield* Lifecycle
+    yield* Effect.addFinalizer(() =>
+      Effect.andThen(Effect.logInfo("draining"), SubscriptionRef.set(lifecycle, "draining"))
+    )
+  })
+)
+
+const gatewaySettings = (doors: Doors, settings: Settings) =>
+  Layer.succeed(GatewaySettings, {
+    upstreamOrigin: doors.upstreamOrigin,
+    upstreamServiceKey: Option.orElse(settings.upstreamServiceKey, () => doors.simulatedCredential),
+    directCompat: settings.directCompat,
+    workerToken: settings.workerToken,
+    maxBufferedRequests: settings.maxBufferedRequests,
+    maxInflightBufferBytes: settings.maxInflightBufferBytes
+  })

@@ -1,0 +1,123 @@
+import { Context, Effect, Layer, Schema } from "effect"
+import type { SqlClient } from "effect/sql"
+import * as Changes from "../gateway/model/Changes.ts"
+import { Database } from "../services/Database.ts"
+import { RequestId } from "./api/Errors.ts"
+import { Operator } from "./api/Security.ts"
+import { type StatementFailure, type StoreFailure, settled } from "./Store.ts"
+
+/**
+ * Write access to the control state. `Audit.mutate` alone grants it, for the length of one transaction that also writes
+ * the audit event: a change without its event does not compile.
+ */
+export class Mutation extends Context.Service<Mutation, { readonly sql: SqlClient.SqlClient }>()(
+  "svc/control/Mutation"
+) {}
+
+/** Whoever changes something, and the request that does it. */
+export type Actor = Operator | RequestId
+
+/** What was done to what kind of thing. */
+export type Deed =
+  | {
+      readonly target: "key"
+      readonly action: "keys:create" | "keys:update" | "keys:revoke" | "keys:disable" | "keys:enable"
+    }
+  | { readonly target: "project"; readonly action: "projects:create" | "projects:update" | "projects:delete" }
+  | {
+      readonly target: "provider"
+      readonly action:
+        | "providers:create"
+        | "providers:update"
+        | "providers:delete"
+        | "providers:enable"
+        | "providers:disable"
+    }
+  | {
+      readonly target: "upstream_credential_mapping"
+      readonly action:
+        | "upstream_credentials:upsert"
+        | "upstream_credentials:delete"
+        | "upstream_credentials:enable"
+        | "upstream_credentials:disable"
+    }
+  | {
+      readonly target: "family_a_route" | "family_b_route"
+      readonly action:
+        | "policies:route_enable"
+        | "policies:route_disable"
+        | "policies:route_mode_update"
+        | "policies:route_config_update"
+    }
+  | { readonly target: "model_price"; readonly action: "prices:upsert" | "prices:delete" }
+  | { readonly target: "operator_token"; readonly action: "operators:rotate" }
+
+/** An object before and after, in the form that the API shows: only a schema of the API can make one. */
+export class Snapshots {
+  private readonly json: { readonly before: Schema.Json; readonly after: Schema.Json }
+
+  private constructor(before: Schema.Json, after: Schema.Json) {
+    this.json = { before, after }
+  }
+
+  static readonly of = <T, E, RD>(shape: Schema.Codec<T, E, RD>) => {
+    const encode = Schema.encodeEffect(Schema.toCodecJson(Schema.NullOr(shape)))
+    return (before: T | null, after: T | null): Effect.Effect<Snapshots, Schema.SchemaError> =>
+      Effect.zipWith(encode(before), encode(after), (a, b) => new Snapshots(a, b))
+  }
+
+  static readonly text = (snapshots: Snapshots) => ({
+    before: jsonb(snapshots.json.before),
+    after: jsonb(snapshots.json.after)
+  })
+}
+
+const jsonb = (value: Schema.Json): string | null => (value === null ? null : JSON.stringify(value))
+
+/** What a mutation hands over to be written down and made known. */
+export interface Recorded<A> {
+  readonly result: A
+  readonly deed: Deed
+  readonly targetId: string
+  readonly snapshots: Snapshots
+  readonly changes: ReadonlyArray<Changes.Change>
+}
+
+export class Audit extends Context.Service<
+  Audit,
+  {
+    /** The change, its event and its notices, together or not at all. */
+    readonly mutate: <A, E, R>(
+      change: Effect.Effect<Recorded<A>, E, R>
+    ) => Effect.Effect<A, Exclude<E, StatementFailure> | StoreFailure, Exclude<R, Mutation> | Actor>
+  }
+>()("svc/control/Audit") {
+  static readonly layer = Layer.effect(
+    Audit,
+    Effect.gen(function* () {
+      const database = yield* Database
+      const { sql, transaction } = database
+
+      const append = Effect.fnUntraced(function* ({ deed, targetId, snapshots }: Recorded<unknown>) {
+        const { ip, tokenId, userAgent } = yield* Operator
+        const requestId = yield* RequestId
+        const { after, before } = Snapshots.text(snapshots)
+        yield* sql`
+          INSERT INTO audit_events
+            (actor_token_id, action, target_type, target_id, before_json, after_json, request_id, ip, user_agent)
+          VALUES (${tokenId}, ${deed.action}, ${deed.target}, ${targetId}, ${before}::jsonb, ${after}::jsonb,
+            ${requestId}, ${ip}, ${userAgent})`
+      })
+
+      const mutate: Audit["Service"]["mutate"] = (change) =>
+        Effect.gen(function* () {
+          const recorded = yield* Effect.provideService(change, Mutation, { sql })
+          yield* append(recorded)
+          yield* Effect.forEach(recorded.changes, Changes.publish, { discard: true })
+          return recorded.result
+        }).pipe(transaction, Effect.provideService(Database, database), settled)
+
+      return Audit.of({ mutate })
+    })
+  )
+}

@@ -1,0 +1,143 @@
+import { randomUUID } from "node:crypto"
+import { Context, Effect, Layer, Schema } from "effect"
+import type { Change } from "../gateway/model/Changes.ts"
+import { Vault } from "../gateway/model/Vault.ts"
+import { Database } from "../services/Database.ts"
+import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
+import { CredentialMapping, type CredentialMappingUpsert } from "./api/CredentialMappingsApi.ts"
+import { ControlError, type Refused } from "./api/Errors.ts"
+import { refusedCredential } from "./Rules.ts"
+import { rowStamps, rows, type StoreFailure, settled } from "./Store.ts"
+
+type Missing = Refused<"missing_provider_config">
+type Invalid = Refused<"invalid_provider_config_payload">
+
+/** Upstream credentials of single keys and of projects. A mapping without a credential is kept and not used. */
+export class CredentialMappings extends Context.Service<
+  CredentialMappings,
+  {
+    readonly list: Effect.Effect<ReadonlyArray<CredentialMapping>, StoreFailure>
+    readonly upsert: (input: CredentialMappingUpsert) => Effect.Effect<CredentialMapping, Invalid | StoreFailure, Actor>
+    readonly remove: (id: string) => Effect.Effect<void, Missing | StoreFailure, Actor>
+    readonly enable: (id: string) => Effect.Effect<CredentialMapping, Missing | StoreFailure, Actor>
+    readonly disable: (id: string) => Effect.Effect<CredentialMapping, Missing | StoreFailure, Actor>
+  }
+>()("svc/control/CredentialMappings") {
+  static readonly layer = Layer.suspend(() => Layer.effect(CredentialMappings, make))
+}
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const audit = yield* Audit
+  const vault = yield* Vault
+
+  const select = sql`
+    SELECT m.id, m.scope, coalesce(m.key_id, m.project_id) AS target_id, coalesce(k.key_prefix, p.name) AS target_label,
+      m.enabled, m.sealed_credential IS NOT NULL AS credential_configured, m.created_at, m.updated_at
+    FROM upstream_credential_mappings m
+    LEFT JOIN api_keys k ON k.id = m.key_id
+    LEFT JOIN projects p ON p.id = m.project_id`
+
+  const lock = (id: string) =>
+    Effect.flatMap(found.first(sql`${select} WHERE m.id = ${id} FOR UPDATE OF m`), (row) =>
+      row === undefined
+        ? Effect.fail(new ControlError("missing_provider_config", "There is no credential mapping with this id."))
+        : Effect.succeed(row)
+    )
+
+  /** Holds the target, so that two upserts for it take turns and neither loses it. */
+  const target = Effect.fnUntraced(function* ({ scope, target_id }: CredentialMappingUpsert) {
+    const [row] =
+      scope === "key"
+        ? yield* sql`SELECT 1 FROM api_keys WHERE id = ${target_id} FOR NO KEY UPDATE`
+        : yield* sql`SELECT 1 FROM projects WHERE id = ${target_id} FOR NO KEY UPDATE`
+    if (row === undefined) return yield* invalid("target_id", `is not the id of a ${scope}`)
+    return sql(`${scope}_id`)
+  })
+
+  const upsert = Effect.fn("CredentialMappings.upsert")(function* (input: CredentialMappingUpsert) {
+    const { credential = null, scope, target_id } = input
+    const refusal = credential === null ? undefined : refusedCredential(credential)
+    if (refusal !== undefined) return yield* invalid("credential", refusal)
+    return yield* audit.mutate(
+      Effect.gen(function* () {
+        const { sql } = yield* Mutation
+        const column = yield* target(input)
+        const before = yield* found.first(sql`${select} WHERE m.${column} = ${target_id} FOR UPDATE OF m`)
+        const id = before?.id ?? randomUUID()
+        const sealed = credential && vault.seal(credential, `upstream_credential_mappings/${id}`)
+        const enabled = input.enabled ?? before?.enabled ?? true
+        yield* sql`
+          INSERT INTO upstream_credential_mappings (id, scope, ${column}, enabled, sealed_credential)
+          VALUES (${id}, ${scope}, ${target_id}, ${enabled}, ${sealed})
+          ON CONFLICT (id) DO UPDATE SET enabled = excluded.enabled, updated_at = now(),
+            sealed_credential = coalesce(excluded.sealed_credential, upstream_credential_mappings.sealed_credential)`
+        const after = yield* found.only(sql`${select} WHERE m.id = ${id}`)
+        return {
+          result: after,
+          deed: { target: "upstream_credential_mapping", action: "upstream_credentials:upsert" },
+          targetId: id,
+          snapshots: yield* snapshots(before ?? null, after),
+          changes: [noticeOf(after)]
+        }
+      })
+    )
+  })
+
+  const setEnabled = (
+    id: string,
+    enabled: boolean,
+    action: "upstream_credentials:enable" | "upstream_credentials:disable"
+  ) =>
+    audit.mutate(
+      Effect.gen(function* () {
+        const { sql } = yield* Mutation
+        const before = yield* lock(id)
+        yield* sql`UPDATE upstream_credential_mappings SET enabled = ${enabled}, updated_at = now() WHERE id = ${id}`
+        const after = yield* found.only(sql`${select} WHERE m.id = ${id}`)
+        return {
+          result: after,
+          deed: { target: "upstream_credential_mapping", action },
+          targetId: id,
+          snapshots: yield* snapshots(before, after),
+          changes: [noticeOf(after)]
+        }
+      })
+    )
+
+  return CredentialMappings.of({
+    list: found
+      .all(sql`${select} ORDER BY m.created_at DESC, m.id DESC`)
+      .pipe(settled, Effect.withSpan("CredentialMappings.list")),
+    upsert,
+    remove: Effect.fn("CredentialMappings.remove")((id) =>
+      audit.mutate(
+        Effect.gen(function* () {
+          const { sql } = yield* Mutation
+          const before = yield* lock(id)
+          yield* sql`DELETE FROM upstream_credential_mappings WHERE id = ${id}`
+          return {
+            result: undefined,
+            deed: { target: "upstream_credential_mapping", action: "upstream_credentials:delete" },
+            targetId: id,
+            snapshots: yield* snapshots(before, null),
+            changes: [noticeOf(before)]
+          }
+        })
+      )
+    ),
+    enable: Effect.fn("CredentialMappings.enable")((id) => setEnabled(id, true, "upstream_credentials:enable")),
+    disable: Effect.fn("CredentialMappings.disable")((id) => setEnabled(id, false, "upstream_credentials:disable"))
+  })
+})
+
+const found = rows(CredentialMapping.pipe(Schema.fieldsAssign(rowStamps)))
+const snapshots = Snapshots.of(CredentialMapping)
+
+const noticeOf = ({ scope, target_id }: CredentialMapping): Change => ({
+  _tag: scope === "key" ? "Key" : "Project",
+  id: target_id
+})
+
+const invalid = (param: string, refusal: string) =>
+  new ControlError("invalid_provider_config_payload", `${param} ${refusal}.`, { param })

@@ -1,0 +1,88 @@
+import { ByteSize, Effect, Layer, Schema, SchemaIssue, type Types } from "effect"
+import { type HttpServerError, HttpServerRequest } from "effect/http"
+import { type HttpApiEndpoint, HttpApiError } from "effect/http-api"
+import { ControlError, type Refused } from "./api/Errors.ts"
+import { Intake } from "./api/Security.ts"
+
+type Mistake = Refused<"not_found" | "invalid_request">
+
+const maxBodyBytes = 1_048_576
+
+export const layer: Layer.Layer<Intake> = Layer.succeed(
+  Intake,
+  Intake.of((httpEffect, { endpoint }) =>
+    readable(endpoint).pipe(
+      Effect.andThen(
+        Effect.catch(
+          httpEffect,
+          (error): Effect.Effect<never, Types.unhandled | Mistake> =>
+            HttpApiError.HttpApiSchemaError.is(error) ? mistakes(error) : Effect.fail(error)
+        )
+      ),
+      Effect.provideService(HttpServerRequest.MaxBodySize, ByteSize.bytes(maxBodyBytes))
+    )
+  )
+)
+
+/** Reads the body, where the endpoint has one; the request keeps it for the decoder behind this. */
+const readable = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top) {
+  if (endpoint.payload.size === 0) return
+  const request = yield* HttpServerRequest.HttpServerRequest
+  const mediaType = request.headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase()
+  if (mediaType !== "application/json") {
+    return yield* new ControlError("unsupported_media_type", "Content-Type must be application/json.")
+  }
+  const text = yield* Effect.mapError(request.text, unread)
+  yield* Effect.mapError(parse(text), () => new ControlError("invalid_json", "The body is not JSON."))
+})
+
+const parse = Schema.decodeEffect(Schema.fromJsonString(Schema.Json))
+
+const unread = ({ reason }: HttpServerError.HttpServerError) =>
+  reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
+    ? new ControlError("request_body_too_large", `The body may have at most ${maxBodyBytes} bytes.`)
+    : new ControlError("invalid_json", "The body ended before it was complete.")
+
+/** A path with an id that cannot exist leads nowhere; any other mistake is named. An answer that we cannot write is ours. */
+const mistakes = (error: HttpApiError.HttpApiSchemaError): Effect.Effect<never, Mistake> => {
+  switch (error.kind) {
+    case "Params":
+      return Effect.fail(new ControlError("not_found", "There is nothing at this path."))
+    case "Payload":
+    case "Query":
+    case "Headers":
+      return Effect.fail(named(error.cause.issue))
+    case "Body":
+    case "ResponseHeaders":
+      return Effect.die(error)
+  }
+}
+
+const maxNamedMistakes = 5
+const maxPathLength = 128
+
+/** Says where and what was expected. The value itself stays out: it may be a secret in the wrong place. */
+const named = (issue: SchemaIssue.Issue): Refused<"invalid_request"> => {
+  const found = list(issue).issues.map(({ message, path = [] }) => {
+    const at = path.map((step) => String(typeof step === "object" ? step.key : step)).join(".")
+    return { at: at.slice(0, maxPathLength), message }
+  })
+  const texts = new Set(found.map(({ at, message }) => (at === "" ? message : `${at}: ${message}`)))
+  const param = found[0]?.at
+  return new ControlError("invalid_request", `${[...texts].slice(0, maxNamedMistakes).join("; ")}.`, {
+    ...(param && { param })
+  })
+}
+
+const list = SchemaIssue.makeFormatterStandardSchemaV1({
+  leafHook: (issue) => {
+    switch (issue._tag) {
+      case "MissingKey":
+        return "is required"
+      case "UnexpectedKey":
+        return "is not a known field"
+      default:
+        return SchemaIssue.defaultLeafHook(issue)
+    }
+  }
+})

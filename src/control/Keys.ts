@@ -1,0 +1,215 @@
+import { Context, DateTime, Effect, Layer, Schema } from "effect"
+import { KeyPolicy, KeyPolicyPatch, neutral, patched } from "../gateway/model/KeyPolicy.ts"
+import * as Secret from "../gateway/model/Secret.ts"
+import { Database } from "../services/Database.ts"
+import { type Actor, Audit, type Deed, Mutation, Snapshots } from "./Audit.ts"
+import { ControlError, type Refused } from "./api/Errors.ts"
+import type { Cursor } from "./api/Fields.ts"
+import { Key, type KeyPatch, type MintedKey, type NewKey, type OwnerType } from "./api/KeysApi.ts"
+import { keyset, type Page, page, position } from "./Paging.ts"
+import { type Columns, Count, rowStamps, rows, type StoreFailure, settled } from "./Store.ts"
+
+type Missing = Refused<"not_found">
+type OwnerRefused = Refused<"invalid_project_payload" | "missing_project">
+
+/** Gateway keys. The raw value exists once, in the answer that creates it; the store keeps its digest. */
+export class Keys extends Context.Service<
+  Keys,
+  {
+    /** Newest first. */
+    readonly list: (query: {
+      readonly limit?: number
+      readonly cursor?: Cursor
+    }) => Effect.Effect<Page<Key>, StoreFailure>
+    readonly get: (id: string) => Effect.Effect<Key, Missing | StoreFailure>
+    readonly create: (key: NewKey) => Effect.Effect<MintedKey, OwnerRefused | StoreFailure, Actor>
+    /** Nothing brings a revoked key back: this and the next three leave it as it is. */
+    readonly update: (id: string, patch: KeyPatch) => Effect.Effect<Key, Missing | OwnerRefused | StoreFailure, Actor>
+    readonly revoke: (id: string) => Effect.Effect<Key, Missing | StoreFailure, Actor>
+    readonly disable: (id: string) => Effect.Effect<Key, Missing | StoreFailure, Actor>
+    readonly enable: (id: string) => Effect.Effect<Key, Missing | StoreFailure, Actor>
+  }
+>()("svc/control/Keys") {
+  static readonly layer = Layer.suspend(() => Layer.effect(Keys, make))
+}
+
+const defaultLimit = 100
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const audit = yield* Audit
+  const columns = sql.literal(
+    `id, owner_type, project_id, key_prefix, disabled, revoked_at, expires_at, rotation_due_at, last_used_at, policy,
+     policy_version, created_at, updated_at`
+  )
+
+  const list = Effect.fn("Keys.list")(function* ({
+    cursor,
+    limit = defaultLimit
+  }: {
+    limit?: number
+    cursor?: Cursor
+  }) {
+    const at = keyset(sql, "api_keys", cursor)
+    const read = yield* paged.all(
+      sql`SELECT ${columns}, ${at.micros} FROM api_keys WHERE ${at.behind} ORDER BY ${at.order} LIMIT ${limit + 1}`
+    )
+    return page(read, limit, shown)
+  }, settled)
+
+  const get = Effect.fn("Keys.get")(function* (id: string) {
+    return shown(yield* orMissing(yield* settled(found.first(sql`SELECT ${columns} FROM api_keys WHERE id = ${id}`))))
+  })
+
+  /** The project cannot go while a key is being put into it. */
+  const owned = Effect.fnUntraced(function* (owner: OwnerType, projectId: string | null) {
+    const refusal = refusedOwner(owner, projectId)
+    if (refusal !== undefined) return yield* refusal
+    if (projectId === null) return
+    const [project] = yield* sql`SELECT 1 FROM projects WHERE id = ${projectId} FOR KEY SHARE`
+    if (project === undefined) {
+      return yield* new ControlError("missing_project", "There is no project with this id.", { param: "project_id" })
+    }
+  })
+
+  const create = Effect.fn("Keys.create")(function* (input: NewKey) {
+    const owner = input.owner_type ?? "project"
+    const projectId = input.project_id ?? null
+    const policy = yield* policyText(patched(neutral, input.policy ?? {}))
+    const raw = Secret.mint(Secret.keyPrefix)
+    return yield* audit.mutate(
+      Effect.gen(function* () {
+        const { sql } = yield* Mutation
+        yield* owned(owner, projectId)
+        const row = yield* found.only(sql`
+          INSERT INTO api_keys (owner_type, project_id, key_prefix, key_hash, expires_at, rotation_due_at, policy)
+          VALUES (${owner}, ${projectId}, ${Secret.shown(raw)}, ${Secret.digest(raw)},
+            ${instant(input.expires_at)}, ${instant(input.rotation_due_at)}, ${policy}::jsonb)
+          RETURNING ${columns}`)
+        const key = shown(row)
+        return {
+          result: { key, raw_key: raw },
+          deed: { target: "key", action: "keys:create" },
+          targetId: key.id,
+          snapshots: yield* snapshots(null, key),
+          changes: [{ _tag: "Key", id: key.id }]
+        }
+      })
+    )
+  })
+
+  /** Sets what `assignments` says, unless the key is revoked. */
+  const change = <E, R>(
+    id: string,
+    action: Extract<Deed, { readonly target: "key" }>["action"],
+    assignments: (before: typeof Row.Type) => Effect.Effect<Columns, E, R>
+  ) =>
+    audit.mutate(
+      Effect.gen(function* () {
+        const { sql } = yield* Mutation
+        const before = yield* Effect.flatMap(
+          found.first(sql`SELECT ${columns} FROM api_keys WHERE id = ${id} FOR UPDATE`),
+          orMissing
+        )
+        const set = before.revoked_at === null ? yield* assignments(before) : {}
+        const after =
+          Object.keys(set).length === 0
+            ? before
+            : yield* found.only(sql`
+                UPDATE api_keys SET ${sql.update(set)}, updated_at = now() WHERE id = ${id} RETURNING ${columns}`)
+        const key = shown(after)
+        return {
+          result: key,
+          deed: { target: "key", action },
+          targetId: id,
+          snapshots: yield* snapshots(shown(before), key),
+          changes: [{ _tag: "Key", id }]
+        }
+      })
+    )
+
+  const ownership = Effect.fnUntraced(function* (before: Key["owner_type"], held: string | null, patch: KeyPatch) {
+    if (patch.owner_type === undefined && patch.project_id === undefined) return {}
+    const owner_type = patch.owner_type ?? before
+    // Who becomes individual leaves the project without being told so twice.
+    const kept = owner_type === "individual" ? null : held
+    const project_id = patch.project_id === undefined ? kept : patch.project_id
+    yield* owned(owner_type, project_id)
+    return { owner_type, project_id }
+  })
+
+  const update = Effect.fn("Keys.update")((id: string, patch: KeyPatch) =>
+    change(id, "keys:update", (before) =>
+      Effect.gen(function* () {
+        return {
+          ...(yield* ownership(before.owner_type, before.project_id, patch)),
+          ...(patch.disabled !== undefined && { disabled: patch.disabled }),
+          ...(patch.expires_at !== undefined && { expires_at: instant(patch.expires_at) }),
+          ...(patch.rotation_due_at !== undefined && { rotation_due_at: instant(patch.rotation_due_at) }),
+          ...(patch.policy !== undefined && (yield* policyChange(before, patch.policy)))
+        }
+      })
+    )
+  )
+
+  return Keys.of({
+    list,
+    get,
+    create,
+    update,
+    revoke: Effect.fn("Keys.revoke")((id) =>
+      change(id, "keys:revoke", () => Effect.map(DateTime.now, (now) => ({ revoked_at: DateTime.toDateUtc(now) })))
+    ),
+    disable: Effect.fn("Keys.disable")((id) => change(id, "keys:disable", () => Effect.succeed({ disabled: true }))),
+    enable: Effect.fn("Keys.enable")((id) => change(id, "keys:enable", () => Effect.succeed({ disabled: false })))
+  })
+})
+
+const Time = Schema.NullOr(Schema.DateTimeUtcFromDate)
+
+const Row = Key.pipe(
+  Schema.fieldsAssign({
+    ...rowStamps,
+    revoked_at: Time,
+    expires_at: Time,
+    rotation_due_at: Time,
+    last_used_at: Time,
+    policy: KeyPolicyPatch,
+    policy_version: Count
+  })
+)
+
+const found = rows(Row)
+const paged = rows(Row.pipe(Schema.fieldsAssign(position)))
+const snapshots = Snapshots.of(Key)
+
+const shown = ({ policy, policy_version, ...key }: typeof Row.Type): Key => ({
+  ...key,
+  policy: { ...patched(neutral, policy), policy_version }
+})
+
+const encodePolicy = Schema.encodeEffect(Schema.fromJsonString(KeyPolicy))
+const policyText = (policy: KeyPolicy) => Effect.orDie(encodePolicy(policy))
+
+/** The version counts changes, so that a policy which says the same again keeps it. */
+const policyChange = Effect.fnUntraced(function* (before: typeof Row.Type, patch: KeyPolicyPatch | null) {
+  const held = patched(neutral, before.policy)
+  const policy = yield* policyText(patch === null ? neutral : patched(held, patch))
+  return policy === (yield* policyText(held)) ? {} : { policy, policy_version: before.policy_version + 1 }
+})
+
+const instant = (time: DateTime.Utc | null | undefined): Date | null => (time ? DateTime.toDateUtc(time) : null)
+
+const orMissing = <A>(row: A | undefined): Effect.Effect<A, Missing> =>
+  row === undefined ? Effect.fail(new ControlError("not_found", "There is no key with this id.")) : Effect.succeed(row)
+
+const refusedOwner = (owner: OwnerType, projectId: string | null) =>
+  owner === "project" && projectId === null
+    ? new ControlError("invalid_project_payload", "project_id is required: the key's owner_type is project.", {
+        param: "project_id"
+      })
+    : owner === "individual" && projectId !== null
+      ? new ControlError("invalid_project_payload", "project_id must be null: the key's owner_type is individual.", {
+          param: "project_id"
+        })
+      : undefined

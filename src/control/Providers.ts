@@ -1,0 +1,177 @@
+import { randomUUID } from "node:crypto"
+import { Context, Effect, Layer, Schema } from "effect"
+import { Vault } from "../gateway/model/Vault.ts"
+import { Database } from "../services/Database.ts"
+import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
+import { ControlError, type Refused } from "./api/Errors.ts"
+import { type NewProvider, Provider, type ProviderPatch } from "./api/ProvidersApi.ts"
+import { type Header, type Refusal, refusedCredential, refusedHeader, refusedName, refusedOrigin } from "./Rules.ts"
+import { type Columns, onDuplicate, rowStamps, rows, type StoreFailure, settled } from "./Store.ts"
+
+type Missing = Refused<"missing_provider_config">
+type Invalid = Refused<"invalid_provider_config_payload">
+type Duplicate = Refused<"duplicate_provider_config">
+
+/** Where traffic goes and how the gateway signs it. At most one enabled row is the upstream. */
+export class Providers extends Context.Service<
+  Providers,
+  {
+    readonly list: Effect.Effect<ReadonlyArray<Provider>, StoreFailure>
+    readonly get: (id: string) => Effect.Effect<Provider, Missing | StoreFailure>
+    readonly create: (row: NewProvider) => Effect.Effect<Provider, Invalid | Duplicate | StoreFailure, Actor>
+    readonly update: (
+      id: string,
+      patch: ProviderPatch
+    ) => Effect.Effect<Provider, Missing | Invalid | Duplicate | StoreFailure, Actor>
+    readonly remove: (id: string) => Effect.Effect<void, Missing | StoreFailure, Actor>
+    readonly enable: (id: string) => Effect.Effect<Provider, Missing | Duplicate | StoreFailure, Actor>
+    readonly disable: (id: string) => Effect.Effect<Provider, Missing | StoreFailure, Actor>
+  }
+>()("svc/control/Providers") {
+  static readonly layer = Layer.suspend(() => Layer.effect(Providers, make))
+}
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const audit = yield* Audit
+  const vault = yield* Vault
+  const columns = sql.literal(
+    `id, provider, name, base_url, enabled, sealed_credential IS NOT NULL AS credential_configured,
+     credential_header_mode, credential_header_name, credential_header_value_format, created_at, updated_at`
+  )
+
+  /** What `input` names, by column. The rules look at the row as it will be. */
+  const columnsOf = Effect.fnUntraced(function* (id: string, input: ProviderPatch, before: Header) {
+    const { base_url, credential, name, ...rest } = input
+    const header: Header = { ...before, ...input }
+    yield* unless("credential_header_name", header, refusedHeader)
+    return {
+      ...rest,
+      ...(name !== undefined && { name: yield* unless("name", name.trim(), refusedName) }),
+      ...(base_url !== undefined && { base_url: new URL(yield* unless("base_url", base_url, refusedOrigin)).origin }),
+      ...(credential !== undefined && {
+        sealed_credential:
+          credential && vault.seal(yield* unless("credential", credential, refusedCredential), `provider_configs/${id}`)
+      })
+    }
+  })
+
+  const lock = (id: string) =>
+    Effect.flatMap(found.first(sql`SELECT ${columns} FROM provider_configs WHERE id = ${id} FOR UPDATE`), orMissing)
+
+  const create = Effect.fn("Providers.create")(function* ({ provider, ...input }: NewProvider) {
+    const id = randomUUID()
+    const set = yield* columnsOf(id, input, newHeader)
+    return yield* audit.mutate(
+      Effect.gen(function* () {
+        const { sql } = yield* Mutation
+        const row = yield* found
+          .only(sql`
+            INSERT INTO provider_configs ${sql.insert({ id, provider, ...set })} RETURNING ${columns}`)
+          .pipe(duplicateRefused)
+        return {
+          result: row,
+          deed: { target: "provider", action: "providers:create" },
+          targetId: id,
+          snapshots: yield* snapshots(null, row),
+          changes: [{ _tag: "Configuration" }]
+        }
+      })
+    )
+  })
+
+  const written = (before: Provider, set: Columns) =>
+    Effect.flatMap(Mutation, ({ sql }) =>
+      Object.keys(set).length === 0
+        ? Effect.succeed(before)
+        : found.only(sql`
+            UPDATE provider_configs SET ${sql.update(set)}, updated_at = now()
+            WHERE id = ${before.id} RETURNING ${columns}`)
+    )
+
+  const change = <E, R>(
+    id: string,
+    action: "providers:update" | "providers:enable" | "providers:disable",
+    changed: (before: Provider) => Effect.Effect<Provider, E, R>
+  ) =>
+    audit.mutate(
+      Effect.gen(function* () {
+        const before = yield* lock(id)
+        const after = yield* changed(before)
+        return {
+          result: after,
+          deed: { target: "provider", action },
+          targetId: id,
+          snapshots: yield* snapshots(before, after),
+          changes: [{ _tag: "Configuration" }]
+        }
+      })
+    )
+
+  return Providers.of({
+    list: found
+      .all(sql`SELECT ${columns} FROM provider_configs ORDER BY provider, name`)
+      .pipe(settled, Effect.withSpan("Providers.list")),
+    get: Effect.fn("Providers.get")(function* (id) {
+      return yield* orMissing(
+        yield* settled(found.first(sql`SELECT ${columns} FROM provider_configs WHERE id = ${id}`))
+      )
+    }),
+    create,
+    update: Effect.fn("Providers.update")((id, patch) =>
+      change(id, "providers:update", (before) =>
+        Effect.flatMap(columnsOf(id, patch, before), (set) => duplicateRefused(written(before, set)))
+      )
+    ),
+    remove: Effect.fn("Providers.remove")((id) =>
+      audit.mutate(
+        Effect.gen(function* () {
+          const { sql } = yield* Mutation
+          const before = yield* lock(id)
+          yield* sql`DELETE FROM provider_configs WHERE id = ${id}`
+          return {
+            result: undefined,
+            deed: { target: "provider", action: "providers:delete" },
+            targetId: id,
+            snapshots: yield* snapshots(before, null),
+            changes: [{ _tag: "Configuration" }]
+          }
+        })
+      )
+    ),
+    enable: Effect.fn("Providers.enable")((id) =>
+      change(id, "providers:enable", (before) => duplicateRefused(written(before, { enabled: true })))
+    ),
+    disable: Effect.fn("Providers.disable")((id) =>
+      change(id, "providers:disable", (before) => written(before, { enabled: false }))
+    )
+  })
+})
+
+const newHeader: Header = { credential_header_mode: "authorization_bearer", credential_header_name: null }
+
+const found = rows(Provider.pipe(Schema.fieldsAssign(rowStamps)))
+const snapshots = Snapshots.of(Provider)
+
+const orMissing = (row: Provider | undefined): Effect.Effect<Provider, Missing> =>
+  row === undefined
+    ? Effect.fail(new ControlError("missing_provider_config", "There is no provider row with this id."))
+    : Effect.succeed(row)
+
+/** `value`, unless a rule refuses it. The refusal names the field and says the rule, never the value. */
+const unless = <A>(param: string, value: A, rule: (value: A) => Refusal): Effect.Effect<A, Invalid> => {
+  const refusal = rule(value)
+  return refusal === undefined ? Effect.succeed(value) : Effect.fail(invalid(param, refusal))
+}
+
+const invalid = (param: string, refusal: string) =>
+  new ControlError("invalid_provider_config_payload", `${param} ${refusal}.`, { param })
+
+const duplicateRefused = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
+  onDuplicate(statement, (constraint) =>
+    constraint === "provider_configs_one_enabled_upstream"
+      ? new ControlError("duplicate_provider_config", "Another upstream row is enabled; disable it first.", {
+          param: "enabled"
+        })
+      : new ControlError("duplicate_provider_config", "Another row of this provider has this name.", { param: "name" })
+  )

@@ -1,0 +1,32 @@
+import { randomUUID } from "node:crypto"
+import { Effect } from "effect"
+import { HttpEffect, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { RequestId } from "./api/Errors.ts"
+import { explained } from "./Refusals.ts"
+
+const acceptable = /^[\x21-\x7e]{1,128}$/
+
+/**
+ * Gives every request its id, and every answer the headers that none may lack. The handler is the last one before the
+ * socket, so it also sees what the server refuses by itself: an unreadable path, a defect.
+ */
+export const RequestIds = HttpRouter.middleware<{ provides: RequestId }>()(
+  (httpEffect) =>
+    Effect.gen(function* () {
+      const request = yield* HttpServerRequest.HttpServerRequest
+      const given = request.headers["x-request-id"]
+      const id = given !== undefined && acceptable.test(given) ? given : randomUUID()
+      yield* HttpEffect.appendPreResponseHandler((_, response) =>
+        Effect.succeed(HttpServerResponse.setHeaders(explained(response, id), headersOf(response.status, id)))
+      )
+      return yield* httpEffect.pipe(Effect.provideService(RequestId, id), Effect.annotateLogs({ request_id: id }))
+    }),
+  { global: true }
+)
+
+/** Answers may hold a new secret, so nobody keeps them; a 401 names the scheme (RFC 9110 §11.6.1). */
+const headersOf = (status: number, requestId: string) => ({
+  "x-request-id": requestId,
+  "cache-control": "no-store",
+  ...(status === 401 && { "www-authenticate": "Bearer" })
+})

@@ -1,0 +1,72 @@
+import { Context, Effect, Layer, Schema } from "effect"
+import type { Family, RouteId } from "../gateway/model/CanonicalRoute.ts"
+import { Database } from "../services/Database.ts"
+import { type Actor, Audit, type Deed, Mutation, Snapshots } from "./Audit.ts"
+import { ControlError, type Refused } from "./api/Errors.ts"
+import { Route, type RoutePatch } from "./api/RoutesApi.ts"
+import { type Columns, rows, type StoreFailure, settled } from "./Store.ts"
+
+type RouteDeed = Extract<Deed, { readonly target: "family_a_route" | "family_b_route" }>
+type Changed = Effect.Effect<Route, Refused<"not_found"> | StoreFailure, Actor>
+
+/** The ten canonical routes: whether they are open, how they are served, and their limits. */
+export class Routes extends Context.Service<
+  Routes,
+  {
+    readonly list: (family: Family) => Effect.Effect<ReadonlyArray<Route>, StoreFailure>
+    readonly enable: (id: RouteId) => Changed
+    readonly disable: (id: RouteId) => Changed
+    readonly setMode: (id: RouteId, mode: Route["mode"]) => Changed
+    readonly configure: (id: RouteId, patch: RoutePatch) => Changed
+  }
+>()("svc/control/Routes") {
+  static readonly layer = Layer.suspend(() => Layer.effect(Routes, make))
+}
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const audit = yield* Audit
+  const columns = sql.literal(
+    "route_id, route, enabled, mode, timeout_ms, max_request_body_bytes, max_response_body_bytes, updated_at, family"
+  )
+
+  const change = (id: RouteId, action: RouteDeed["action"], set: Columns): Changed =>
+    audit.mutate(
+      Effect.gen(function* () {
+        const { sql } = yield* Mutation
+        const before = yield* found.first(
+          sql`SELECT ${columns} FROM canonical_routes WHERE route_id = ${id} FOR UPDATE`
+        )
+        if (before === undefined) return yield* new ControlError("not_found", "There is no route with this id.")
+        const after =
+          Object.keys(set).length === 0
+            ? before
+            : yield* found.only(sql`
+                UPDATE canonical_routes SET ${sql.update(set)}, updated_at = now()
+                WHERE route_id = ${id} RETURNING ${columns}`)
+        return {
+          result: after,
+          deed: { target: `family_${after.family}_route`, action },
+          targetId: id,
+          snapshots: yield* snapshots(before, after),
+          changes: [{ _tag: "Configuration" }]
+        }
+      })
+    )
+
+  return Routes.of({
+    list: Effect.fn("Routes.list")(function* (family) {
+      return yield* found.all(sql`SELECT ${columns} FROM canonical_routes WHERE family = ${family} ORDER BY route_id`)
+    }, settled),
+    enable: Effect.fn("Routes.enable")((id) => change(id, "policies:route_enable", { enabled: true })),
+    disable: Effect.fn("Routes.disable")((id) => change(id, "policies:route_disable", { enabled: false })),
+    setMode: Effect.fn("Routes.setMode")((id, mode) => change(id, "policies:route_mode_update", { mode })),
+    configure: Effect.fn("Routes.configure")((id, patch) => change(id, "policies:route_config_update", patch))
+  })
+})
+
+/** `family` decides which kind of target the audit event names; the API does not show it. */
+const found = rows(
+  Route.pipe(Schema.fieldsAssign({ updated_at: Schema.DateTimeUtcFromDate, family: Schema.Literals(["a", "b"]) }))
+)
+const snapshots = Snapshots.of(Route)

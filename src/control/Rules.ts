@@ -1,0 +1,50 @@
+import { Redacted } from "effect"
+import { refusedHeaderName } from "../gateway/model/CredentialStyle.ts"
+
+/** Why a value cannot be taken, or `undefined`: rules that a schema would have to express with the value in hand. */
+export type Refusal = string | undefined
+
+const maxNameLength = 120
+const maxUrlLength = 2048
+
+const control = /\p{Cc}/u
+
+/** Names are shown in lists and logs. */
+export const refusedName = (name: string): Refusal =>
+  name.length === 0 || [...name].length > maxNameLength
+    ? `must have 1 to ${maxNameLength} characters`
+    : control.test(name)
+      ? "must not contain control characters"
+      : undefined
+
+/** An upstream is addressed by its origin: the canonical routes bring the path. */
+export const refusedOrigin = (text: string): Refusal => {
+  const url = text.length <= maxUrlLength && URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || (url.protocol !== "http:" && url.protocol !== "https:") || url.hostname === "") {
+    return "must be an http or https URL with a host"
+  }
+  if (url.username !== "" || url.password !== "") {
+    return "must not carry a user or password: the credential has a field of its own"
+  }
+  if (url.pathname !== "/" || url.search !== "" || url.hash !== "" || /[?#]/.test(text)) {
+    return "must end after the host and port: the routes bring their own path (https://host, not https://host/v1)"
+  }
+  return undefined
+}
+
+/** What can be written into a header, whole and unchanged. */
+export const refusedCredential = (credential: Redacted.Redacted): Refusal =>
+  /^[\x21-\x7e]{1,4096}$/.test(Redacted.value(credential))
+    ? undefined
+    : "must be 1 to 4096 visible ASCII characters, without spaces"
+
+export interface Header {
+  readonly credential_header_mode: "authorization_bearer" | "custom_header"
+  readonly credential_header_name: string | null
+}
+
+/** The sensitive-header validation, on the row as it will be. */
+export const refusedHeader = ({ credential_header_mode: mode, credential_header_name: name }: Header): Refusal => {
+  if (name !== null) return refusedHeaderName(name)
+  return mode === "custom_header" ? "is required when credential_header_mode is custom_header" : undefined
+}

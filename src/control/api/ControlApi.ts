@@ -1,0 +1,56 @@
+import { HttpApi, OpenApi } from "effect/http-api"
+import { AuditApi } from "./AuditApi.ts"
+import { CredentialMappingsApi } from "./CredentialMappingsApi.ts"
+import { KeysApi } from "./KeysApi.ts"
+import { ModelPricesApi } from "./ModelPricesApi.ts"
+import { OperationalApi } from "./OperationalApi.ts"
+import { OperatorTokenApi } from "./OperatorTokenApi.ts"
+import { ProjectsApi } from "./ProjectsApi.ts"
+import { ProvidersApi } from "./ProvidersApi.ts"
+import { FamilyARoutesApi, FamilyBRoutesApi } from "./RoutesApi.ts"
+import { Authorization, Intake } from "./Security.ts"
+import { UsageApi } from "./UsageApi.ts"
+
+/** Everything that takes an operator token. A group added here is authenticated, and audited by what it calls. */
+const OperatorApi = HttpApi.make("operator")
+  .add(
+    OperatorTokenApi,
+    ProjectsApi,
+    KeysApi,
+    FamilyARoutesApi,
+    FamilyBRoutesApi,
+    ProvidersApi,
+    CredentialMappingsApi,
+    ModelPricesApi,
+    UsageApi,
+    AuditApi
+  )
+  // The one named last is the outermost: nothing is read before the caller is known.
+  .middleware(Intake)
+  .middleware(Authorization)
+  // A mistake is named, not ignored; the options of answers stay as they are.
+  .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })
+  .annotate(HttpApi.QueryParseOptions, { onExcessProperty: "error", errors: "all" })
+  .prefix("/admin")
+
+/**
+ * The operator API: one definition for the server, the OpenAPI document and typed clients. Nothing here needs Node, so
+ * a browser can import it.
+ */
+export const ControlApi = HttpApi.make("control")
+  .add(OperationalApi)
+  .addHttpApi(OperatorApi)
+  .prefix("/admin-ui")
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "svc-runtime control API",
+      version: "0.1.0",
+      description:
+        "Operators decide here who may use the gateway, for what and with which credentials. Authenticate with " +
+        "`Authorization: Bearer op_live_…`. In a PATCH, `null` clears and what is absent stays; unknown fields are " +
+        "refused by name. Every refusal has the same body; go by its `code`."
+    })
+  )
+
+/** What a process without the operator API still answers: probes and metrics. */
+export const ProbesApi = HttpApi.make("probes").add(OperationalApi).prefix("/admin-ui")

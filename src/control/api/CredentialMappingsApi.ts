@@ -1,0 +1,59 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { refusals } from "./Errors.ts"
+import { Id, stamps } from "./Fields.ts"
+import { Credential } from "./ProvidersApi.ts"
+import { requires } from "./Security.ts"
+
+/** The upstream credential of one gateway key, or of one project's keys. */
+export const CredentialMapping = Schema.Struct({
+  id: Id,
+  scope: Schema.Literals(["key", "project"]),
+  target_id: Id,
+  /** The prefix of the key, or the name of the project. */
+  target_label: Schema.String,
+  enabled: Schema.Boolean,
+  credential_configured: Schema.Boolean,
+  ...stamps
+})
+export type CredentialMapping = typeof CredentialMapping.Type
+
+/** One mapping for each target. A credential that is absent or `null` keeps the stored one. */
+export const CredentialMappingUpsert = Schema.Struct({
+  scope: Schema.Literals(["key", "project"]),
+  target_id: Id,
+  enabled: Schema.optionalKey(Schema.Boolean),
+  credential: Schema.optionalKey(Schema.NullOr(Credential))
+})
+export type CredentialMappingUpsert = typeof CredentialMappingUpsert.Type
+
+const params = { id: Id }
+const missing = refusals("missing_provider_config")
+
+export const CredentialMappingsApi = HttpApiGroup.make("upstream-credentials")
+  .add(
+    HttpApiEndpoint.get("list", "/", { success: Schema.Array(CredentialMapping) }).annotateMerge(
+      requires("usage:read")
+    ),
+    HttpApiEndpoint.post("upsert", "/", {
+      payload: CredentialMappingUpsert,
+      success: CredentialMapping,
+      error: refusals("invalid_provider_config_payload")
+    }).annotateMerge(requires("providers:update")),
+    HttpApiEndpoint.delete("remove", "/:id", {
+      params,
+      success: HttpApiSchema.NoContent,
+      error: missing
+    }).annotateMerge(requires("providers:update")),
+    HttpApiEndpoint.post("enable", "/:id/enable", {
+      params,
+      success: CredentialMapping,
+      error: missing
+    }).annotateMerge(requires("providers:update")),
+    HttpApiEndpoint.post("disable", "/:id/disable", {
+      params,
+      success: CredentialMapping,
+      error: missing
+    }).annotateMerge(requires("providers:update"))
+  )
+  .prefix("/providers/upstream-credentials")

@@ -1,0 +1,112 @@
+import { Context, Data, Effect, ErrorReporter, Schema, SchemaGetter } from "effect"
+import { HttpApiSchema } from "effect/http-api"
+
+/** Every refusal of the control listener, and its status. */
+export const statusOf = {
+  invalid_json: 400,
+  invalid_project_payload: 400,
+  invalid_provider_config_payload: 400,
+  invalid_usage_query: 400,
+  missing_authorization: 401,
+  malformed_authorization: 401,
+  invalid_operator_token: 401,
+  disabled_operator_token: 401,
+  insufficient_operator_scope: 403,
+  not_found: 404,
+  missing_project: 404,
+  missing_provider_config: 404,
+  method_not_allowed: 405,
+  duplicate_project: 409,
+  project_in_use: 409,
+  duplicate_provider_config: 409,
+  request_body_too_large: 413,
+  unsupported_media_type: 415,
+  invalid_request: 422,
+  internal_error: 500,
+  store_unavailable: 502
+} as const
+
+export type ErrorCode = keyof typeof statusOf
+
+/** The id of the request being answered: the client's own or ours. Answers, errors, logs and audit events carry it. */
+export class RequestId extends Context.Service<RequestId, string>()("svc/control/RequestId") {}
+
+/**
+ * A refusal. `message` says what was wrong and never repeats a secret; `param` is the path of the field to blame.
+ * `requestId` is what a client read; the server adds it when the error leaves.
+ */
+export class ControlError<out Code extends ErrorCode = ErrorCode> extends Data.TaggedError("ControlError")<{
+  readonly message: string
+  readonly param?: string
+  readonly requestId?: string
+}> {
+  readonly code: Code
+
+  constructor(code: Code, message: string, details: { readonly param?: string; readonly requestId?: string } = {}) {
+    super({ message, ...details })
+    this.code = code
+  }
+
+  /** A refusal is an answer to the caller, not an incident; what is ours to repair was reported where it happened. */
+  override readonly [ErrorReporter.ignore] = true
+}
+
+const typeOf = (status: number): string =>
+  status === 401
+    ? "authentication_error"
+    : status === 403
+      ? "permission_error"
+      : status >= 500
+        ? "api_error"
+        : "invalid_request_error"
+
+const envelopeOf = <Code extends ErrorCode>(codes: ReadonlyArray<Code>) =>
+  Schema.Struct({
+    error: Schema.Struct({
+      message: Schema.String,
+      type: Schema.String,
+      param: Schema.NullOr(Schema.String),
+      code: Schema.Literals(codes),
+      request_id: Schema.String
+    })
+  })
+
+/** The body of every refusal: the shape of family A. */
+export const envelope = <Code extends ErrorCode>(error: ControlError<Code>, requestId: string) => ({
+  error: {
+    message: error.message,
+    type: typeOf(statusOf[error.code]),
+    param: error.param ?? null,
+    code: error.code,
+    request_id: requestId
+  }
+})
+
+/**
+ * What an endpoint (or a middleware) may refuse with: one schema for each status. A handler that fails with another
+ * code does not compile.
+ */
+export const refusals = <Code extends ErrorCode>(...codes: ReadonlyArray<Code>) =>
+  [...Map.groupBy(codes, (code) => statusOf[code])].map(([status, same]) => refusal(same, status))
+
+const refusal = <Code extends ErrorCode>(codes: ReadonlyArray<Code>, status: number) => {
+  const known = new Set<ErrorCode>(codes)
+  return Schema.declare((u: unknown): u is ControlError<Code> => u instanceof ControlError && known.has(u.code)).pipe(
+    Schema.encodeTo(envelopeOf(codes), {
+      decode: SchemaGetter.transform(
+        ({ error }) =>
+          new ControlError(error.code, error.message, {
+            requestId: error.request_id,
+            ...(error.param !== null && { param: error.param })
+          })
+      ),
+      encode: SchemaGetter.transformEffect((error: ControlError<Code>) =>
+        Effect.map(RequestId, (requestId) => envelope(error, requestId))
+      )
+    }),
+    HttpApiSchema.status(status)
+  )
+}
+
+/** One type for each code: failures stay apart in the error channel. */
+export type Refused<Code extends ErrorCode> = Code extends ErrorCode ? ControlError<Code> : never

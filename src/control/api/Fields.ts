@@ -1,0 +1,62 @@
+import { DateTime, Effect, Schema, SchemaIssue, SchemaTransformation } from "effect"
+
+/** Ids are made by the server; what is not one names nothing. */
+export const Id = Schema.String.check(Schema.isGUID({ expected: "an id (UUID)" }))
+
+const rfc3339 = /^(\d{4}-\d{2}-\d{2})[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$/
+
+/** The parser of the language moves the 30th of February into March; an operator did not mean that. */
+const isInstant = (text: string): boolean => {
+  const day = rfc3339.exec(text)?.[1]
+  return day !== undefined && !Number.isNaN(Date.parse(text)) && new Date(day).toISOString().startsWith(day)
+}
+
+/** RFC 3339, with an offset; always written in UTC. */
+export const Timestamp = Schema.String.check(
+  Schema.makeFilter(isInstant, {
+    expected: "a date and time with its offset, such as 2026-01-31T12:00:00Z",
+    toJsonSchema: () => ({ format: "date-time" })
+  })
+).pipe(
+  Schema.decodeTo(
+    Schema.DateTimeUtc,
+    SchemaTransformation.transform({
+      decode: (text: string) => DateTime.toUtc(DateTime.makeUnsafe(text)),
+      encode: DateTime.formatIso
+    })
+  )
+)
+
+/** How many rows a page may hold. */
+export const PageLimit = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 500 }))
+
+const Position = Schema.Struct({
+  /** Microseconds since 1970: all that the database keeps of a time, where a `Date` would round. */
+  micros: Schema.Int,
+  id: Id
+})
+
+const PositionText = Schema.StringFromBase64Url.pipe(Schema.decodeTo(Schema.fromJsonString(Position)))
+const readPosition = Schema.decodeUnknownOption(PositionText)
+
+/** Where the next page begins in a list ordered by time and id, as the server gave it. Opaque to clients. */
+export const Cursor = Schema.String.pipe(
+  Schema.decodeTo(
+    Schema.toType(Position),
+    SchemaTransformation.transformEffect({
+      decode: (text: string, options) =>
+        Effect.mapError(
+          Effect.fromOption(readPosition(text)),
+          () => new SchemaIssue.InvalidValue({ expected: "a cursor as this API gave it" }, text, options)
+        ),
+      encode: (position) => Effect.mapError(Schema.encodeEffect(PositionText)(position), (error) => error.issue)
+    })
+  )
+)
+export type Cursor = typeof Cursor.Type
+
+/** A list whose body is a plain array says in this header where it goes on; without the header it is complete. */
+export const NextCursor = { "x-next-cursor": Schema.optionalKey(Cursor) }
+
+/** The time of creation and of the last change. */
+export const stamps = { created_at: Timestamp, updated_at: Timestamp }

@@ -1,0 +1,70 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { KeyPolicy, KeyPolicyPatch } from "../../gateway/model/KeyPolicy.ts"
+import { refusals } from "./Errors.ts"
+import { Cursor, Id, NextCursor, PageLimit, stamps, Timestamp } from "./Fields.ts"
+import { requires } from "./Security.ts"
+
+export const OwnerType = Schema.Literals(["project", "individual"])
+export type OwnerType = typeof OwnerType.Type
+
+export const Key = Schema.Struct({
+  id: Id,
+  owner_type: OwnerType,
+  project_id: Schema.NullOr(Id),
+  key_prefix: Schema.String,
+  disabled: Schema.Boolean,
+  revoked_at: Schema.NullOr(Timestamp),
+  expires_at: Schema.NullOr(Timestamp),
+  rotation_due_at: Schema.NullOr(Timestamp),
+  last_used_at: Schema.NullOr(Timestamp),
+  policy: KeyPolicy.pipe(Schema.fieldsAssign({ policy_version: Schema.Int })),
+  ...stamps
+})
+export type Key = typeof Key.Type
+
+/** `null` clears: the key never expires, belongs to no project, or has the neutral policy. */
+const settings = {
+  owner_type: Schema.optionalKey(OwnerType),
+  project_id: Schema.optionalKey(Schema.NullOr(Id)),
+  expires_at: Schema.optionalKey(Schema.NullOr(Timestamp)),
+  rotation_due_at: Schema.optionalKey(Schema.NullOr(Timestamp)),
+  policy: Schema.optionalKey(Schema.NullOr(KeyPolicyPatch))
+}
+
+export const NewKey = Schema.Struct(settings)
+export type NewKey = typeof NewKey.Type
+
+export const KeyPatch = Schema.Struct({ ...settings, disabled: Schema.optionalKey(Schema.Boolean) })
+export type KeyPatch = typeof KeyPatch.Type
+
+/** The raw key is shown here and never again. */
+export const MintedKey = Schema.Struct({ key: Key, raw_key: Schema.RedactedFromValue(Schema.String) })
+export type MintedKey = typeof MintedKey.Type
+
+const params = { id: Id }
+
+export const KeysApi = HttpApiGroup.make("keys")
+  .add(
+    HttpApiEndpoint.post("create", "/", {
+      payload: NewKey,
+      success: MintedKey,
+      error: refusals("invalid_project_payload", "missing_project")
+    }).annotateMerge(requires("keys:create")),
+    HttpApiEndpoint.get("list", "/", {
+      query: { limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(Cursor) },
+      success: HttpApiSchema.WithHeaders(Schema.Array(Key), NextCursor)
+    }).annotateMerge(requires("operators:manage")),
+    HttpApiEndpoint.get("get", "/:id", { params, success: Key }).annotateMerge(requires("operators:manage")),
+    // Which of the two is needed depends on the fields; the handler asks for each that applies.
+    HttpApiEndpoint.patch("update", "/:id", {
+      params,
+      payload: KeyPatch,
+      success: Key,
+      error: refusals("invalid_project_payload", "missing_project")
+    }).annotateMerge(requires("keys:disable", "policies:update")),
+    HttpApiEndpoint.post("revoke", "/:id/revoke", { params, success: Key }).annotateMerge(requires("keys:disable")),
+    HttpApiEndpoint.post("disable", "/:id/disable", { params, success: Key }).annotateMerge(requires("keys:disable")),
+    HttpApiEndpoint.post("enable", "/:id/enable", { params, success: Key }).annotateMerge(requires("keys:disable"))
+  )
+  .prefix("/keys")

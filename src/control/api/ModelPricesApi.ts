@@ -1,0 +1,41 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { Timestamp } from "./Fields.ts"
+import { requires } from "./Security.ts"
+
+/** US dollars for a million tokens, kept to the nano-dollar. */
+const Dollars = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 9_000_000 }))
+
+/** What has no price of its own (`null` or absent) costs what input costs. */
+export const ModelPriceInput = Schema.Struct({
+  input_usd_per_million: Dollars,
+  output_usd_per_million: Dollars,
+  cached_input_usd_per_million: Schema.optionalKey(Schema.NullOr(Dollars)),
+  cache_write_usd_per_million: Schema.optionalKey(Schema.NullOr(Dollars))
+})
+export type ModelPriceInput = typeof ModelPriceInput.Type
+
+export const ModelPrice = Schema.Struct({
+  model: Schema.String,
+  input_usd_per_million: Dollars,
+  output_usd_per_million: Dollars,
+  cached_input_usd_per_million: Schema.NullOr(Dollars),
+  cache_write_usd_per_million: Schema.NullOr(Dollars),
+  updated_at: Timestamp
+})
+export type ModelPrice = typeof ModelPrice.Type
+
+/** A name with slashes is one segment when it is percent-encoded. */
+const params = { model: Schema.String.check(Schema.isBetweenLength(1, 256), Schema.isPattern(/^[^\p{Cc}]*$/u)) }
+
+export const ModelPricesApi = HttpApiGroup.make("model-prices")
+  .add(
+    HttpApiEndpoint.get("list", "/", { success: Schema.Array(ModelPrice) }).annotateMerge(requires("usage:read")),
+    HttpApiEndpoint.put("put", "/:model", { params, payload: ModelPriceInput, success: ModelPrice }).annotateMerge(
+      requires("settings:update")
+    ),
+    HttpApiEndpoint.delete("remove", "/:model", { params, success: HttpApiSchema.NoContent }).annotateMerge(
+      requires("settings:update")
+    )
+  )
+  .prefix("/model-prices")

@@ -1,0 +1,84 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { HeaderMode, HeaderValueFormat } from "../../gateway/model/CredentialStyle.ts"
+import { refusals } from "./Errors.ts"
+import { Id, stamps } from "./Fields.ts"
+import { requires } from "./Security.ts"
+
+export const ProviderKind = Schema.Literals(["upstream", "internal-service"])
+
+/** A credential goes in and never comes out: rows say only whether there is one. */
+export const Credential = Schema.RedactedFromValue(Schema.String)
+
+export const Provider = Schema.Struct({
+  id: Id,
+  provider: ProviderKind,
+  name: Schema.String,
+  base_url: Schema.String,
+  enabled: Schema.Boolean,
+  credential_configured: Schema.Boolean,
+  credential_header_mode: HeaderMode,
+  credential_header_name: Schema.NullOr(Schema.String),
+  credential_header_value_format: HeaderValueFormat,
+  ...stamps
+})
+export type Provider = typeof Provider.Type
+
+const optional = {
+  enabled: Schema.optionalKey(Schema.Boolean),
+  credential: Schema.optionalKey(Schema.NullOr(Credential)),
+  credential_header_mode: Schema.optionalKey(HeaderMode),
+  credential_header_name: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  credential_header_value_format: Schema.optionalKey(HeaderValueFormat)
+}
+
+export const NewProvider = Schema.Struct({
+  provider: ProviderKind,
+  name: Schema.String,
+  base_url: Schema.String,
+  ...optional
+})
+export type NewProvider = typeof NewProvider.Type
+
+export const ProviderPatch = Schema.Struct({
+  name: Schema.optionalKey(Schema.String),
+  base_url: Schema.optionalKey(Schema.String),
+  ...optional
+})
+export type ProviderPatch = typeof ProviderPatch.Type
+
+const params = { id: Id }
+const missing = refusals("missing_provider_config")
+
+export const ProvidersApi = HttpApiGroup.make("providers")
+  .add(
+    HttpApiEndpoint.post("create", "/", {
+      payload: NewProvider,
+      success: Provider,
+      error: refusals("invalid_provider_config_payload", "duplicate_provider_config")
+    }).annotateMerge(requires("providers:update")),
+    HttpApiEndpoint.get("list", "/", { success: Schema.Array(Provider) }).annotateMerge(requires("usage:read")),
+    HttpApiEndpoint.get("get", "/:id", { params, success: Provider, error: missing }).annotateMerge(
+      requires("operators:manage")
+    ),
+    HttpApiEndpoint.patch("update", "/:id", {
+      params,
+      payload: ProviderPatch,
+      success: Provider,
+      error: refusals("missing_provider_config", "invalid_provider_config_payload", "duplicate_provider_config")
+    }).annotateMerge(requires("providers:update")),
+    HttpApiEndpoint.delete("remove", "/:id", {
+      params,
+      success: HttpApiSchema.NoContent,
+      error: missing
+    }).annotateMerge(requires("providers:update")),
+    HttpApiEndpoint.post("enable", "/:id/enable", {
+      params,
+      success: Provider,
+      error: refusals("missing_provider_config", "duplicate_provider_config")
+    }).annotateMerge(requires("providers:update")),
+    HttpApiEndpoint.post("disable", "/:id/disable", { params, success: Provider, error: missing }).annotateMerge(
+      requires("providers:update")
+    )
+  )
+  .prefix("/providers")

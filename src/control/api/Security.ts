@@ -1,0 +1,66 @@
+import { Context, Schema } from "effect"
+import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
+import { refusals } from "./Errors.ts"
+
+/** What an operator token may be allowed; `*` is everything. */
+export const Scope = Schema.Literals([
+  "keys:create",
+  "keys:disable",
+  "keys:rotate",
+  "policies:update",
+  "guardrails:update",
+  "usage:read",
+  "usage:export",
+  "providers:update",
+  "services:update",
+  "settings:update",
+  "operators:manage",
+  "audit:read",
+  "*"
+])
+export type Scope = typeof Scope.Type
+
+/** Any one of these opens the endpoint. An endpoint that declares none is open to `*` alone. */
+export const RequiredScopes = Context.Reference<ReadonlyArray<Scope>>("svc/control/RequiredScopes", {
+  defaultValue: () => []
+})
+
+/** Declares on the endpoint, and in the OpenAPI document, which scopes open it. */
+export const requires = (...scopes: ReadonlyArray<Scope>): Context.Context<never> =>
+  Context.add(OpenApi.annotations({ override: { "x-required-scopes": scopes } }), RequiredScopes, scopes)
+
+export const allows = (held: ReadonlyArray<Scope>, required: ReadonlyArray<Scope>): boolean =>
+  held.includes("*") || required.some((scope) => held.includes(scope))
+
+/** Who calls, and from where: what an audit event says about its author. */
+export class Operator extends Context.Service<
+  Operator,
+  {
+    readonly tokenId: string
+    readonly scopes: ReadonlyArray<Scope>
+    readonly ip: string | null
+    readonly userAgent: string | null
+  }
+>()("svc/control/Operator") {}
+
+/** `Authorization: Bearer op_live_…`, before anything of the request is looked at. */
+export class Authorization extends HttpApiMiddleware.Service<Authorization, { provides: Operator }>()(
+  "svc/control/Authorization",
+  {
+    security: { operatorToken: HttpApiSecurity.bearer },
+    error: refusals(
+      "missing_authorization",
+      "malformed_authorization",
+      "invalid_operator_token",
+      "disabled_operator_token",
+      "insufficient_operator_scope",
+      "invalid_request",
+      "store_unavailable"
+    )
+  }
+) {}
+
+/** Reads the request, after `Authorization`: content type, size, syntax, then the schemas of the endpoint. */
+export class Intake extends HttpApiMiddleware.Service<Intake>()("svc/control/Intake", {
+  error: refusals("invalid_json", "not_found", "request_body_too_large", "unsupported_media_type", "invalid_request")
+}) {}

@@ -1,0 +1,14 @@
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { AuditEvents } from "../AuditEvents.ts"
+import { ControlApi } from "../api/ControlApi.ts"
+import { paged } from "./Paged.ts"
+
+export const layer = HttpApiBuilder.group(
+  ControlApi,
+  "audit-events",
+  Effect.fn(function* (handlers) {
+    const events = yield* AuditEvents
+    return handlers.handle("list", ({ query }) => Effect.map(events.list(query), paged))
+  })
+)

@@ -1,0 +1,19 @@
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { ControlApi } from "../api/ControlApi.ts"
+import { CredentialMappings } from "../CredentialMappings.ts"
+
+export const layer = HttpApiBuilder.group(
+  ControlApi,
+  "upstream-credentials",
+  Effect.fn(function* (handlers) {
+    const mappings = yield* CredentialMappings
+    return handlers.handleAll({
+      list: () => mappings.list,
+      upsert: ({ payload }) => mappings.upsert(payload),
+      remove: ({ params }) => mappings.remove(params.id),
+      enable: ({ params }) => mappings.enable(params.id),
+      disable: ({ params }) => mappings.disable(params.id)
+    })
+  })
+)

@@ -1,0 +1,17 @@
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { ControlApi } from "../api/ControlApi.ts"
+import { ModelPrices } from "../ModelPrices.ts"
+
+export const layer = HttpApiBuilder.group(
+  ControlApi,
+  "model-prices",
+  Effect.fn(function* (handlers) {
+    const prices = yield* ModelPrices
+    return handlers.handleAll({
+      list: () => prices.list,
+      put: ({ params, payload }) => prices.put(params.model, payload),
+      remove: ({ params }) => prices.remove(params.model)
+    })
+  })
+)

@@ -1,0 +1,61 @@
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Cause, Console, Effect, Exit, Layer, Result, Runtime } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import * as Doors from "../layers/Doors.ts"
+import * as Environment from "../layers/Environment.ts"
+import * as Observability from "../layers/Observability.ts"
+import * as Roles from "../layers/roles/Roles.ts"
+import * as Start from "../layers/Start.ts"
+
+const run = Effect.fnUntraced(function* (wish: Doors.Wish) {
+  const settings = yield* Effect.mapError(
+    Effect.fromResult(Environment.read(process.env)),
+    (mistakes) => new Start.StartRefused({ message: Environment.describe(mistakes) })
+  )
+  const doors = yield* Effect.mapError(
+    Effect.fromResult(Doors.choose(wish, settings)),
+    (problems) => new Start.StartRefused({ message: problems.join("\n") })
+  )
+  yield* Start.banner(doors, settings)
+  yield* Layer.launch(Roles.layer(doors, settings).pipe(Layer.provide(Observability.layer(settings))))
+})
+
+const variant = <const Variants extends ReadonlyArray<string>>(door: string, variants: Variants, variable: string) =>
+  Flag.Literals(door, variants).pipe(
+    Flag.optional,
+    Flag.withDescription(`What the ${door} door opens to; without this flag ${variable} decides`)
+  )
+
+const command = Command.make(
+  "svc-runtime",
+  {
+    role: Argument.Literals("role", Doors.roles).pipe(
+      Argument.withDefault("all"),
+      Argument.withDescription("gateway: the proxy listener; control: the operator API; all: both, in one process")
+    ),
+    database: variant("database", Doors.databaseVariants, "DATABASE_URL"),
+    redis: variant("redis", Doors.redisVariants, "REDIS_URL"),
+    upstream: variant("upstream", Doors.upstreamVariants, "UPSTREAM_BASE_URL")
+  },
+  run
+).pipe(Command.withDescription("A governed gateway in front of a model proxy"))
+
+/** SIGTERM and SIGINT interrupt the program; having drained is success. */
+const teardown: Runtime.Teardown = (exit, onExit) =>
+  Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? onExit(0) : Runtime.defaultTeardown(exit, onExit)
+
+Command.run(command, { version: "0.1.0" }).pipe(
+  Effect.provide(NodeServices.layer),
+  Effect.tapCause((cause) =>
+    Cause.hasInterruptsOnly(cause)
+      ? Effect.void
+      : Console.error(
+          Result.match(Cause.findError(cause), {
+            onSuccess: Start.describe,
+            onFailure: Cause.pretty
+          })
+        )
+  ),
+  NodeRuntime.runMain({ teardown, disableErrorReporting: true })
+)

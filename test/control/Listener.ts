@@ -1,0 +1,82 @@
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { Effect, Layer, Option, Predicate, Redacted, Schema } from "effect"
+import { type Headers, HttpBody, HttpClient, HttpClientRequest, type HttpMethod, HttpRouter } from "effect/http"
+import * as Migrations from "../../layers/Migrations.ts"
+import * as RedisMemory from "../../layers/RedisMemory.ts"
+import * as ControlApp from "../../src/control/ControlApp.ts"
+import * as OperatorTokens from "../../src/control/OperatorTokens.ts"
+import { Lifecycle } from "../../src/gateway/model/Lifecycle.ts"
+import { Vault } from "../../src/gateway/model/Vault.ts"
+import type { Database } from "../../src/services/Database.ts"
+
+/** The token of every test that does not make its own. */
+export const operatorToken = `op_live_${"0123456789abcdef".repeat(4)}`
+
+const vaultKey = Redacted.make(new Uint8Array(32).fill(7))
+
+/** The control listener on a socket of its own, over a fresh database. */
+export const layer = <E>(database: Layer.Layer<Database, E>) =>
+  HttpRouter.serve(ControlApp.layer, {
+    routerConfig: ControlApp.routerConfig,
+    disableLogger: true,
+    disableListenLog: true
+  }).pipe(
+    Layer.provideMerge(NodeHttpServer.layerTest),
+    Layer.provideMerge(Layer.effectDiscard(OperatorTokens.bootstrap(Option.some(Redacted.make(operatorToken))))),
+    Layer.provideMerge(Migrations.layer),
+    Layer.provideMerge(
+      Layer.mergeAll(
+        database,
+        RedisMemory.layer({ prefix: "test:" }),
+        Vault.layer(Option.some(vaultKey)),
+        Lifecycle.layer
+      )
+    )
+  )
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers.Headers
+  readonly text: string
+  readonly json: Schema.Json
+}
+
+export interface Call {
+  /** `null`: no Authorization header. */
+  readonly authorization?: string | null
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: unknown
+  /** Sent as it is, in place of `body`. */
+  readonly text?: string
+}
+
+/** One request over the socket, as the operator unless it says otherwise. */
+export const call = Effect.fnUntraced(function* (method: HttpMethod.HttpMethod, path: string, options: Call = {}) {
+  const { authorization = `Bearer ${operatorToken}`, headers = {}, text } = options
+  const body = text ?? (options.body === undefined ? undefined : JSON.stringify(options.body))
+  const request = HttpClientRequest.make(method)(path, {
+    headers: { ...(authorization !== null && { authorization }), ...headers }
+  })
+  const response = yield* HttpClient.execute(
+    body === undefined
+      ? request
+      : HttpClientRequest.setBody(request, HttpBody.text(body, headers["content-type"] ?? "application/json"))
+  )
+  const answered = yield* response.text
+  const answer: Answer = {
+    status: response.status,
+    headers: response.headers,
+    text: answered,
+    json: answered.startsWith("{") || answered.startsWith("[") ? yield* parse(answered) : null
+  }
+  return answer
+})
+
+const parse = Schema.decodeEffect(Schema.fromJsonString(Schema.Json))
+
+/** What stands at `path` in a JSON value; `undefined` where nothing does. */
+export const at = (json: Schema.Json | undefined, ...path: ReadonlyArray<string | number>): Schema.Json | undefined =>
+  path.reduce<Schema.Json | undefined>(
+    (value, step) => (Predicate.hasProperty(value, step) ? value[step] : undefined),
+    json
+  )

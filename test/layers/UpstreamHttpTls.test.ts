@@ -1,0 +1,79 @@
+import { execFileSync } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as tls from "node:tls"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as UpstreamHttp from "../../layers/UpstreamHttp.ts"
+import { Upstream } from "../../src/services/Upstream.ts"
+import { collector } from "../upstream/Collector.ts"
+import { answer } from "../upstream/ScriptedServer.ts"
+import { portOf } from "../upstream/SimulatorServer.ts"
+
+describe("UpstreamHttp over TLS", () => {
+  it.live("names the host, checks who answers, and resumes the session", () =>
+    Effect.gen(function* () {
+      const server = yield* tlsServer
+      const stranger = yield* Effect.flip(exchange(server.origin))
+      assert.deepStrictEqual([stranger.phase, stranger.reason], ["connect", "refused"])
+
+      yield* trusted(server.certificate)
+      assert.strictEqual(yield* exchange(server.origin), "ok")
+      assert.strictEqual(yield* exchange(server.origin), "ok")
+      assert.deepStrictEqual(server.connections, [
+        { servername: "localhost", resumed: false },
+        { servername: "localhost", resumed: true }
+      ])
+    }).pipe(Effect.provide(UpstreamHttp.layer))
+  )
+})
+
+const exchange = (origin: string) =>
+  Effect.gen(function* () {
+    const upstream = yield* Upstream
+    const sink = collector()
+    const request = { origin, method: "GET", target: "/", headers: [], body: null }
+    yield* upstream.exchange({ ...request, headersWithinMs: 2_000, idleWithinMs: 2_000 }, sink)
+    return sink.body.toString()
+  })
+
+/** Answers once on each connection, and hangs up. */
+const tlsServer = Effect.acquireRelease(
+  Effect.promise(async () => {
+    const { certificate, key } = selfSigned()
+    const connections: Array<{ readonly servername: string | false | null; readonly resumed: boolean }> = []
+    const server = tls.createServer({ cert: certificate, key }, (socket) => {
+      connections.push({ servername: socket.servername, resumed: socket.isSessionReused() })
+      socket.once("data", () => socket.end(answer("ok")))
+    })
+    server.on("tlsClientError", (_, socket) => socket.destroy())
+    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
+    return { server, certificate, connections, origin: `https://localhost:${portOf(server.address())}` }
+  }),
+  ({ server }) => Effect.promise(() => new Promise((closed) => server.close(closed)))
+)
+
+const trusted = (certificate: string) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const before = tls.getCACertificates("default")
+      tls.setDefaultCACertificates([...before, certificate])
+      return before
+    }),
+    (before) => Effect.sync(() => tls.setDefaultCACertificates(before))
+  )
+
+/** Made anew for each run, so that no private key lies in the repository. */
+const selfSigned = (): { readonly certificate: string; readonly key: string } => {
+  const folder = mkdtempSync(join(tmpdir(), "svc-tls-"))
+  try {
+    const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")]
+    const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-days", "2"]
+    const fresh = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    execFileSync("openssl", ["req", "-x509", ...fresh, ...subject, "-keyout", key, "-out", cert], { stdio: "ignore" })
+    return { certificate: readFileSync(cert, "utf8"), key: readFileSync(key, "utf8") }
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}

@@ -1,0 +1,163 @@
+import { execFile } from "node:child_process"
+import { connect } from "node:net"
+import { promisify } from "node:util"
+import * as PgConnection from "@effect/sql-pg/PgConnection"
+import { Effect, Redacted } from "effect"
+import { Redis as Ioredis } from "ioredis"
+import type { StartedTestContainer } from "testcontainers"
+import type { TestProject } from "vitest/node"
+
+declare module "vitest" {
+  /** Where the real servers are; `null`: there is none, and what needs it is skipped. */
+  interface ProvidedContext {
+    postgres: string | null
+    redis: string | null
+    rabbitmq: string | null
+  }
+}
+
+interface Server {
+  readonly variable: string
+  readonly local: string
+  readonly answers: (url: string) => Promise<boolean>
+  readonly container: {
+    readonly image: string
+    readonly port: number
+    readonly environment: Readonly<Record<string, string>>
+    readonly url: (host: string, port: number) => string
+  }
+}
+
+const servers = {
+  postgres: {
+    variable: "DATABASE_URL",
+    local: "postgres://postgres@127.0.0.1:5432/postgres",
+    answers: (url) =>
+      PgConnection.make({ url: Redacted.make(url), connectTimeout: "2 seconds" }).pipe(
+        Effect.scoped,
+        Effect.isSuccess,
+        Effect.runPromise
+      ),
+    container: {
+      image: "postgres:17-alpine",
+      port: 5432,
+      environment: { POSTGRES_HOST_AUTH_METHOD: "trust" },
+      url: (host, port) => `postgres://postgres@${host}:${port}/postgres`
+    }
+  },
+  redis: {
+    variable: "REDIS_URL",
+    local: "redis://127.0.0.1:6379",
+    answers: async (url) => {
+      const client = new Ioredis(url, { lazyConnect: true, connectTimeout: 2_000, retryStrategy: () => null })
+      client.on("error", () => {})
+      const answer = await client.connect().then(
+        () => true,
+        () => false
+      )
+      client.disconnect()
+      return answer
+    },
+    container: {
+      image: "redis:8-alpine",
+      port: 6379,
+      environment: {},
+      url: (host, port) => `redis://${host}:${port}`
+    }
+  },
+  rabbitmq: {
+    variable: "RABBITMQ_URL",
+    local: "amqp://guest:guest@127.0.0.1:5672",
+    answers: (url) =>
+      new Promise((resolve) => {
+        const { hostname, port } = new URL(url)
+        const socket = connect({ host: hostname, port: Number(port || 5672), timeout: 2_000 })
+        const settle = (answer: boolean) => {
+          socket.destroy()
+          resolve(answer)
+        }
+        socket.once("connect", () => socket.write(Buffer.from([0x41, 0x4d, 0x51, 0x50, 0, 0, 9, 1])))
+        // A broker opens with a method frame; anything else on this port is not one.
+        socket.once("data", (bytes) => settle(bytes[0] === 1))
+        socket.once("error", () => settle(false))
+        socket.once("close", () => settle(false))
+        socket.once("timeout", () => settle(false))
+      }),
+    container: {
+      image: "rabbitmq:4-alpine",
+      port: 5672,
+      environment: {},
+      url: (host, port) => `amqp://guest:guest@${host}:${port}`
+    }
+  }
+} satisfies Record<string, Server>
+
+type Name = keyof typeof servers
+
+const names: ReadonlyArray<Name> = ["postgres", "redis", "rabbitmq"]
+
+const required = (): ReadonlyArray<Name> => {
+  const wanted = (process.env["SVC_TEST_REQUIRE"] ?? "").split(",").filter((name) => name !== "")
+  return wanted.map((wanted) => {
+    const name = names.find((name) => name === wanted)
+    if (name === undefined) throw new Error(`SVC_TEST_REQUIRE names "${wanted}": it can be ${names.join(", ")}`)
+    return name
+  })
+}
+
+const dockerAnswers = (): Promise<boolean> =>
+  promisify(execFile)("docker", ["version", "--format", "{{.Server.Version}}"], { timeout: 3_000 }).then(
+    () => true,
+    () => false
+  )
+
+const containerStartsWithin = 120_000
+
+const start = async ({ container }: Server, started: Array<StartedTestContainer>): Promise<string> => {
+  const { GenericContainer } = await import("testcontainers")
+  const running = await new GenericContainer(container.image)
+    .withEnvironment(container.environment)
+    .withExposedPorts(container.port)
+    .withStartupTimeout(containerStartsWithin)
+    .start()
+  started.push(running)
+  return container.url(running.getHost(), running.getMappedPort(container.port))
+}
+
+/** A server that a variable names must be there: falling back to another one would test something else than asked. */
+const find = async (server: Server, docker: () => Promise<boolean>, started: Array<StartedTestContainer>) => {
+  const named = process.env[server.variable]
+  if (named !== undefined) {
+    return (await server.answers(named))
+      ? { url: named }
+      : { missing: `${server.variable} is set, but nothing answers there` }
+  }
+  if (await server.answers(server.local)) return { url: server.local }
+  if (!(await docker()))
+    return { missing: `nothing answers at ${server.local}, ${server.variable} is not set, and there is no Docker` }
+  try {
+    return { url: await start(server, started) }
+  } catch (cause) {
+    return { missing: `its container did not start: ${cause}` }
+  }
+}
+
+export default async function setup(project: TestProject) {
+  const needed = required()
+  const started: Array<StartedTestContainer> = []
+  let docker: Promise<boolean> | undefined
+  const stop = async () => {
+    await Promise.all(started.map((container) => container.stop()))
+  }
+  for (const name of names) {
+    const found = await find(servers[name], () => (docker ??= dockerAnswers()), started)
+    project.provide(name, found.url ?? null)
+    if (found.missing === undefined) continue
+    if (needed.includes(name)) {
+      await stop()
+      throw new Error(`SVC_TEST_REQUIRE asks for ${name}, but ${found.missing}`)
+    }
+    process.stderr.write(`\n  SKIPPED: everything that needs ${name}: ${found.missing}\n`)
+  }
+  return stop
+}
