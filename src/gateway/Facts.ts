@@ -63,7 +63,7 @@ export const parse = (routeId: RouteId | "compat", bytes: Uint8Array): Result.Re
   if (Result.isFailure(parsed)) return Result.fail(parsed.failure)
   const json = parsed.success
   if (!isObject(json)) return Result.fail(problem("The body must be a JSON object."))
-  const repeated = firstRepeated(JsonMembers.topLevel(text.success).map(({ key }) => key))
+  const repeated = firstRepeated(decidingObjects(routeId, text.success))
   if (repeated !== undefined) {
     return Result.fail(problem(`"${printable(repeated)}" appears more than once in the body.`, printable(repeated)))
   }
@@ -98,9 +98,25 @@ const problem = (message: string, param?: string): BodyProblem => ({
 
 const printable = (name: string): string => name.replace(/[^\x20-\x7e]/g, "?").slice(0, 64)
 
-const firstRepeated = (keys: ReadonlyArray<string>): string | undefined => {
-  const seen = new Set<string>()
-  return keys.find((key) => seen.size === seen.add(key).size)
+/** The objects whose members decide: the body, and in a message batch each request and its `params`. */
+const decidingObjects = (routeId: RouteId | "compat", text: string): ReadonlyArray<string> => {
+  if (routeId !== "message-batches") return [text]
+  const requests = valuesOf(text, "requests").flatMap(JsonMembers.items)
+  return [text, ...requests, ...requests.flatMap((request) => valuesOf(request, "params"))]
+}
+
+const valuesOf = (text: string, key: string): ReadonlyArray<string> =>
+  JsonMembers.topLevel(text).flatMap((member) =>
+    member.key === key ? [text.slice(member.valueStart, member.end)] : []
+  )
+
+const firstRepeated = (objects: ReadonlyArray<string>): string | undefined => {
+  for (const object of objects) {
+    const seen = new Set<string>()
+    const repeated = JsonMembers.topLevel(object).find(({ key }) => seen.size === seen.add(key).size)
+    if (repeated !== undefined) return repeated.key
+  }
+  return undefined
 }
 
 const isObject = (json: Json | undefined): json is JsonObject =>

@@ -69,9 +69,10 @@ export class GovernedRequest extends Context.Service<
       }
 
       const admit = (request: Request.Request, key: KeyRecord, wanted: Wanted) =>
-        limits
-          .admit(request.recordId, key.id, Meters.of(key.policy, key.id, DateTime.makeUnsafe(now())), wanted)
-          .pipe(Effect.mapError(() => controlStateUnavailable))
+        limits.admit(request.recordId, key.id, Meters.of(key.policy, key.id, DateTime.makeUnsafe(now())), wanted).pipe(
+          Effect.tapError(({ cause }) => Effect.logWarning("limits cannot be checked", { cause })),
+          Effect.mapError(() => controlStateUnavailable)
+        )
 
       const run = (request: Request.Request, target: Target, key: KeyRecord): Effect.Effect<Ended> => {
         const { wire } = request
@@ -149,7 +150,7 @@ export class GovernedRequest extends Context.Service<
               },
               reading:
                 target.accounting === "answer"
-                  ? { _tag: "Tokens", family: request.family, hideUsage: body.hideUsage }
+                  ? { _tag: "Tokens", family: target.family, hideUsage: body.hideUsage }
                   : { _tag: "Blind" },
               maxResponseBytes: Math.min(
                 target.config.maxResponseBodyBytes,

@@ -33,16 +33,34 @@ export const topLevel = (text: string): ReadonlyArray<Member> => {
   return members
 }
 
-/** `text` without the members that `drop` names, commas included. */
+/** The items of the array that `text` is, each as its text. */
+export const items = (text: string): ReadonlyArray<string> => {
+  const found: Array<string> = []
+  let at = skipSpace(text, 0)
+  if (text[at] !== "[") return found
+  at = skipSpace(text, at + 1)
+  while (at < text.length && text[at] !== "]") {
+    const end = valueEnd(text, at)
+    found.push(text.slice(at, end))
+    at = skipSpace(text, end)
+    if (text[at] === ",") at = skipSpace(text, at + 1)
+  }
+  return found
+}
+
+/** `text` without the members that `drop` names, each with the comma that led to it (the first: that led from it). */
 export const without = (text: string, drop: (key: string) => boolean): string => {
   const members = topLevel(text)
-  const kept = members.filter(({ key }) => !drop(key))
   const [head] = members
   const tail = members.at(-1)
-  if (kept.length === members.length || head === undefined || tail === undefined) return text
-  return (
-    text.slice(0, head.start) + kept.map(({ end, start }) => text.slice(start, end)).join(",") + text.slice(tail.end)
-  )
+  if (head === undefined || tail === undefined || !members.some(({ key }) => drop(key))) return text
+  let kept = ""
+  let before = head.start
+  for (const { end, key, start } of members) {
+    if (!drop(key)) kept += text.slice(kept === "" ? start : before, end)
+    before = end
+  }
+  return text.slice(0, head.start) + kept + text.slice(tail.end)
 }
 
 /** `text` with `key` set to `json`: in the place of its last occurrence, or as the first member. */

@@ -173,6 +173,8 @@ export const usageQueue = "usage:queue"
 
 /** How long a reservation outlives a gateway that died with it. A request that runs longer still settles exactly. */
 const leaseMs = 15 * 60_000
+/** The list of a key's open reservations outlives the last of their leases. */
+const openSeconds = leaseMs / 1000 + 3600
 
 /**
  * An estimate never locks a key out: allowed output and guessed costs count at most as much as the limit holds. What is
@@ -251,9 +253,8 @@ end
 for _, m in ipairs(meters) do
   if redis.call('INCRBY', m.key, string.format('%.0f', m.amount)) == m.amount then redis.call('EXPIRE', m.key, m.keep) end
 end
-local leaseEnd = string.match(member, '^%S+ (%d+)')
-redis.call('ZADD', KEYS[1], leaseEnd, member)
-redis.call('PEXPIREAT', KEYS[1], string.format('%.0f', leaseEnd + 3600000))
+redis.call('ZADD', KEYS[1], string.match(member, '^%S+ (%d+)'), member)
+redis.call('EXPIRE', KEYS[1], '${openSeconds}')
 return { 'admitted', unpack(used) }`,
   step: (call, keys, args) => {
     const [open = "", known = "", ...counters] = keys
@@ -291,9 +292,8 @@ return { 'admitted', unpack(used) }`,
     for (const meter of meters) {
       if (call("INCRBY", meter.key, meter.amount) === meter.amount) call("EXPIRE", meter.key, meter.keep)
     }
-    const leaseEnd = member.split(" ")[1] ?? ""
-    call("ZADD", open, leaseEnd, member)
-    call("PEXPIREAT", open, Number(leaseEnd) + 3_600_000)
+    call("ZADD", open, member.split(" ")[1] ?? "", member)
+    call("EXPIRE", open, openSeconds)
     return ["admitted", ...used]
   },
   decode: (reply) => {

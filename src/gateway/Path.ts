@@ -33,6 +33,7 @@ export const canonicalise = (target: string): Result.Result<CanonicalPath, strin
   const raw = question === -1 ? target : target.slice(0, question)
   const refusal = refusals.find(([pattern]) => pattern.test(raw))
   if (refusal !== undefined) return Result.fail(refusal[1])
+  if (!decodable(raw)) return Result.fail("contains a percent-escape that is not UTF-8")
   // what is left encodes characters that no upstream treats as structure
   const path = raw.includes("%")
     ? raw.replace(/%([0-9a-f]{2})/gi, (escape, hex: string) => {
@@ -42,3 +43,7 @@ export const canonicalise = (target: string): Result.Result<CanonicalPath, strin
     : raw
   return Result.succeed({ path, segments: path.slice(1).split("/") })
 }
+
+/** Lenient decoders have read overlong forms such as `%c0%ae` as a dot. */
+const decodable = (path: string): boolean =>
+  !path.includes("%") || Result.isSuccess(Result.try(() => decodeURIComponent(path)))

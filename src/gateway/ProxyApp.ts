@@ -32,7 +32,10 @@ export class ProxyApp extends Context.Service<ProxyApp, { readonly handle: (wire
       const now = () => clock.currentTimeMillisUnsafe()
 
       const authenticate = Effect.fnUntraced(function* (raw: string) {
-        const found = yield* Effect.mapError(control.key(digestHex(raw)), () => controlStateUnavailable)
+        const found = yield* control.key(digestHex(raw)).pipe(
+          Effect.tapError(({ cause }) => Effect.logWarning("a key cannot be looked up", { cause })),
+          Effect.mapError(() => controlStateUnavailable)
+        )
         const code = Option.match(found, {
           onNone: () => "invalid_virtual_key" as const,
           onSome: (record) => unusable(record, now())

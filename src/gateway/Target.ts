@@ -12,6 +12,8 @@ export interface Target {
   readonly routeId: RouteId | "compat"
   readonly route: PolicyRoute
   readonly provider: Provider
+  /** In whose terms the answer reports its usage: the path's, whatever the request's headers say. */
+  readonly family: Family
   readonly config: RouteConfig
   /** Path and query for the upstream, byte for byte. */
   readonly target: string
@@ -45,13 +47,14 @@ export const find = (method: string, target: string, snapshot: Snapshot): Result
   const route = RouteTable.match(method, path.success)
   switch (route._tag) {
     case "Canonical": {
-      const { id, pattern } = route.route
+      const { family, id, pattern } = route.route
       const config = snapshot.routes.get(id)
       if (config === undefined) return Result.fail(unsupported("Route is not supported by this gateway."))
       return Result.succeed({
         routeId: id,
         route: pattern,
         provider: "upstream",
+        family,
         config,
         target,
         accounting: accountingOf(id, method, config)
@@ -62,6 +65,7 @@ export const find = (method: string, target: string, snapshot: Snapshot): Result
         routeId: "compat",
         route: "/providers/compat/*",
         provider: "compat",
+        family: familyOf(route.rest, []),
         config: compatConfig,
         target: behindSecondSegment(target),
         accounting: "answer"

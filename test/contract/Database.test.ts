@@ -178,7 +178,7 @@ describe.skipIf(TemporaryDatabase.server === null)("on a server", () => {
         yield* Effect.forkScoped(transaction(sql`SELECT 1`), { startImmediately: true })
         yield* Effect.flip(ping)
       }).pipe(Effect.scoped, Effect.provide(DatabasePostgres.layer({ url: through(proxy) })), Effect.timed)
-      assert.isBelow(Duration.toMillis(elapsed), 9_000)
+      assert.isBelow(Duration.toMillis(elapsed), 15_000)
     }).pipe(Effect.scoped)
   )
 })

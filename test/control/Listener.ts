@@ -1,6 +1,8 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { assert, describe, layer as describeWith, type Vitest } from "@effect/vitest"
 import { Effect, Layer, Option, Predicate, Redacted, Schema } from "effect"
 import { type Headers, HttpBody, HttpClient, HttpClientRequest, type HttpMethod, HttpRouter } from "effect/http"
+import * as DatabaseEmbedded from "../../layers/DatabaseEmbedded.ts"
 import * as Migrations from "../../layers/Migrations.ts"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
 import * as ControlApp from "../../src/control/ControlApp.ts"
@@ -8,6 +10,7 @@ import * as OperatorTokens from "../../src/control/OperatorTokens.ts"
 import { Lifecycle } from "../../src/gateway/model/Lifecycle.ts"
 import { Vault } from "../../src/gateway/model/Vault.ts"
 import type { Database } from "../../src/services/Database.ts"
+import * as TemporaryDatabase from "../TemporaryDatabase.ts"
 
 /** The token of every test that does not make its own. */
 export const operatorToken = `op_live_${"0123456789abcdef".repeat(4)}`
@@ -33,6 +36,17 @@ export const layer = <E>(database: Layer.Layer<Database, E>) =>
       )
     )
   )
+
+type Services = Layer.Success<ReturnType<typeof layer>>
+
+/** The same tests on the embedded database and, where there is one, on a PostgreSQL server. */
+export const suite = (name: string, tests: (it: Vitest.MethodsNonLive<Services>) => void) => {
+  const options = { excludeTestServices: true, timeout: "60 seconds" } as const
+  describeWith(layer(DatabaseEmbedded.layer), options)(`${name} (embedded)`, tests)
+  describe.skipIf(TemporaryDatabase.server === null)("on a server", () => {
+    describeWith(layer(TemporaryDatabase.layer), options)(`${name} (postgres)`, tests)
+  })
+}
 
 export interface Answer {
   readonly status: number
@@ -80,3 +94,26 @@ export const at = (json: Schema.Json | undefined, ...path: ReadonlyArray<string 
     (value, step) => (Predicate.hasProperty(value, step) ? value[step] : undefined),
     json
   )
+
+/** The refusal in an answer: its status, its code and the field that it blames. */
+export const refusalOf = ({ json, status }: Answer) => ({
+  status,
+  code: at(json, "error", "code"),
+  param: at(json, "error", "param")
+})
+
+/** An answer that must be a success, as JSON. */
+export const ok = (...request: Parameters<typeof call>) =>
+  Effect.map(call(...request), (answer) => {
+    assert.include([200, 204], answer.status, answer.text)
+    return answer.json
+  })
+
+/** The id in an answer of `ok`. */
+export const idOf = (json: Schema.Json, ...path: ReadonlyArray<string>): string => {
+  const id = at(json, ...path, "id")
+  assert(typeof id === "string")
+  return id
+}
+
+export const admin = "/admin-ui/admin"

@@ -1,0 +1,135 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { randomBytes } from "node:crypto"
+import { once } from "node:events"
+import { fileURLToPath } from "node:url"
+import { Effect, type Scope } from "effect"
+
+const root = fileURLToPath(new URL("..", import.meta.url))
+
+/** The program as its users run it: a process of its own, on ports that the kernel chooses. */
+export interface RunningGateway {
+  readonly pid: number
+  /** `http://127.0.0.1:port` of the proxy listener. */
+  readonly proxy: string
+  /** `http://127.0.0.1:port` of the control listener. */
+  readonly control: string
+  /** Everything that it wrote so far, both streams. */
+  readonly output: () => string
+  readonly signal: (signal: NodeJS.Signals) => void
+  /** Its exit code, or the signal that ended it. */
+  readonly exited: Promise<number | NodeJS.Signals>
+  /** A call of the operator API; a refusal is a defect of the test. */
+  readonly operate: (method: string, path: string, body?: unknown) => Promise<unknown>
+}
+
+export interface Options {
+  readonly role?: "gateway" | "control" | "all"
+  readonly environment?: Readonly<Record<string, string>>
+  readonly flags?: ReadonlyArray<string>
+  /** The operator token to use; by default a fresh one, set as `GATEWAY_ADMIN_TOKEN`. */
+  readonly adminToken?: string
+}
+
+export const newAdminToken = () => `op_live_${randomBytes(32).toString("hex")}`
+
+const startsWithin = 30_000
+
+/** Nothing of the outer environment gets in but what a program needs to run at all. */
+const bare = () => ({ PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "" })
+
+/** Starts a process and answers at once, whether or not it will ever listen. */
+export const launch = (options: Options) => {
+  const { environment = {}, flags = [], role = "all" } = options
+  const child = spawn(process.execPath, ["--import", "tsx", "src/main.ts", role, ...flags], {
+    cwd: root,
+    env: {
+      ...bare(),
+      GATEWAY_BIND_ADDR: "127.0.0.1:0",
+      GATEWAY_CONTROL_BIND_ADDR: "127.0.0.1:0",
+      LOG_LEVEL: "debug",
+      ...environment
+    },
+    stdio: ["ignore", "pipe", "pipe"]
+  })
+  let output = ""
+  child.stdout.on("data", (chunk) => {
+    output += chunk
+  })
+  child.stderr.on("data", (chunk) => {
+    output += chunk
+  })
+  const exited = once(child, "exit").then(([code, signal]): number | NodeJS.Signals => code ?? signal)
+  return { child, exited, output: () => output }
+}
+
+const listening = (output: string, name: string): string | undefined =>
+  new RegExp(`^ {2}${name} +(http://\\S+?)(?:/admin-ui)?$`, "m").exec(output)?.[1]
+
+const ready = async (child: ChildProcess, output: () => string, names: ReadonlyArray<string>) => {
+  const deadline = AbortSignal.timeout(startsWithin)
+  while (names.some((name) => listening(output(), name) === undefined)) {
+    if (child.exitCode !== null || child.signalCode !== null)
+      throw new Error(`it ended instead of starting:\n${output()}`)
+    await Promise.race([
+      once(child.stdout ?? child, "data", { signal: deadline }),
+      once(child, "exit", { signal: deadline })
+    ]).catch(() => {
+      throw new Error(`it did not start within ${startsWithin} ms:\n${output()}`)
+    })
+  }
+}
+
+/** A started process, ended with the scope. */
+export const start = (options: Options): Effect.Effect<RunningGateway, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const adminToken = options.adminToken ?? newAdminToken()
+      const role = options.role ?? "all"
+      const { child, exited, output } = launch({
+        ...options,
+        environment: { GATEWAY_ADMIN_TOKEN: adminToken, ...options.environment }
+      })
+      await ready(child, output, role === "control" ? ["control"] : ["control", "proxy"])
+      const control = listening(output(), "control") ?? ""
+      const running: RunningGateway = {
+        pid: child.pid ?? 0,
+        proxy: listening(output(), "proxy") ?? "",
+        control,
+        output,
+        exited,
+        signal: (signal) => void child.kill(signal),
+        operate: async (method, path, body) => {
+          const response = await fetch(`${control}/admin-ui/admin${path}`, {
+            method,
+            headers: {
+              authorization: `Bearer ${adminToken}`,
+              ...(body === undefined ? {} : { "content-type": "application/json" })
+            },
+            ...(body === undefined ? {} : { body: JSON.stringify(body) })
+          })
+          const text = await response.text()
+          if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`)
+          return text === "" ? undefined : JSON.parse(text)
+        }
+      }
+      return running
+    }),
+    (running) =>
+      Effect.promise(async () => {
+        running.signal("SIGKILL")
+        await running.exited
+      })
+  )
+
+/** A new key's raw form and id. */
+export const createKey = async (
+  gateway: RunningGateway,
+  body: Readonly<Record<string, unknown>> = {}
+): Promise<{ readonly raw: string; readonly id: string }> => {
+  const created = await gateway.operate("POST", "/keys", { owner_type: "individual", ...body })
+  if (!isCreated(created)) throw new Error("a created key has another form")
+  return { raw: created.raw_key, id: created.key.id }
+}
+
+const isCreated = (value: unknown): value is { readonly raw_key: string; readonly key: { readonly id: string } } =>
+  typeof value === "object" && value !== null && "raw_key" in value && "key" in value

@@ -1,0 +1,332 @@
+import { assert } from "@effect/vitest"
+import { Effect, Fiber, Stream } from "effect"
+import { HttpApi } from "effect/http-api"
+import { ControlApi } from "../../src/control/api/ControlApi.ts"
+import * as Changes from "../../src/gateway/model/Changes.ts"
+import { Database } from "../../src/services/Database.ts"
+import * as Fixtures from "./Fixtures.ts"
+import { admin, at, call, ok, operatorToken, suite } from "./Listener.ts"
+
+const nobody = "00000000-0000-4000-8000-000000000000"
+
+interface Mutation {
+  readonly path: string
+  readonly body?: object
+}
+
+interface Scenario<E, R> {
+  readonly action: string
+  readonly target: string
+  /** What gateways are told. */
+  readonly notice: Changes.Change["_tag"] | undefined
+  readonly works: Effect.Effect<Mutation, E, R>
+  readonly fails: Effect.Effect<Mutation, E, R>
+}
+
+const scenario = <E, R>(
+  action: string,
+  target: string,
+  notice: Scenario<E, R>["notice"],
+  works: Scenario<E, R>["works"],
+  fails: Mutation
+) => ({ action, target, notice, works, fails: Effect.succeed(fails) })
+
+const keyAction = (verb: string) =>
+  scenario(
+    `keys:${verb}`,
+    "key",
+    "Key",
+    Effect.map(Fixtures.key, (id) => ({ path: `${admin}/keys/${id}/${verb}` })),
+    { path: `${admin}/keys/${nobody}/${verb}` }
+  )
+
+const providerAction = (verb: string) =>
+  scenario(
+    `providers:${verb}`,
+    "provider",
+    "Configuration",
+    Effect.map(Fixtures.provider, (id) => ({ path: `${admin}/providers/${id}/${verb}` })),
+    { path: `${admin}/providers/${nobody}/${verb}` }
+  )
+
+const mappingAction = (verb: string) =>
+  scenario(
+    `upstream_credentials:${verb}`,
+    "upstream_credential_mapping",
+    "Key",
+    Effect.map(Fixtures.mapping, (id) => ({ path: `${admin}/providers/upstream-credentials/${id}/${verb}` })),
+    { path: `${admin}/providers/upstream-credentials/${nobody}/${verb}` }
+  )
+
+const route = (family: "a" | "b", id: string) => {
+  const on = (action: string, verb: string, body?: object, bad?: object) =>
+    scenario(
+      `policies:route_${action}`,
+      `family_${family}_route`,
+      "Configuration",
+      Effect.succeed({ path: `${admin}/family-${family}-routes/${id}/${verb}`, ...(body && { body }) }),
+      bad === undefined
+        ? { path: `${admin}/family-${family}-routes/nothing/${verb}` }
+        : { path: `${admin}/family-${family}-routes/${id}/${verb}`, body: bad }
+    )
+  return {
+    enable: on("enable", "enable"),
+    disable: on("disable", "disable"),
+    mode: on("mode_update", "mode", { mode: "direct_upstream_passthrough" }, { mode: "sideways" }),
+    config: on("config_update", "config", { timeout_ms: 1000 }, { timeout_ms: 0 })
+  }
+}
+
+const a = route("a", "responses")
+const b = route("b", "models")
+const prices = `${admin}/model-prices/some%2Fmodel`
+const price = { input_usd_per_million: 1, output_usd_per_million: 2 }
+
+/** Every mutating endpoint must be in here. */
+const scenarios = {
+  "projects.create": scenario(
+    "projects:create",
+    "project",
+    undefined,
+    Effect.succeed({ path: `${admin}/projects`, body: { name: "audited" } }),
+    { path: `${admin}/projects`, body: { name: "audited" } }
+  ),
+  "projects.update": scenario(
+    "projects:update",
+    "project",
+    undefined,
+    Effect.map(Fixtures.project, (id) => ({ path: `${admin}/projects/${id}`, body: { name: "renamed" } })),
+    { path: `${admin}/projects/${nobody}`, body: { name: "renamed" } }
+  ),
+  "projects.remove": scenario(
+    "projects:delete",
+    "project",
+    "Project",
+    Effect.map(Fixtures.project, (id) => ({ path: `${admin}/projects/${id}` })),
+    { path: `${admin}/projects/${nobody}` }
+  ),
+  "keys.create": scenario(
+    "keys:create",
+    "key",
+    "Key",
+    Effect.succeed({ path: `${admin}/keys`, body: { owner_type: "individual" } }),
+    { path: `${admin}/keys`, body: { project_id: nobody } }
+  ),
+  "keys.update": scenario(
+    "keys:update",
+    "key",
+    "Key",
+    Effect.map(Fixtures.key, (id) => ({ path: `${admin}/keys/${id}`, body: { disabled: true } })),
+    { path: `${admin}/keys/${nobody}`, body: { disabled: true } }
+  ),
+  "keys.revoke": keyAction("revoke"),
+  "keys.disable": keyAction("disable"),
+  "keys.enable": keyAction("enable"),
+  "family-a-routes.enable": a.enable,
+  "family-a-routes.disable": a.disable,
+  "family-a-routes.mode": a.mode,
+  "family-a-routes.config": a.config,
+  "family-b-routes.enable": b.enable,
+  "family-b-routes.disable": b.disable,
+  "family-b-routes.mode": b.mode,
+  "family-b-routes.config": b.config,
+  "providers.create": scenario(
+    "providers:create",
+    "provider",
+    "Configuration",
+    Effect.succeed({
+      path: `${admin}/providers`,
+      body: { provider: "upstream", name: "audited", base_url: "https://upstream.example" }
+    }),
+    { path: `${admin}/providers`, body: { provider: "upstream", name: "second", base_url: "https://upstream.example" } }
+  ),
+  "providers.update": scenario(
+    "providers:update",
+    "provider",
+    "Configuration",
+    Effect.map(Fixtures.provider, (id) => ({
+      path: `${admin}/providers/${id}`,
+      body: { base_url: "http://other:81" }
+    })),
+    { path: `${admin}/providers/${nobody}`, body: {} }
+  ),
+  "providers.remove": scenario(
+    "providers:delete",
+    "provider",
+    "Configuration",
+    Effect.map(Fixtures.provider, (id) => ({ path: `${admin}/providers/${id}` })),
+    { path: `${admin}/providers/${nobody}` }
+  ),
+  "providers.enable": providerAction("enable"),
+  "providers.disable": providerAction("disable"),
+  "upstream-credentials.upsert": scenario(
+    "upstream_credentials:upsert",
+    "upstream_credential_mapping",
+    "Project",
+    Effect.map(Fixtures.project, (target_id) => ({
+      path: `${admin}/providers/upstream-credentials`,
+      body: { scope: "project", target_id, credential: "sk-audited" }
+    })),
+    { path: `${admin}/providers/upstream-credentials`, body: { scope: "project", target_id: nobody } }
+  ),
+  "upstream-credentials.remove": scenario(
+    "upstream_credentials:delete",
+    "upstream_credential_mapping",
+    "Key",
+    Effect.map(Fixtures.mapping, (id) => ({ path: `${admin}/providers/upstream-credentials/${id}` })),
+    { path: `${admin}/providers/upstream-credentials/${nobody}` }
+  ),
+  "upstream-credentials.enable": mappingAction("enable"),
+  "upstream-credentials.disable": mappingAction("disable"),
+  "model-prices.put": scenario(
+    "prices:upsert",
+    "model_price",
+    "Configuration",
+    Effect.succeed({ path: prices, body: price }),
+    { path: prices, body: { input_usd_per_million: -1 } }
+  ),
+  "model-prices.remove": scenario(
+    "prices:delete",
+    "model_price",
+    "Configuration",
+    Effect.as(ok("PUT", prices, { body: price }), { path: prices }),
+    { path: `${prices}-unknown` }
+  )
+}
+
+const mutations = mutating()
+
+suite("Audit", (it) => {
+  it.effect("every mutating endpoint has a scenario, and rotation a test of its own", () =>
+    Effect.sync(() =>
+      assert.deepStrictEqual(
+        mutations.map(({ name }) => name).sort(),
+        [...Object.keys(scenarios), "operator-token.rotate"].sort()
+      )
+    )
+  )
+
+  for (const [name, { action, fails, notice, target, works }] of Object.entries(scenarios)) {
+    const method = mutations.find((mutation) => mutation.name === name)?.method ?? "GET"
+
+    it.effect(`${name}: one event and one notice with the change, none with a refusal`, () =>
+      Effect.gen(function* () {
+        const mutation = yield* works
+        const before = yield* written
+        const heard = yield* listen
+        const answer = yield* call(method, mutation.path, {
+          ...mutation,
+          headers: {
+            "x-request-id": `audit-${name}`,
+            "user-agent": "operator/1",
+            "x-forwarded-for": "192.0.2.7, 10.0.0.1"
+          }
+        })
+        assert.include([200, 204], answer.status, answer.text)
+        assert.strictEqual(yield* written, before + 1)
+
+        const [event] = yield* newest
+        assert.deepInclude(event, {
+          action,
+          target_type: target,
+          request_id: `audit-${name}`,
+          ip: "192.0.2.7",
+          user_agent: "operator/1"
+        })
+        if (method === "DELETE") assert.isNull(event?.["after_json"])
+        else assert.deepStrictEqual(event?.["after_json"], at(answer.json, "key") ?? answer.json)
+        assert.deepStrictEqual(yield* heard, notice === undefined ? [] : [notice])
+
+        const refused = yield* fails
+        const refusal = yield* call(method, refused.path, refused)
+        assert.isAtLeast(refusal.status, 400)
+        assert.isBelow(refusal.status, 500)
+        assert.strictEqual(yield* written, before + 1)
+      })
+    )
+  }
+
+  it.effect("operator-token.rotate: one event; the new token works, the old one is refused", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const before = yield* written
+      const rotated = yield* call("POST", `${admin}/operator-token/rotate`)
+      const raw = at(rotated.json, "raw_token")
+      assert.match(String(raw), /^op_live_[0-9a-f]{64}$/)
+      assert.strictEqual(yield* written, before + 1)
+      const [event] = yield* newest
+      assert.deepInclude(event, { action: "operators:rotate", target_type: "operator_token" })
+      assert.deepStrictEqual(event?.["after_json"], at(rotated.json, "token"))
+
+      const old = yield* call("GET", `${admin}/projects`)
+      assert.strictEqual(at(old.json, "error", "code"), "disabled_operator_token")
+      const again = yield* call("POST", `${admin}/operator-token/rotate`)
+      assert.strictEqual(again.status, 401)
+      assert.strictEqual(yield* written, before + 1)
+      yield* ok("GET", `${admin}/projects`, { authorization: `Bearer ${raw}` })
+
+      yield* sql`UPDATE operator_tokens SET disabled = true, revoked_at = now() WHERE NOT disabled`
+      yield* sql`
+        UPDATE operator_tokens SET disabled = false, revoked_at = NULL
+        WHERE token_prefix = ${operatorToken.slice(0, 16)}`
+    })
+  )
+
+  it.effect("the log can be filtered and paged", () =>
+    Effect.gen(function* () {
+      const id = yield* Fixtures.key
+      for (const verb of ["disable", "enable", "revoke"]) yield* ok("POST", `${admin}/keys/${id}/${verb}`)
+      const about = `${admin}/audit-events?target_type=key&target_id=${id}`
+      const all = yield* ok("GET", about)
+      assert.deepStrictEqual(actionsOf(all), ["keys:revoke", "keys:enable", "keys:disable", "keys:create"])
+      assert.deepStrictEqual(actionsOf(yield* ok("GET", `${about}&action=keys:enable`)), ["keys:enable"])
+      const first = yield* call("GET", `${about}&limit=3`)
+      const rest = yield* call("GET", `${about}&limit=3&cursor=${first.headers["x-next-cursor"]}`)
+      assert.deepStrictEqual([...actionsOf(first.json), ...actionsOf(rest.json)], actionsOf(all))
+      assert.isUndefined(rest.headers["x-next-cursor"])
+      const nobodys = yield* ok("GET", `${admin}/audit-events?actor_token_id=${nobody}`)
+      assert.deepStrictEqual(nobodys, [])
+    })
+  )
+})
+
+const actionsOf = (events: Parameters<typeof at>[0]) =>
+  Array.isArray(events) ? events.map((event) => at(event, "action")) : []
+
+const written = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const [row] = yield* sql<{ readonly n: number }>`SELECT count(*)::int AS n FROM audit_events`
+  return row?.n ?? 0
+})
+
+const newest = Effect.flatMap(
+  Database,
+  ({ sql }) => sql`SELECT * FROM audit_events ORDER BY created_at DESC, id DESC LIMIT 1`
+)
+
+/** What gateways hear between now and when the inner effect runs: a last notice of our own ends the list. */
+const listen = Effect.gen(function* () {
+  const { changes, notify } = yield* Database
+  const notices = yield* changes(Changes.channel)
+  const heard = yield* notices.pipe(
+    Stream.takeUntil((text) => text === "end"),
+    Stream.runCollect,
+    Effect.forkScoped
+  )
+  return Effect.gen(function* () {
+    yield* notify(Changes.channel, "end")
+    const texts = (yield* Fiber.join(heard)).filter((text) => text !== "end")
+    return yield* Effect.forEach(texts, (text) => Effect.map(Changes.decode(text), ({ _tag }) => _tag))
+  })
+})
+
+function mutating() {
+  const found: Array<{ readonly name: string; readonly method: Parameters<typeof call>[0] }> = []
+  HttpApi.reflect(ControlApi, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint: { identifier, method }, group }) => {
+      if (method !== "GET") found.push({ name: `${group.identifier}.${identifier}`, method })
+    }
+  })
+  return found
+}

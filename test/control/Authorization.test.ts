@@ -1,0 +1,138 @@
+import { assert } from "@effect/vitest"
+import { Context, Effect, Redacted } from "effect"
+import { HttpApi } from "effect/http-api"
+import { ControlApi } from "../../src/control/api/ControlApi.ts"
+import { Authorization, RequiredScopes, Scope } from "../../src/control/api/Security.ts"
+import * as Secret from "../../src/gateway/model/Secret.ts"
+import { Database } from "../../src/services/Database.ts"
+import { at, type Call, call, refusalOf, suite } from "./Listener.ts"
+
+const guarded = endpoints().filter(({ authorized }) => authorized)
+
+/** Wrong in itself: whoever is refused for the token was refused before the rest was looked at. */
+const wrong = (method: string): Call => (method === "GET" ? {} : { text: "{" })
+
+suite("Authorization", (it) => {
+  it.effect.each(guarded)(
+    "$name: refuses every kind of wrong token before it looks at anything else",
+    ({ method, path }) =>
+      Effect.gen(function* () {
+        const unknown = Redacted.value(Secret.mint(Secret.operatorTokenPrefix))
+        const virtualKey = Redacted.value(Secret.mint(Secret.keyPrefix))
+        const rotated = yield* token(["*"], { active: false })
+        const expected = [
+          [null, "missing_authorization"],
+          ["", "malformed_authorization"],
+          ["Bearer", "malformed_authorization"],
+          ["Bearer op_live_", "malformed_authorization"],
+          [`Basic ${unknown}`, "malformed_authorization"],
+          [unknown, "malformed_authorization"],
+          [`Bearer ${unknown} ${unknown}`, "malformed_authorization"],
+          [`Bearer ${"op_live_".padEnd(300, "a")}`, "malformed_authorization"],
+          [`Bearer ${virtualKey}`, "malformed_authorization"],
+          [`Bearer ${unknown}`, "invalid_operator_token"],
+          [`Bearer ${rotated}`, "disabled_operator_token"]
+        ] as const
+        for (const [authorization, code] of expected) {
+          const answer = yield* call(method, path, { ...wrong(method), authorization })
+          assert.deepStrictEqual(refusalOf(answer), { status: 401, code, param: null }, `${authorization}`)
+          assert.strictEqual(answer.headers["www-authenticate"], "Bearer")
+          assert.strictEqual(at(answer.json, "error", "request_id"), answer.headers["x-request-id"])
+        }
+      })
+  )
+
+  it.effect.each(guarded)("$name: opens to each scope that it declares, and to no other", ({ method, path, scopes }) =>
+    Effect.gen(function* () {
+      assert.isAbove(scopes.length, 0, "declares its scopes")
+      const others = Scope.literals.filter((scope) => scope !== "*" && !scopes.includes(scope))
+      const refused = yield* call(method, path, { ...wrong(method), authorization: `Bearer ${yield* token(others)}` })
+      assert.deepStrictEqual(refusalOf(refused), { status: 403, code: "insufficient_operator_scope", param: null })
+      for (const scope of [...scopes, "*" as const]) {
+        const answer = yield* call(method, path, { ...wrong(method), authorization: `Bearer ${yield* token([scope])}` })
+        assert.notInclude([401, 403], answer.status, `${scope}: ${answer.text}`)
+      }
+    })
+  )
+
+  it.effect("only health, readiness and metrics are open", () =>
+    Effect.sync(() =>
+      assert.deepStrictEqual(
+        endpoints().flatMap(({ authorized, name }) => (authorized ? [] : [name])),
+        ["operational.health", "operational.readiness", "operational.metrics"]
+      )
+    )
+  )
+
+  it.effect("a patch of a key needs the scope of each thing that it does", () =>
+    Effect.gen(function* () {
+      const path = "/admin-ui/admin/keys/00000000-0000-4000-8000-000000000000"
+      const as = (scopes: ReadonlyArray<Scope>, body: object) =>
+        Effect.flatMap(token(scopes), (value) => call("PATCH", path, { body, authorization: `Bearer ${value}` }))
+      const both = { disabled: true, expires_at: null }
+      const statuses = [
+        yield* as(["keys:disable"], { disabled: true }),
+        yield* as(["keys:disable"], { expires_at: null }),
+        yield* as(["policies:update"], { expires_at: null }),
+        yield* as(["policies:update"], { disabled: true }),
+        yield* as(["keys:disable"], both),
+        yield* as(["policies:update"], both),
+        yield* as(["keys:disable", "policies:update"], both)
+      ].map(({ status }) => status)
+      assert.deepStrictEqual(statuses, [404, 403, 404, 403, 403, 403, 404])
+    })
+  )
+
+  it.effect("notes the use of a token, at most once a minute", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const value = yield* token(["*"])
+      const used = sql`SELECT last_used_at FROM operator_tokens WHERE NOT disabled AND revoked_at IS NULL`
+      const visit = call("GET", "/admin-ui/admin/projects", { authorization: `Bearer ${value}` })
+      assert.deepStrictEqual(yield* used, [{ last_used_at: null }])
+      yield* visit
+      const first = yield* used
+      assert.instanceOf(first[0]?.["last_used_at"], Date)
+      yield* visit
+      assert.deepStrictEqual(yield* used, first)
+      yield* sql`UPDATE operator_tokens SET last_used_at = now() - interval '2 minutes' WHERE NOT disabled`
+      yield* visit
+      assert.notDeepEqual(yield* used, first)
+    })
+  )
+})
+
+/** A token of its own, in place of the one that was active. */
+const token = Effect.fnUntraced(function* (scopes: ReadonlyArray<Scope>, { active = true } = {}) {
+  const { sql } = yield* Database
+  const value = Secret.mint(Secret.operatorTokenPrefix)
+  if (active) yield* sql`UPDATE operator_tokens SET disabled = true, revoked_at = now() WHERE NOT disabled`
+  yield* sql`
+    INSERT INTO operator_tokens (token_prefix, token_hash, scopes, disabled)
+    VALUES (${Secret.shown(value)}, ${Secret.digest(value)}, ${scopes}, ${!active})`
+  return Redacted.value(value)
+})
+
+/** Every endpoint of the API, with a path that can be called. */
+function endpoints() {
+  const found: Array<{
+    readonly name: string
+    readonly method: Parameters<typeof call>[0]
+    readonly path: string
+    readonly scopes: ReadonlyArray<Scope>
+    readonly authorized: boolean
+  }> = []
+  HttpApi.reflect(ControlApi, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint, group, middleware }) => {
+      found.push({
+        name: `${group.identifier}.${endpoint.identifier}`,
+        method: endpoint.method,
+        path: `${endpoint.path.replaceAll(/:\w+/g, "00000000-0000-4000-8000-000000000000")}?nonsense=1`,
+        scopes: Context.get(endpoint.annotations, RequiredScopes),
+        authorized: [...middleware].some((service) => service.key === Authorization.key)
+      })
+    }
+  })
+  return found
+}

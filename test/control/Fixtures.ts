@@ -1,0 +1,29 @@
+import { Effect } from "effect"
+import { admin, idOf, ok } from "./Listener.ts"
+
+let made = 0
+const unused = (prefix: string) => `${prefix} ${++made}`
+
+/** Things to work on, made through the API itself. */
+export const project = Effect.suspend(() =>
+  Effect.map(ok("POST", `${admin}/projects`, { body: { name: unused("project") } }), (json) => idOf(json))
+)
+
+export const key = Effect.map(ok("POST", `${admin}/keys`, { body: { owner_type: "individual" } }), (json) =>
+  idOf(json, "key")
+)
+
+export const provider = Effect.suspend(() =>
+  Effect.map(
+    ok("POST", `${admin}/providers`, {
+      body: { provider: "internal-service", name: unused("provider"), base_url: "https://service.example" }
+    }),
+    (json) => idOf(json)
+  )
+)
+
+export const mapping = Effect.flatMap(key, (target_id) =>
+  Effect.map(ok("POST", `${admin}/providers/upstream-credentials`, { body: { scope: "key", target_id } }), (json) =>
+    idOf(json)
+  )
+)
