@@ -4,6 +4,7 @@ import type { PgPool } from "@effect/sql-pg/PgPool"
 import { Effect, Metric, Predicate, Stream } from "effect"
 import type { Reactivity } from "effect/reactivity"
 import { SqlClient, type SqlConnection, SqlError } from "effect/sql"
+import { within } from "./SqlDeadline.ts"
 
 /** Every statement sent through the door, transaction control included. What keeps an idle listener alive is not one. */
 export const statements = Metric.counter("svc_database_statements_total", {
@@ -34,7 +35,9 @@ export const make = Effect.fnUntraced(function* (
     spanAttributes,
     acquireConnection: (restore) => restore(acquirer),
     begin: (connection, statement) =>
-      statement === undefined ? control(connection, "BEGIN") : connection.executeUnprepared(statement, [], undefined),
+      statement === undefined
+        ? control(connection, "BEGIN")
+        : patiently(connection.executeUnprepared(statement, [], undefined)),
     commit,
     savepoint: (connection, id) => control(connection, `SAVEPOINT svc_${id}`),
     rollback: (connection) => Effect.ignore(control(connection, "ROLLBACK")),
@@ -44,12 +47,15 @@ export const make = Effect.fnUntraced(function* (
   return Object.assign(client, { withTransaction })
 })
 
+/** Cannot be interrupted where it runs, so a silent server needs a deadline; COMMIT may rightly take seconds. */
+const patiently = within("10 seconds")
+
 const control = (connection: SqlConnection.Connection, statement: string): Effect.Effect<void, SqlError.SqlError> =>
-  connection.execute(statement, [], undefined)
+  patiently(connection.execute(statement, [], undefined))
 
 /** PostgreSQL answers COMMIT of an aborted transaction with success and the tag ROLLBACK. */
 const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlError.SqlError> =>
-  Effect.flatMap(connection.executeRaw("COMMIT", []), (result) =>
+  Effect.flatMap(patiently(connection.executeRaw("COMMIT", [])), (result) =>
     Predicate.hasProperty(result, "command") && result.command === "COMMIT"
       ? Effect.void
       : Effect.fail(

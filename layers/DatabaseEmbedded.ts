@@ -29,10 +29,9 @@ const make = Effect.gen(function* () {
   })
   const sql = yield* CountedSql.make(pool)
   const notices = Inbox.fanout(SqlDoor.lagging)
-  const ping = yield* SqlDoor.within("2 seconds", sql`SELECT 1`)
   return Database.of({
     sql,
-    ping,
+    ping: SqlDoor.ping(sql),
     transaction: SqlDoor.transaction(sql),
     // PostgreSQL sees the notice too, and refuses the names and payloads that it would refuse elsewhere.
     notify: (channel, payload) =>

@@ -6,6 +6,7 @@ import { SqlError } from "effect/sql"
 import { Database } from "../src/services/Database.ts"
 import * as CountedSql from "./CountedSql.ts"
 import * as Inbox from "./Inbox.ts"
+import { within } from "./SqlDeadline.ts"
 import * as SqlDoor from "./SqlDoor.ts"
 
 export interface Options {
@@ -26,10 +27,14 @@ const make = Effect.fnUntraced(function* (options: Options) {
   }
   const sql = yield* CountedSql.make(yield* PgPool.make(config))
   const changes = yield* listener(config)
-  const started = yield* SqlDoor.within("6 seconds", sql`SELECT 1`)
-  yield* started
-  const ping = yield* SqlDoor.within("2 seconds", sql`SELECT 1`)
-  return Database.of({ sql, ping, changes, transaction: SqlDoor.transaction(sql), notify: SqlDoor.notify(sql) })
+  yield* within("6 seconds")(sql`SELECT 1`)
+  return Database.of({
+    sql,
+    changes,
+    ping: SqlDoor.ping(sql),
+    transaction: SqlDoor.transaction(sql),
+    notify: SqlDoor.notify(sql)
+  })
 })
 
 /** One session for all followers, opened by the first and closed by the last. */
@@ -59,10 +64,11 @@ const listener = Effect.fnUntraced(function* (config: PgConnection.Config) {
     const inbox = yield* Inbox.make(SqlDoor.lagging)
     yield* Stream.fromQueue(notices).pipe(
       Stream.runForEach(({ payload }) => Effect.sync(() => inbox.deliver(payload))),
-      Effect.catch((error) =>
+      // The driver ends the queue with a failure or, when the heartbeat hung up, with an interruption.
+      Effect.catchCause((cause) =>
         Effect.andThen(
           discard(session),
-          Effect.sync(() => inbox.fail(error))
+          Effect.sync(() => inbox.fail(lost(cause)))
         )
       ),
       Effect.forkScoped
@@ -81,8 +87,8 @@ const open = Effect.fnUntraced(function* (config: PgConnection.Config) {
     Effect.flatMap((connection) => connection.pin),
     Scope.provide(life)
   )
-  const alive = yield* SqlDoor.within("1 second", session.query("SELECT 1"))
-  yield* Effect.repeat(alive, Schedule.spaced("2 seconds")).pipe(
+  yield* within("1 second")(session.query("SELECT 1")).pipe(
+    Effect.repeat(Schedule.spaced("2 seconds")),
     Effect.catch(() => Scope.close(life, Exit.void)),
     Effect.forkScoped
   )

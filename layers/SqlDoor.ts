@@ -1,6 +1,7 @@
-import { Cause, type Duration, Effect, Fiber } from "effect"
+import { Effect } from "effect"
 import { type SqlClient, SqlError } from "effect/sql"
 import type { Database } from "../src/services/Database.ts"
+import { within } from "./SqlDeadline.ts"
 
 const attempts = 3
 
@@ -20,31 +21,8 @@ export const transaction =
 const isConflict = (error: unknown): boolean =>
   SqlError.isSqlError(error) && (error.reason._tag === "DeadlockError" || error.reason._tag === "SerializationError")
 
-/**
- * Asks, and fails after `deadline` whatever state the session is in. The driver takes seconds to give up a statement on
- * a silent server, so a late one is left behind in the scope instead of being waited for.
- */
-export const within = Effect.fnUntraced(function* (
-  deadline: Duration.Input,
-  question: Effect.Effect<unknown, SqlError.SqlError>
-) {
-  const scope = yield* Effect.scope
-  return Effect.gen(function* () {
-    const asked = yield* Effect.forkIn(question, scope)
-    yield* Fiber.join(asked).pipe(
-      Effect.timeoutOrElse({ duration: deadline, orElse: () => Effect.fail(silent) }),
-      Effect.onError(() => Effect.sync(() => asked.interruptUnsafe()))
-    )
-  })
-})
-
-const silent = new SqlError.SqlError({
-  reason: new SqlError.ConnectionError({
-    cause: new Cause.TimeoutError("no answer before the deadline"),
-    message: "The database did not answer in time",
-    operation: "ping"
-  })
-})
+export const ping = (sql: SqlClient.SqlClient): Database["Service"]["ping"] =>
+  Effect.asVoid(within("2 seconds")(sql`SELECT 1`))
 
 /** What PostgreSQL takes as the name of a channel; LISTEN would cut a longer one short without a word. */
 export const channel = (name: string): Effect.Effect<string, SqlError.SqlError> => {

@@ -1,0 +1,28 @@
+import { Cause, Duration, Effect, Fiber } from "effect"
+import { SqlError } from "effect/sql"
+
+/**
+ * Fails when `statement` has no answer within `deadline`, also where nothing can be interrupted (the control of a
+ * transaction, a finalizer). On a silent server the driver takes 5 seconds more to give a statement up: that is left
+ * behind, and ends with its session at the latest.
+ */
+export const within =
+  (deadline: Duration.Input) =>
+  <A>(statement: Effect.Effect<A, SqlError.SqlError>): Effect.Effect<A, SqlError.SqlError> =>
+    Effect.flatMap(Effect.forkDetach(statement), (asked) => {
+      const leave = Effect.sync(() => asked.interruptUnsafe())
+      return Effect.interruptible(Fiber.join(asked)).pipe(
+        Effect.timeoutOrElse({
+          duration: deadline,
+          orElse: () => Effect.andThen(leave, Effect.fail(silence(deadline)))
+        }),
+        Effect.onInterrupt(() => leave)
+      )
+    })
+
+const silence = (deadline: Duration.Input) => {
+  const message = `The database did not answer within ${Duration.format(Duration.fromInputUnsafe(deadline))}`
+  return new SqlError.SqlError({
+    reason: new SqlError.ConnectionError({ cause: new Cause.TimeoutError(message), message, operation: "query" })
+  })
+}
