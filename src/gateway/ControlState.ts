@@ -1,4 +1,4 @@
-import { Clock, Context, Deferred, Effect, Exit, Layer, Option, Schedule, Schema, Stream } from "effect"
+import { Clock, Context, Deferred, Effect, Exit, Layer, Option, Schedule, Schema, type Scope, Stream } from "effect"
 import { Database } from "../services/Database.ts"
 import * as KeyRecord from "./KeyRecord.ts"
 import { type Change, channel, decode } from "./model/Changes.ts"
@@ -28,12 +28,15 @@ export class ControlState extends Context.Service<
     Effect.gen(function* () {
       const context = yield* Effect.context<Database | Vault>()
       const database = yield* Database
-      let snapshot = yield* Effect.orDie(Snapshot.load)
-      const keys = makeKeyCache((digest) =>
-        KeyRecord.load(digest).pipe(
-          Effect.mapError((cause) => new ControlStateUnavailable({ cause })),
-          Effect.provide(context)
-        )
+      let snapshot = yield* Snapshot.load
+      const keys = makeKeyCache(
+        (digest) =>
+          KeyRecord.load(digest).pipe(
+            Effect.timeout(lookUpWithin),
+            Effect.mapError((cause) => new ControlStateUnavailable({ cause })),
+            Effect.provide(context)
+          ),
+        yield* Effect.scope
       )
 
       const reload = Effect.gen(function* () {
@@ -80,100 +83,95 @@ export class ControlState extends Context.Service<
   )
 }
 
+/** A database that takes longer is as good as gone: the client is told so while it still listens. */
+const lookUpWithin = "2 seconds"
 /** How many keys are remembered; the least recently used goes first. A record is about a kilobyte. */
 const capacity = 50_000
 /** Long enough to blunt a flood of one wrong key, short enough for a key that was created a moment ago. */
 const unknownForMs = 1000
 
 type Loaded = Option.Option<KeyRecord.KeyRecord>
-type Entry =
-  | { readonly _tag: "Known"; readonly loaded: Loaded; readonly until: number }
-  | { readonly _tag: "Loading"; readonly waiting: Deferred.Deferred<Loaded, ControlStateUnavailable> }
+type Waiting = Deferred.Deferred<Loaded, ControlStateUnavailable>
+
+interface Known {
+  readonly loaded: Loaded
+  /** Epoch milliseconds. */
+  readonly until: number
+}
 
 /**
  * A bounded map in front of a query. Written out because of one law: what was asked before a key was forgotten must not
- * be remembered after it, or a revoked key would live on.
+ * be remembered after it, or a revoked key would live on. Loads run in `scope`: when the client that caused one hangs
+ * up, the others still wait for its answer.
  */
-const makeKeyCache = (load: (digest: string) => Effect.Effect<Loaded, ControlStateUnavailable>) => {
-  const entries = new Map<string, Entry>()
+const makeKeyCache = (load: (digest: string) => Effect.Effect<Loaded, ControlStateUnavailable>, scope: Scope.Scope) => {
+  const known = new Map<string, Known>()
+  const loading = new Map<string, Waiting>()
   const digests = new Map<string, string>()
 
   const drop = (digest: string) => {
-    const entry = entries.get(digest)
-    if (entry?._tag === "Known" && Option.isSome(entry.loaded)) digests.delete(entry.loaded.value.id)
-    entries.delete(digest)
+    const entry = known.get(digest)
+    if (entry !== undefined && Option.isSome(entry.loaded)) digests.delete(entry.loaded.value.id)
+    known.delete(digest)
   }
 
-  const remember = (digest: string, entry: Entry) => {
-    entries.delete(digest)
-    entries.set(digest, entry)
-    if (entry._tag === "Known" && Option.isSome(entry.loaded)) digests.set(entry.loaded.value.id, digest)
-    if (entries.size > capacity) {
-      const oldest = entries.keys().next().value
-      if (oldest !== undefined) drop(oldest)
+  const remember = (digest: string, entry: Known) => {
+    known.delete(digest)
+    known.set(digest, entry)
+    if (Option.isSome(entry.loaded)) digests.set(entry.loaded.value.id, digest)
+    if (known.size <= capacity) return
+    const oldest = known.keys().next().value
+    if (oldest !== undefined) drop(oldest)
+  }
+
+  const loadOnce = (digest: string, now: number): Effect.Effect<Loaded, ControlStateUnavailable> => {
+    const waiting: Waiting = Deferred.makeUnsafe()
+    loading.set(digest, waiting)
+    const settle = (exit: Exit.Exit<Loaded, ControlStateUnavailable>) => {
+      // forgotten meanwhile: whoever asked gets the answer, nobody after them
+      if (loading.get(digest) === waiting) {
+        loading.delete(digest)
+        if (Exit.isSuccess(exit)) {
+          const until = Option.isSome(exit.value) ? Number.POSITIVE_INFINITY : now + unknownForMs
+          remember(digest, { loaded: exit.value, until })
+        }
+      }
+      Deferred.doneUnsafe(waiting, exit)
     }
+    return load(digest).pipe(
+      Effect.onExit((exit) => Effect.sync(() => settle(exit))),
+      Effect.ignore,
+      Effect.forkIn(scope),
+      Effect.andThen(Deferred.await(waiting))
+    )
   }
-
-  const loadInto = (digest: string): Effect.Effect<Loaded, ControlStateUnavailable> =>
-    Effect.suspend(() => {
-      const waiting = Deferred.makeUnsafe<Loaded, ControlStateUnavailable>()
-      const entry: Entry = { _tag: "Loading", waiting }
-      remember(digest, entry)
-      // detached from the asker: when its client hangs up, the others still wait for the answer
-      return Effect.flatMap(Clock.currentTimeMillis, (now) =>
-        load(digest).pipe(
-          Effect.onExit((exit) =>
-            Effect.sync(() => {
-              const stillAsked = entries.get(digest) === entry
-              if (stillAsked && Exit.isSuccess(exit)) {
-                const until = Option.isSome(exit.value) ? Number.POSITIVE_INFINITY : now + unknownForMs
-                remember(digest, { _tag: "Known", loaded: exit.value, until })
-              } else if (stillAsked) {
-                entries.delete(digest)
-              }
-              Deferred.doneUnsafe(waiting, exit)
-            })
-          ),
-          Effect.ignore,
-          Effect.forkDetach,
-          Effect.andThen(Deferred.await(waiting))
-        )
-      )
-    })
 
   return {
     get: (digest: string): Effect.Effect<Loaded, ControlStateUnavailable> =>
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
-        const entry = entries.get(digest)
-        if (entry?._tag === "Loading") return Deferred.await(entry.waiting)
-        if (entry === undefined || entry.until <= now) return loadInto(digest)
-        remember(digest, entry)
-        return Effect.succeed(entry.loaded)
+        const entry = known.get(digest)
+        if (entry !== undefined && entry.until > now) {
+          remember(digest, entry)
+          return Effect.succeed(entry.loaded)
+        }
+        const waiting = loading.get(digest)
+        return waiting === undefined ? loadOnce(digest, now) : Deferred.await(waiting)
       }),
-    /** A load under way is cut off from the map: its asker gets an answer, nobody after it does. */
     forget: (id: string) => {
+      loading.clear()
       const digest = digests.get(id)
       if (digest !== undefined) drop(digest)
-      forgetLoading()
     },
     forgetProject: (projectId: string) => {
-      for (const [digest, entry] of entries) {
-        if (
-          entry._tag === "Known" &&
-          Option.exists(entry.loaded, (record) => Option.contains(record.projectId, projectId))
-        ) {
-          drop(digest)
-        }
+      loading.clear()
+      for (const [digest, { loaded }] of known) {
+        if (Option.exists(loaded, (record) => Option.contains(record.projectId, projectId))) drop(digest)
       }
-      forgetLoading()
     },
     forgetAll: () => {
-      entries.clear()
+      loading.clear()
+      known.clear()
       digests.clear()
     }
-  }
-
-  function forgetLoading() {
-    for (const [digest, entry] of entries) if (entry._tag === "Loading") entries.delete(digest)
   }
 }

@@ -48,6 +48,7 @@ export const run = Effect.fnUntraced(function* (
       maxResponseBytes: config.maxResponseBodyBytes,
       answerHeaders: Request.answerHeaders(request, [], now()),
       onAnswer: () => {},
+      mayFallBack: false,
       bodyRefusal: () => {
         const failure = body?.failure()
         return failure === undefined ? undefined : RequestBody.refusal(failure, limit, config.timeoutMs)

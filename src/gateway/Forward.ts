@@ -19,6 +19,8 @@ export interface Passage {
   readonly answerHeaders: ReadonlyArray<readonly [string, string]>
   /** The upstream has begun to answer: it has the request. */
   readonly onAnswer: () => void
+  /** Another upstream stands ready: an answer that says "not now" is not shown to the client. */
+  readonly mayFallBack: boolean
   /** Why the request's body, streamed through, came to no good end. */
   readonly bodyRefusal?: () => GatewayError | undefined
   readonly now: () => number
@@ -34,6 +36,10 @@ export interface Passed {
   readonly headSent: boolean
   readonly error: GatewayError | undefined
   readonly clientGone: boolean
+  /** The upstream may have had the request. */
+  readonly begun: boolean
+  /** Nothing was shown to the client, and another upstream may do better. */
+  readonly fallsBack: boolean
   readonly seen: UsageTap.Seen
   readonly firstByteAt: number | undefined
   readonly endedAt: number
@@ -55,13 +61,19 @@ export interface Settleable {
 export const pass = Effect.fnUntraced(function* (wire: Wire, passage: Passage) {
   const upstream = yield* Upstream
   const answer = answering(wire, passage)
-  const exit = yield* Effect.exit(Effect.interruptible(upstream.exchange(passage.exchange, answer.sink)))
+  const exchange = Effect.suspend(() => {
+    answer.begin()
+    return upstream.exchange(passage.exchange, answer.sink)
+  })
+  const exit = yield* Effect.exit(Effect.interruptible(exchange))
   return answer.ended(exit)
 })
 
 const answering = (wire: Wire, passage: Passage) => {
   let status: number | undefined
   let headSent = false
+  let begun = false
+  let declined = false
   let tap: UsageTap.UsageTap = UsageTap.blind
   let received = 0
   /** Bytes to go until the client has the length that it was promised, and takes the answer for whole. */
@@ -86,6 +98,10 @@ const answering = (wire: Wire, passage: Passage) => {
 
   const sink: Sink = {
     head: (upstreamStatus, headers) => {
+      if (passage.mayFallBack && fallbackStatuses.has(upstreamStatus)) {
+        declined = true
+        return "stop"
+      }
       status = upstreamStatus
       firstByteAt = passage.now()
       passage.onAnswer()
@@ -123,6 +139,8 @@ const answering = (wire: Wire, passage: Passage) => {
         headSent,
         error,
         clientGone,
+        begun,
+        fallsBack: passage.mayFallBack && !headSent && !clientGone && (declined || failsOver(error)),
         seen: tap.seen(),
         firstByteAt,
         endedAt: passage.now()
@@ -139,8 +157,18 @@ const answering = (wire: Wire, passage: Passage) => {
     }
   }
 
-  return { sink, ended }
+  const begin = () => {
+    begun = true
+  }
+
+  return { begin, sink, ended }
 }
+
+/** Statuses of an upstream that is overloaded or broken (reference §1.6). */
+const fallbackStatuses: ReadonlySet<number> = new Set([429, 500, 502, 503, 504])
+
+const failsOver = (error: GatewayError | undefined): boolean =>
+  error?.code === "upstream_connection" || error?.code === "upstream_timeout"
 
 const bodied = (status: number): boolean => status !== 204 && status !== 304
 

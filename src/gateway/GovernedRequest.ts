@@ -1,23 +1,24 @@
-import { Clock, Context, DateTime, Effect, Layer, Option } from "effect"
+import { Clock, Context, DateTime, Effect, Layer, Option, Result } from "effect"
 import { Upstream } from "../services/Upstream.ts"
 import * as Billing from "./Billing.ts"
 import { BodyAdmission } from "./BodyAdmission.ts"
 import { ControlState } from "./ControlState.ts"
-import { Destinations } from "./Destination.ts"
+import { type Destination, Destinations } from "./Destination.ts"
 import * as Facts from "./Facts.ts"
 import * as Forward from "./Forward.ts"
 import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
-import { Limits, type Reading, type Wanted } from "./Limits.ts"
+import { Limits, type Reading, type Reservation, type Wanted } from "./Limits.ts"
 import * as Meters from "./Meters.ts"
+import { allows } from "./model/AllowList.ts"
 import * as Policy from "./Policy.ts"
 import * as Request from "./Request.ts"
 import * as RequestBody from "./RequestBody.ts"
 import type { Target } from "./Target.ts"
 import type { Ended } from "./Telemetry.ts"
 import { UsageLog } from "./UsageLog.ts"
-import type { UsageRecord } from "./UsageRecord.ts"
+import * as UsageRecord from "./UsageRecord.ts"
 import type { BodyLease } from "./Wire.ts"
 
 /** A request that came with a gateway key. Whatever becomes of it, it is recorded, once. */
@@ -68,6 +69,12 @@ export class GovernedRequest extends Context.Service<
         return decision._tag === "Allowed" ? Effect.void : Effect.fail(new GatewayError(decision.denial))
       }
 
+      /** Reference §1.6: what the direct compatible upstream fails, the model proxy may try once, if the policy lets it. */
+      const fallbackOf = (target: Target, key: KeyRecord): Option.Option<Destination> =>
+        target.provider === "compat" && allows(key.policy.allowed_providers, "upstream")
+          ? Result.getSuccess(destinations.find({ ...target, provider: "upstream" }, key))
+          : Option.none()
+
       const admit = (request: Request.Request, key: KeyRecord, wanted: Wanted) =>
         limits.admit(request.recordId, key.id, Meters.of(key.policy, key.id, DateTime.makeUnsafe(now())), wanted).pipe(
           Effect.tapError(({ cause }) => Effect.logWarning("limits cannot be checked", { cause })),
@@ -80,42 +87,54 @@ export class GovernedRequest extends Context.Service<
         let facts = Facts.none
         let readings: ReadonlyArray<Reading> = []
 
-        const record = (status: number, error: GatewayError | undefined, bill: Billing.Bill): UsageRecord => ({
-          id: request.recordId,
-          created_at: request.startedAt,
-          request_id: request.requestId,
-          key_id: key.id,
-          project_id: Option.getOrNull(key.projectId),
-          route: target.route,
-          model: recordable(facts.models[0]),
-          provider: target.provider,
-          status_code: status,
-          error_code: error?.code ?? null,
-          latency_ms: now() - request.startedAt,
-          usage_source: bill.usageSource,
-          input_tokens: bill.usage.input ?? null,
-          output_tokens: bill.usage.output ?? null,
-          total_tokens: bill.usage.total ?? null,
-          cached_input_tokens: bill.usage.cachedInput ?? null,
-          cache_write_tokens: bill.usage.cacheWrite ?? null,
-          reasoning_tokens: bill.usage.reasoning ?? null,
-          cost_nanos: bill.costNanos,
-          cost_source: bill.costSource,
-          streamed: facts.stream,
-          task_id: request.taskId ?? null,
-          run_id: request.runId ?? null,
-          trace_id: Headers.traceId(request.traceparent) ?? null,
-          fallback_count: 0
-        })
-
-        const refused = (error: GatewayError): Effect.Effect<Ended> =>
-          Effect.map(
-            usageLog.settle(undefined, { tokens: 0, nanos: 0 }, record(error.status, error, Billing.nothing)),
-            () => {
-              Request.refuse(request, error, readings, now())
-              return { status: error.status, error, streamed: facts.stream, whole: true, bill: Billing.nothing }
-            }
+        const settle = (
+          reservation: Reservation | undefined,
+          account: Pick<UsageRecord.Account, "status" | "error" | "bill" | "provider" | "fallbackCount">
+        ) =>
+          usageLog.settle(
+            reservation,
+            account.bill.settled,
+            UsageRecord.of({ ...account, request, target, key, facts, endedAt: now() })
           )
+
+        const refused = (error: GatewayError): Effect.Effect<Ended> => {
+          const { provider } = target
+          const account = { status: error.status, error, bill: Billing.nothing, provider, fallbackCount: 0 }
+          return Effect.map(settle(undefined, account), () => {
+            Request.refuse(request, error, readings, now())
+            return { ...account, streamed: facts.stream, whole: true }
+          })
+        }
+
+        const forward = ({ credential, origin, style }: Destination, body: RequestBody.Body, mayFallBack: boolean) =>
+          Forward.pass(wire, {
+            exchange: {
+              origin,
+              method: wire.method,
+              target: target.target,
+              headers: Headers.forUpstream(wire.headers, {
+                credential,
+                style,
+                own: Request.ownHeaders(request, key),
+                plainAnswer: target.accounting === "answer"
+              }),
+              body: body.bytes,
+              headersWithinMs: target.config.timeoutMs,
+              idleWithinMs: target.config.timeoutMs
+            },
+            reading:
+              target.accounting === "answer"
+                ? { _tag: "Tokens", family: target.family, hideUsage: body.hideUsage }
+                : { _tag: "Blind" },
+            maxResponseBytes: Math.min(
+              target.config.maxResponseBodyBytes,
+              key.policy.max_response_body_bytes ?? Number.POSITIVE_INFINITY
+            ),
+            answerHeaders: Request.answerHeaders(request, readings, now()),
+            onAnswer: lease.release,
+            mayFallBack,
+            now
+          }).pipe(Effect.provideService(Upstream, upstream))
 
         // From the admission on nothing interrupts but the exchange itself: what was reserved is settled.
         return Effect.uninterruptibleMask((restore) =>
@@ -125,52 +144,33 @@ export class GovernedRequest extends Context.Service<
             const price = control.snapshot().prices.get(facts.models[0] ?? "")
             const wanted = Billing.wanted(target.accounting, facts, price)
             yield* decide(target, key, facts, wanted)
-            const { credential, origin, style } = yield* Effect.fromResult(destinations.find(target, key))
-            const admitted = yield* restore(admit(request, key, wanted))
+            const destination = yield* Effect.fromResult(destinations.find(target, key))
+            const fallback = fallbackOf(target, key)
+            const admitted = yield* admit(request, key, wanted)
             if (admitted._tag === "Refused") {
               readings = [admitted.reading]
               return yield* refusal(admitted.reading, admitted.wanted, now())
             }
             readings = admitted.readings
             const sentAt = now()
-            const { finish, passed } = yield* Forward.pass(wire, {
-              exchange: {
-                origin,
-                method: wire.method,
-                target: target.target,
-                headers: Headers.forUpstream(wire.headers, {
-                  credential,
-                  style,
-                  own: Request.ownHeaders(request, key),
-                  plainAnswer: target.accounting === "answer"
-                }),
-                body: body.bytes,
-                headersWithinMs: target.config.timeoutMs,
-                idleWithinMs: target.config.timeoutMs
-              },
-              reading:
-                target.accounting === "answer"
-                  ? { _tag: "Tokens", family: target.family, hideUsage: body.hideUsage }
-                  : { _tag: "Blind" },
-              maxResponseBytes: Math.min(
-                target.config.maxResponseBodyBytes,
-                key.policy.max_response_body_bytes ?? Number.POSITIVE_INFINITY
-              ),
-              answerHeaders: Request.answerHeaders(request, readings, now()),
-              onAnswer: lease.release,
-              now
-            }).pipe(Effect.provideService(Upstream, upstream))
-            const status = passed.status ?? passed.error?.status ?? Request.clientClosed
+            const first = yield* forward(destination, body, Option.isSome(fallback))
+            const fellBack = first.passed.fallsBack && Option.isSome(fallback)
+            const { finish, passed } = fellBack ? yield* forward(fallback.value, body, false) : first
             const bill = Billing.bill(target.accounting, facts, price, wanted, outcomeOf(passed))
-            yield* usageLog.settle(admitted.reservation, bill.settled, record(status, passed.error, bill))
+            const account = {
+              status: passed.status ?? passed.error?.status ?? Request.clientClosed,
+              error: passed.error,
+              bill,
+              provider: fellBack ? ("upstream" as const) : target.provider,
+              fallbackCount: fellBack ? 1 : 0
+            }
+            yield* settle(admitted.reservation, account)
             if (passed.error !== undefined && !passed.headSent) Request.refuse(request, passed.error, readings, now())
             else finish()
             return {
-              status,
-              error: passed.error,
+              ...account,
               streamed: facts.stream,
               whole: passed.whole,
-              bill,
               upstreamMs: passed.endedAt - sentAt,
               ...(passed.firstByteAt === undefined ? {} : { firstByteMs: passed.firstByteAt - sentAt })
             }
@@ -208,14 +208,5 @@ const outcomeOf = (passed: Forward.Passed): Billing.Outcome => {
       ? { _tag: "Answered", seen: passed.seen, whole: passed.whole }
       : { _tag: "Nothing" }
   }
-  return passed.clientGone ? { _tag: "Abandoned" } : { _tag: "Nothing" }
+  return passed.clientGone && passed.begun ? { _tag: "Abandoned" } : { _tag: "Nothing" }
 }
-
-/** A client's word, made fit for any store: well-formed, without control characters, of bounded length. */
-const recordable = (name: string | undefined): string | null =>
-  name === undefined
-    ? null
-    : name
-        .toWellFormed()
-        .replace(/\p{Cc}/gu, "\ufffd")
-        .slice(0, 256)

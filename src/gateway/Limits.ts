@@ -86,7 +86,9 @@ export class Limits extends Context.Service<
               : sql`count(*) FILTER (WHERE error_code IS NULL)`
         return sql<{ used: string }>`SELECT (${column})::text AS used FROM usage_events WHERE key_id = ${keyId}
           AND created_at >= ${new Date(startsAt)} AND created_at < ${new Date(endsAt)}`.pipe(
-          Effect.map((rows) => Number(rows[0]?.used ?? 0))
+          Effect.map((rows) => Number(rows[0]?.used ?? 0)),
+          Effect.timeout(restoredWithin),
+          Effect.interruptible
         )
       }
 
@@ -170,6 +172,9 @@ export class Limits extends Context.Service<
 
 /** The stream that usage records wait in for the database. */
 export const usageQueue = "usage:queue"
+
+/** The client is waiting while a counter is restored. */
+const restoredWithin = "2 seconds"
 
 /** How long a reservation outlives a gateway that died with it. A request that runs longer still settles exactly. */
 const leaseMs = 15 * 60_000

@@ -56,11 +56,14 @@ export const normalise = (family: Family, usage: { readonly [key: string]: unkno
 
 const positive = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value) && value > 0
 
+/** As much as a budget can be: counters hold it exactly, and a nonsensical report cannot make one overflow. */
+const maxCostUsd = 9_000_000
+
 /** The upstream's own figure, in the order of reference §10.3. */
 const costOf = (json: { readonly [key: string]: unknown }, usage: unknown): number | undefined => {
   const inUsage = isObject(usage) ? usage : {}
   const hidden = isObject(json["_hidden_params"]) ? json["_hidden_params"] : {}
-  return [
+  const costUsd = [
     json["estimated_cost"],
     json["response_cost"],
     inUsage["estimated_cost"],
@@ -68,6 +71,7 @@ const costOf = (json: { readonly [key: string]: unknown }, usage: unknown): numb
     inUsage["cost"],
     hidden["response_cost"]
   ].find(positive)
+  return costUsd === undefined ? undefined : Math.min(costUsd, maxCostUsd)
 }
 
 /** Reads an answer, or one event: the usage may stand at its top, in `response` (family A events) or `message` (family B). */

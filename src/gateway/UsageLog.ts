@@ -115,27 +115,12 @@ export const writeBatch = Effect.gen(function* () {
     Effect.gen(function* () {
       const [lock] = yield* sql<{ mine: boolean }>`SELECT pg_try_advisory_xact_lock(${writerLock}) AS mine`
       if (lock?.mine !== true) return false
-      if (rows.length > 0) {
-        // one parameter for any number of records: the statement stays the same, and prepared
-        yield* sql`WITH seen AS (SELECT * FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS r (
-            id uuid, created_at bigint, request_id text, key_id uuid, project_id uuid, route text, model text,
-            provider text, status_code integer, error_code text, latency_ms bigint, usage_source text,
-            input_tokens bigint, output_tokens bigint, total_tokens bigint, cached_input_tokens bigint,
-            cache_write_tokens bigint, reasoning_tokens bigint, cost_nanos bigint, cost_source text, streamed boolean,
-            task_id text, run_id text, trace_id text, fallback_count integer)),
-          used AS (UPDATE api_keys SET last_used_at = greatest(last_used_at, latest.at)
-            FROM (SELECT key_id, to_timestamp(max(created_at) / 1000.0) AS at FROM seen GROUP BY key_id) AS latest
-            WHERE api_keys.id = latest.key_id)
-          INSERT INTO usage_events (id, created_at, request_id, key_id, project_id, route, model, provider, status,
-            status_code, error_code, latency_ms, usage_source, input_tokens, output_tokens, total_tokens,
-            cached_input_tokens, cache_write_tokens, reasoning_tokens, cost_nanos, cost_source, streamed, task_id, run_id,
-            trace_id, fallback_count)
-          SELECT id, to_timestamp(created_at / 1000.0), request_id, key_id, project_id, route, model, provider,
-            CASE WHEN status_code < 400 THEN 'success' ELSE 'failure' END, status_code, error_code, latency_ms,
-            usage_source, input_tokens, output_tokens, total_tokens, cached_input_tokens, cache_write_tokens,
-            reasoning_tokens, cost_nanos, cost_source, streamed, task_id, run_id, trace_id, fallback_count FROM seen
-          ON CONFLICT (created_at, id) DO NOTHING`
-      }
+      // a savepoint: what the database will not take must not stand in the way of the rest
+      yield* transaction(insert(rows)).pipe(
+        Effect.catchTag("SqlError", (error) =>
+          error.isRetryable ? Effect.fail(error) : Effect.forEach(rows, insertAlone, { discard: true })
+        )
+      )
       return true
     })
   )
@@ -146,6 +131,42 @@ export const writeBatch = Effect.gen(function* () {
 })
 
 const writerLock = 7_238_411
+
+const insertAlone = (row: UsageRecord.UsageRecord) =>
+  Effect.gen(function* () {
+    const { transaction } = yield* Database
+    yield* transaction(insert([row])).pipe(
+      Effect.catchTag("SqlError", (error) =>
+        error.isRetryable
+          ? Effect.fail(error)
+          : Effect.logError("the database does not take a usage record; it is left out", { id: row.id, error })
+      )
+    )
+  })
+
+/** One parameter for any number of records: the statement stays the same, and prepared. */
+const insert = (rows: ReadonlyArray<UsageRecord.UsageRecord>) =>
+  Effect.gen(function* () {
+    const { sql } = yield* Database
+    yield* sql`WITH seen AS (SELECT * FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS r (
+      id uuid, created_at bigint, request_id text, key_id uuid, project_id uuid, route text, model text,
+      provider text, status_code integer, error_code text, latency_ms bigint, usage_source text,
+      input_tokens bigint, output_tokens bigint, total_tokens bigint, cached_input_tokens bigint,
+      cache_write_tokens bigint, reasoning_tokens bigint, cost_nanos bigint, cost_source text, streamed boolean,
+      task_id text, run_id text, trace_id text, fallback_count integer)),
+      used AS (UPDATE api_keys SET last_used_at = greatest(last_used_at, latest.at)
+      FROM (SELECT key_id, to_timestamp(max(created_at) / 1000.0) AS at FROM seen GROUP BY key_id) AS latest
+      WHERE api_keys.id = latest.key_id)
+      INSERT INTO usage_events (id, created_at, request_id, key_id, project_id, route, model, provider, status,
+      status_code, error_code, latency_ms, usage_source, input_tokens, output_tokens, total_tokens,
+      cached_input_tokens, cache_write_tokens, reasoning_tokens, cost_nanos, cost_source, streamed, task_id, run_id,
+      trace_id, fallback_count)
+      SELECT id, to_timestamp(created_at / 1000.0), request_id, key_id, project_id, route, model, provider,
+      CASE WHEN status_code < 400 THEN 'success' ELSE 'failure' END, status_code, error_code, latency_ms,
+      usage_source, input_tokens, output_tokens, total_tokens, cached_input_tokens, cache_write_tokens,
+      reasoning_tokens, cost_nanos, cost_source, streamed, task_id, run_id, trace_id, fallback_count FROM seen
+      ON CONFLICT (created_at, id) DO NOTHING`
+  })
 
 const readEntries = (reply: Reply): ReadonlyArray<{ readonly id: string; readonly text: string }> =>
   Array.isArray(reply)

@@ -1,5 +1,12 @@
-import { Schema } from "effect"
+import { Option, Schema } from "effect"
+import type { Bill } from "./Billing.ts"
+import type { Facts } from "./Facts.ts"
+import type { GatewayError } from "./GatewayError.ts"
+import * as Headers from "./Headers.ts"
+import type { KeyRecord } from "./KeyRecord.ts"
 import { PolicyRoute, Provider } from "./model/CanonicalRoute.ts"
+import type { Request } from "./Request.ts"
+import type { Target } from "./Target.ts"
 
 const Count = Schema.NullOr(Schema.Int)
 
@@ -51,3 +58,58 @@ export type UsageRecord = typeof UsageRecord.Type
 /** The queue holds what this process wrote: plain JSON, written on the hot path without a codec. */
 export const encode = (record: UsageRecord): string => JSON.stringify(record)
 export const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(UsageRecord))
+
+/** What a request came to, for its record. */
+export interface Account {
+  readonly request: Request
+  readonly target: Target
+  readonly key: KeyRecord
+  readonly facts: Facts
+  readonly status: number
+  readonly error: GatewayError | undefined
+  readonly bill: Bill
+  /** Who answered: not the target's provider after a fallback. */
+  readonly provider: Provider
+  readonly fallbackCount: number
+  readonly endedAt: number
+}
+
+export const of = (account: Account): UsageRecord => {
+  const { bill, error, facts, key, request, target } = account
+  return {
+    id: request.recordId,
+    created_at: request.startedAt,
+    request_id: request.requestId,
+    key_id: key.id,
+    project_id: Option.getOrNull(key.projectId),
+    route: target.route,
+    model: recordable(facts.models[0]),
+    provider: account.provider,
+    status_code: account.status,
+    error_code: error?.code ?? null,
+    latency_ms: account.endedAt - request.startedAt,
+    usage_source: bill.usageSource,
+    input_tokens: bill.usage.input ?? null,
+    output_tokens: bill.usage.output ?? null,
+    total_tokens: bill.usage.total ?? null,
+    cached_input_tokens: bill.usage.cachedInput ?? null,
+    cache_write_tokens: bill.usage.cacheWrite ?? null,
+    reasoning_tokens: bill.usage.reasoning ?? null,
+    cost_nanos: bill.costNanos,
+    cost_source: bill.costSource,
+    streamed: facts.stream,
+    task_id: request.taskId ?? null,
+    run_id: request.runId ?? null,
+    trace_id: Headers.traceId(request.traceparent) ?? null,
+    fallback_count: account.fallbackCount
+  }
+}
+
+/** A client's word, made fit for any store: well-formed, without control characters, of bounded length. */
+const recordable = (name: string | undefined): string | null =>
+  name === undefined
+    ? null
+    : name
+        .toWellFormed()
+        .replace(/\p{Cc}/gu, "\ufffd")
+        .slice(0, 256)
