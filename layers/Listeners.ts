@@ -61,8 +61,8 @@ export const proxy = Layer.unwrap(
           // `createServer` of node:http makes nothing else
           if (!(incoming instanceof IncomingMessage && outgoing instanceof ServerResponse))
             return httpVersionUnsupported
-          yield* proxyApp.handle(WireNode.make(incoming, outgoing))
-          return HttpServerResponse.empty()
+          const status = yield* proxyApp.handle(WireNode.make(incoming, outgoing))
+          return HttpServerResponse.empty({ status })
         })
       )
     )

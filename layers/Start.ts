@@ -55,13 +55,16 @@ export const listening = (name: string, path: string) =>
 /** One sentence for a start that failed, without the URL that may hold a password. */
 export const describe = (error: unknown): string => {
   if (error instanceof StartRefused) return error.message
-  if (SqlError.isSqlError(error))
-    return `The database (DATABASE_URL) cannot be used: ${error.reason.message ?? error.message}`
+  if (SqlError.isSqlError(error)) return `The database (DATABASE_URL) cannot be used: ${reasonOf(error)}`
   if (error instanceof Migrator.MigrationError) return `The database cannot be brought up to date: ${error.message}`
   if (error instanceof RedisError) return "Redis (REDIS_URL) cannot be reached."
   if (error instanceof HttpServerError.ServeError) return `A listener cannot open: ${messageOf(error.cause)}`
   if (error instanceof OperatorTokens.MalformedAdminToken) return error.message
   return messageOf(error)
 }
+
+/** The driver says no more than "failed to connect"; why is in what the server or the system said. */
+const reasonOf = ({ message, reason }: SqlError.SqlError): string =>
+  (reason.cause instanceof Error && reason.cause.message) || (reason.message ?? message)
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

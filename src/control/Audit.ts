@@ -7,10 +7,11 @@ import { Operator } from "./api/Security.ts"
 import { type StatementFailure, type StoreFailure, settled } from "./Store.ts"
 
 /**
- * Write access to the control state. `Audit.mutate` alone grants it, for the length of one transaction that also writes
- * the audit event: a change without its event does not compile.
+ * What changes the control state is written with `write`. `Audit.mutate` alone grants it, for the length of one
+ * transaction, and asks for the audit event in return: a change without its event does not compile. (That nothing is
+ * written around it, a test reads from the sources.)
  */
-export class Mutation extends Context.Service<Mutation, { readonly sql: SqlClient.SqlClient }>()(
+export class Mutation extends Context.Service<Mutation, { readonly write: SqlClient.SqlClient }>()(
   "svc/control/Mutation"
 ) {}
 
@@ -111,7 +112,7 @@ export class Audit extends Context.Service<
 
       const mutate: Audit["Service"]["mutate"] = (change) =>
         Effect.gen(function* () {
-          const recorded = yield* Effect.provideService(change, Mutation, { sql })
+          const recorded = yield* Effect.provideService(change, Mutation, { write: sql })
           yield* append(recorded)
           yield* Effect.forEach(recorded.changes, Changes.publish, { discard: true })
           return recorded.result

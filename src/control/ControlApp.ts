@@ -72,4 +72,7 @@ export const layer = Layer.mergeAll(
 ).pipe(Layer.provide(stores), Layer.provide(RequestIds))
 
 /** For the role `gateway`, whose control listener has nothing but health, readiness and metrics. */
-export const probes = HttpApiBuilder.layer(ProbesApi).pipe(Layer.provide(OperationalHandlers.probes))
+export const probes = Layer.mergeAll(
+  HttpApiBuilder.layer(ProbesApi).pipe(Layer.provide(OperationalHandlers.probes)),
+  Fallbacks.nothingElse
+).pipe(Layer.provide(RequestIds))

@@ -61,13 +61,13 @@ const make = Effect.gen(function* () {
     if (refusal !== undefined) return yield* invalid("credential", refusal)
     return yield* audit.mutate(
       Effect.gen(function* () {
-        const { sql } = yield* Mutation
+        const { write } = yield* Mutation
         const column = yield* target(input)
         const before = yield* found.first(sql`${select} WHERE m.${column} = ${target_id} FOR UPDATE OF m`)
         const id = before?.id ?? randomUUID()
         const sealed = credential && vault.seal(credential, `upstream_credential_mappings/${id}`)
         const enabled = input.enabled ?? before?.enabled ?? true
-        yield* sql`
+        yield* write`
           INSERT INTO upstream_credential_mappings (id, scope, ${column}, enabled, sealed_credential)
           VALUES (${id}, ${scope}, ${target_id}, ${enabled}, ${sealed})
           ON CONFLICT (id) DO UPDATE SET enabled = excluded.enabled, updated_at = now(),
@@ -91,9 +91,9 @@ const make = Effect.gen(function* () {
   ) =>
     audit.mutate(
       Effect.gen(function* () {
-        const { sql } = yield* Mutation
+        const { write } = yield* Mutation
         const before = yield* lock(id)
-        yield* sql`UPDATE upstream_credential_mappings SET enabled = ${enabled}, updated_at = now() WHERE id = ${id}`
+        yield* write`UPDATE upstream_credential_mappings SET enabled = ${enabled}, updated_at = now() WHERE id = ${id}`
         const after = yield* found.only(sql`${select} WHERE m.id = ${id}`)
         return {
           result: after,
@@ -113,9 +113,9 @@ const make = Effect.gen(function* () {
     remove: Effect.fn("CredentialMappings.remove")((id) =>
       audit.mutate(
         Effect.gen(function* () {
-          const { sql } = yield* Mutation
+          const { write } = yield* Mutation
           const before = yield* lock(id)
-          yield* sql`DELETE FROM upstream_credential_mappings WHERE id = ${id}`
+          yield* write`DELETE FROM upstream_credential_mappings WHERE id = ${id}`
           return {
             result: undefined,
             deed: { target: "upstream_credential_mapping", action: "upstream_credentials:delete" },

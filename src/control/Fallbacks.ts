@@ -25,6 +25,14 @@ const declared = (): ReadonlyMap<string, ReadonlySet<string>> => {
 }
 
 const notFound = new ControlError("not_found", "There is nothing at this path.")
+
+/** For a listener that guards nothing: what it does not have is not there. */
+export const nothingElse = HttpRouter.add(
+  "*",
+  "/*",
+  Effect.map(RequestId, (requestId) => toResponse(notFound, requestId))
+)
+
 const notAllowed = new ControlError("method_not_allowed", "This path does not have this method; see Allow.")
 
 /** What no endpoint answers: a method that a path does not have, and a path that there is not. */

@@ -43,20 +43,6 @@ const make = Effect.gen(function* () {
      policy_version, created_at, updated_at`
   )
 
-  const list = Effect.fn("Keys.list")(function* ({
-    cursor,
-    limit = defaultLimit
-  }: {
-    limit?: number
-    cursor?: Cursor
-  }) {
-    const at = keyset(sql, "api_keys", cursor)
-    const read = yield* paged.all(
-      sql`SELECT ${columns}, ${at.micros} FROM api_keys WHERE ${at.behind} ORDER BY ${at.order} LIMIT ${limit + 1}`
-    )
-    return page(read, limit, shown)
-  }, settled)
-
   const get = Effect.fn("Keys.get")(function* (id: string) {
     return shown(yield* orMissing(yield* settled(found.first(sql`SELECT ${columns} FROM api_keys WHERE id = ${id}`))))
   })
@@ -79,9 +65,9 @@ const make = Effect.gen(function* () {
     const raw = Secret.mint(Secret.keyPrefix)
     return yield* audit.mutate(
       Effect.gen(function* () {
-        const { sql } = yield* Mutation
+        const { write } = yield* Mutation
         yield* owned(owner, projectId)
-        const row = yield* found.only(sql`
+        const row = yield* found.only(write`
           INSERT INTO api_keys (owner_type, project_id, key_prefix, key_hash, expires_at, rotation_due_at, policy)
           VALUES (${owner}, ${projectId}, ${Secret.shown(raw)}, ${Secret.digest(raw)},
             ${instant(input.expires_at)}, ${instant(input.rotation_due_at)}, ${policy}::jsonb)
@@ -106,7 +92,7 @@ const make = Effect.gen(function* () {
   ) =>
     audit.mutate(
       Effect.gen(function* () {
-        const { sql } = yield* Mutation
+        const { write } = yield* Mutation
         const before = yield* Effect.flatMap(
           found.first(sql`SELECT ${columns} FROM api_keys WHERE id = ${id} FOR UPDATE`),
           orMissing
@@ -115,7 +101,7 @@ const make = Effect.gen(function* () {
         const after =
           Object.keys(set).length === 0
             ? before
-            : yield* found.only(sql`
+            : yield* found.only(write`
                 UPDATE api_keys SET ${sql.update(set)}, updated_at = now() WHERE id = ${id} RETURNING ${columns}`)
         const key = shown(after)
         return {
@@ -153,7 +139,13 @@ const make = Effect.gen(function* () {
   )
 
   return Keys.of({
-    list,
+    list: Effect.fn("Keys.list")(function* ({ cursor, limit = defaultLimit }) {
+      const at = keyset(sql, "api_keys", cursor)
+      const read = yield* paged.all(
+        sql`SELECT ${columns}, ${at.micros} FROM api_keys WHERE ${at.behind} ORDER BY ${at.order} LIMIT ${limit + 1}`
+      )
+      return page(read, limit, shown)
+    }, settled),
     get,
     create,
     update,

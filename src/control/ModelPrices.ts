@@ -37,9 +37,9 @@ const make = Effect.gen(function* () {
     put: Effect.fn("ModelPrices.put")((model, price) =>
       audit.mutate(
         Effect.gen(function* () {
-          const { sql } = yield* Mutation
+          const { write } = yield* Mutation
           const before = yield* lock(model)
-          const row = yield* found.only(sql`
+          const row = yield* found.only(write`
             INSERT INTO model_prices ${sql.insert({ model, ...columnsOf(price) })}
             ON CONFLICT (model) DO UPDATE SET
               input_nanos_per_million = excluded.input_nanos_per_million,
@@ -63,10 +63,10 @@ const make = Effect.gen(function* () {
     remove: Effect.fn("ModelPrices.remove")((model) =>
       audit.mutate(
         Effect.gen(function* () {
-          const { sql } = yield* Mutation
+          const { write } = yield* Mutation
           const before = yield* lock(model)
           if (before === null) return yield* new ControlError("not_found", "There is no price for this model.")
-          yield* sql`DELETE FROM model_prices WHERE model = ${model}`
+          yield* write`DELETE FROM model_prices WHERE model = ${model}`
           return {
             result: undefined,
             deed: { target: "model_price", action: "prices:delete" },

@@ -81,7 +81,7 @@ const make = Effect.gen(function* () {
     rotate: audit
       .mutate(
         Effect.gen(function* () {
-          const { sql } = yield* Mutation
+          const { write } = yield* Mutation
           const { tokenId } = yield* Operator
           const before = yield* found.first(sql`
             SELECT ${columns} FROM operator_tokens
@@ -89,10 +89,10 @@ const make = Effect.gen(function* () {
           if (before === undefined) {
             return yield* new ControlError("disabled_operator_token", "This operator token was rotated away.")
           }
-          yield* sql`
+          yield* write`
             UPDATE operator_tokens SET disabled = true, revoked_at = now(), updated_at = now() WHERE id = ${tokenId}`
           const raw = Secret.mint(Secret.operatorTokenPrefix)
-          const token = yield* found.only(sql`
+          const token = yield* found.only(write`
             INSERT INTO operator_tokens (token_prefix, token_hash, roles, scopes)
             VALUES (${Secret.shown(raw)}, ${Secret.digest(raw)}, ${before.roles}, ${before.scopes})
             RETURNING ${columns}`)

@@ -48,9 +48,9 @@ const make = Effect.gen(function* () {
       const valid = yield* checkedName(name)
       return yield* audit.mutate(
         Effect.gen(function* () {
-          const { sql } = yield* Mutation
+          const { write } = yield* Mutation
           const project = yield* found
-            .only(sql`INSERT INTO projects (name) VALUES (${valid}) RETURNING ${columns}`)
+            .only(write`INSERT INTO projects (name) VALUES (${valid}) RETURNING ${columns}`)
             .pipe(duplicateRefused)
           return {
             result: project,
@@ -67,14 +67,14 @@ const make = Effect.gen(function* () {
       const name = patch.name === undefined ? undefined : yield* checkedName(patch.name)
       return yield* audit.mutate(
         Effect.gen(function* () {
-          const { sql } = yield* Mutation
+          const { write } = yield* Mutation
           const before = yield* lock(id)
           const project =
             name === undefined
               ? before
               : yield* found
                   .only(
-                    sql`UPDATE projects SET name = ${name}, updated_at = now() WHERE id = ${id} RETURNING ${columns}`
+                    write`UPDATE projects SET name = ${name}, updated_at = now() WHERE id = ${id} RETURNING ${columns}`
                   )
                   .pipe(duplicateRefused)
           return {
@@ -91,7 +91,7 @@ const make = Effect.gen(function* () {
     remove: Effect.fn("Projects.remove")(function* (id) {
       return yield* audit.mutate(
         Effect.gen(function* () {
-          const { sql } = yield* Mutation
+          const { write } = yield* Mutation
           const before = yield* lock(id)
           const [use] = yield* sql`
             SELECT 1 FROM api_keys WHERE project_id = ${id} UNION ALL
@@ -101,7 +101,7 @@ const make = Effect.gen(function* () {
               new ControlError("project_in_use", "Keys or usage records refer to this project; it cannot be deleted.")
             )
           }
-          yield* sql`DELETE FROM projects WHERE id = ${id}`
+          yield* write`DELETE FROM projects WHERE id = ${id}`
           return {
             result: undefined,
             deed: { target: "project", action: "projects:delete" },

@@ -64,9 +64,9 @@ const make = Effect.gen(function* () {
     const set = yield* columnsOf(id, input, newHeader)
     return yield* audit.mutate(
       Effect.gen(function* () {
-        const { sql } = yield* Mutation
+        const { write } = yield* Mutation
         const row = yield* found
-          .only(sql`
+          .only(write`
             INSERT INTO provider_configs ${sql.insert({ id, provider, ...set })} RETURNING ${columns}`)
           .pipe(duplicateRefused)
         return {
@@ -81,10 +81,10 @@ const make = Effect.gen(function* () {
   })
 
   const written = (before: Provider, set: Columns) =>
-    Effect.flatMap(Mutation, ({ sql }) =>
+    Effect.flatMap(Mutation, ({ write }) =>
       Object.keys(set).length === 0
         ? Effect.succeed(before)
-        : found.only(sql`
+        : found.only(write`
             UPDATE provider_configs SET ${sql.update(set)}, updated_at = now()
             WHERE id = ${before.id} RETURNING ${columns}`)
     )
@@ -126,9 +126,9 @@ const make = Effect.gen(function* () {
     remove: Effect.fn("Providers.remove")((id) =>
       audit.mutate(
         Effect.gen(function* () {
-          const { sql } = yield* Mutation
+          const { write } = yield* Mutation
           const before = yield* lock(id)
-          yield* sql`DELETE FROM provider_configs WHERE id = ${id}`
+          yield* write`DELETE FROM provider_configs WHERE id = ${id}`
           return {
             result: undefined,
             deed: { target: "provider", action: "providers:delete" },

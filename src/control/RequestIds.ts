@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto"
-import { Effect } from "effect"
+import { Cause, Effect } from "effect"
 import { HttpEffect, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { RequestId } from "./api/Errors.ts"
 import { explained } from "./Refusals.ts"
@@ -7,8 +7,8 @@ import { explained } from "./Refusals.ts"
 const acceptable = /^[\x21-\x7e]{1,128}$/
 
 /**
- * Gives every request its id, and every answer the headers that none may lack. The handler is the last one before the
- * socket, so it also sees what the server refuses by itself: an unreadable path, a defect.
+ * Gives every request its id, and every answer the headers that none may lack. The pre-response handler is the last one
+ * before the socket, so it also sees what the server answers by itself: to an unreadable path, to a defect.
  */
 export const RequestIds = HttpRouter.middleware<{ provides: RequestId }>()(
   (httpEffect) =>
@@ -19,10 +19,18 @@ export const RequestIds = HttpRouter.middleware<{ provides: RequestId }>()(
       yield* HttpEffect.appendPreResponseHandler((_, response) =>
         Effect.succeed(HttpServerResponse.setHeaders(explained(response, id), headersOf(response.status, id)))
       )
-      return yield* httpEffect.pipe(Effect.provideService(RequestId, id), Effect.annotateLogs({ request_id: id }))
+      return yield* httpEffect.pipe(
+        Effect.tapCause(reportDefect),
+        Effect.provideService(RequestId, id),
+        Effect.annotateLogs({ request_id: id })
+      )
     }),
   { global: true }
 )
+
+/** The caller gets a bare `internal_error`; this line is where its request id leads. */
+const reportDefect = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
+  Cause.hasDies(cause) ? Effect.logError("A control request failed", Cause.pretty(cause)) : Effect.void
 
 /** Answers may hold a new secret, so nobody keeps them; a 401 names the scheme (RFC 9110 §11.6.1). */
 const headersOf = (status: number, requestId: string) => ({

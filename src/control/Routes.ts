@@ -33,7 +33,7 @@ const make = Effect.gen(function* () {
   const change = (id: RouteId, action: RouteDeed["action"], set: Columns): Changed =>
     audit.mutate(
       Effect.gen(function* () {
-        const { sql } = yield* Mutation
+        const { write } = yield* Mutation
         const before = yield* found.first(
           sql`SELECT ${columns} FROM canonical_routes WHERE route_id = ${id} FOR UPDATE`
         )
@@ -41,7 +41,7 @@ const make = Effect.gen(function* () {
         const after =
           Object.keys(set).length === 0
             ? before
-            : yield* found.only(sql`
+            : yield* found.only(write`
                 UPDATE canonical_routes SET ${sql.update(set)}, updated_at = now()
                 WHERE route_id = ${id} RETURNING ${columns}`)
         return {

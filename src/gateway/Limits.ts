@@ -75,8 +75,8 @@ export class Limits extends Context.Service<
       const database = yield* Database
 
       /** What the key has used in the window according to its usage records. */
-      const recorded = (keyId: string, meter: Meters.Meter, now: DateTime.Utc) => {
-        const { endsAt, startsAt } = Meters.windowAt(meter.window, now)
+      const recorded = (keyId: string, meter: Meters.Meter) => {
+        const { endsAt, startsAt } = Meters.windowAt(meter.window, DateTime.makeUnsafe(meter.endsAt - 1))
         const { sql } = database
         const column =
           meter.unit === "nanos"
@@ -116,18 +116,17 @@ export class Limits extends Context.Service<
                   amount,
                   meter.limit,
                   Meters.keptSeconds[meter.window],
-                  durable(meter) ? 1 : 0,
+                  durable(meter) ? meter.field : "",
                   seeds?.[index] ?? 0
                 ])
               ]
             )
           let answer = yield* attempt(undefined)
           if (answer._tag === "Cold") {
-            // A key that Redis knows nothing of: new, or Redis lost its memory. Its spend is on record, so the strict start
-            // is to read it there once; the script takes the numbers only where it still has none.
-            const utc = DateTime.makeUnsafe(now)
+            // A limit that Redis knows nothing of: new, or Redis lost its memory. The spend is on record, so the strict
+            // start is to read it there once; the script takes the numbers only where it still has none.
             const seeds = yield* Effect.forEach(held, ({ meter }) =>
-              durable(meter) ? recorded(keyId, meter, utc) : Effect.succeed(0)
+              durable(meter) ? recorded(keyId, meter) : Effect.succeed(0)
             )
             answer = yield* attempt(seeds)
           }
@@ -152,16 +151,15 @@ export class Limits extends Context.Service<
         if (reservation === undefined || held.length === 0) {
           return yield* redis.run(appending, [queue], [record])
         }
-        const now = yield* Clock.currentTimeMillis
         return yield* redis.run(
           settlement,
           [
             redis.key(`limits:open:${reservation.keyId}`),
-            redis.key(`limits:late:${reservation.member.split(" ", 1)[0]}`),
+            redis.key(`limits:open:${reservation.keyId}:${reservation.member.split(" ", 1)[0]}`),
             queue,
             ...held.map(({ meter }) => redis.key(meter.key))
           ],
-          [now, reservation.member, record, ...held.flatMap(({ amount, meter }) => [amount, settledFor(meter, used)])]
+          [reservation.member, record, ...held.flatMap(({ amount, meter }) => [amount, settledFor(meter, used)])]
         )
       })
 
@@ -178,8 +176,10 @@ const restoredWithin = "2 seconds"
 
 /** How long a reservation outlives a gateway that died with it. A request that runs longer still settles exactly. */
 const leaseMs = 15 * 60_000
-/** The list of a key's open reservations outlives the last of their leases. */
-const openSeconds = leaseMs / 1000 + 3600
+/** A key's open reservations are remembered for as long as the longest counter that they are held on. */
+const openSeconds = Meters.keptSeconds.month
+/** That a reservation was given back is remembered for a day, for a request that runs longer than its lease. */
+const givenBackSeconds = 86_400
 
 /**
  * An estimate never locks a key out: allowed output and guessed costs count at most as much as the limit holds. What is
@@ -219,8 +219,9 @@ type AdmissionAnswer =
 const sweepLimit = 16
 
 /**
- * KEYS: open reservations, "this key is known" mark, one counter per meter. ARGV: now, reservation, seeded (0/1), then
- * per meter: amount, limit, seconds to keep, durable (0/1), seed.
+ * KEYS: open reservations, names of the durable limits that were counted before, one counter per meter. ARGV: now,
+ * reservation, seeded (0/1), then per meter: amount, limit, seconds to keep, name of a durable limit (or nothing), seed.
+ * A reservation whose lease has ended is given back, and a mark for its settlement left behind.
  */
 export const admission: Script<AdmissionAnswer> = {
   name: "admission",
@@ -230,17 +231,18 @@ local meters = {}
 for i = 3, #KEYS do
   local at = 4 + (i - 3) * 5
   meters[#meters + 1] = { key = KEYS[i], amount = tonumber(ARGV[at]), limit = tonumber(ARGV[at + 1]),
-    keep = ARGV[at + 2], durable = ARGV[at + 3] == '1', seed = ARGV[at + 4] }
+    keep = ARGV[at + 2], name = ARGV[at + 3], seed = ARGV[at + 4] }
 end
-local lasting = false
-for _, m in ipairs(meters) do lasting = lasting or m.durable end
-if lasting and redis.call('EXISTS', KEYS[2]) == 0 then
-  if not seeded then return { 'cold' } end
-  for _, m in ipairs(meters) do
-    if m.durable then redis.call('SET', m.key, m.seed, 'NX', 'EX', m.keep) end
+for _, m in ipairs(meters) do
+  if m.name ~= '' then
+    if not redis.call('HGET', KEYS[2], m.name) then
+      if not seeded then return { 'cold' } end
+      redis.call('SET', m.key, m.seed, 'NX', 'EX', m.keep)
+      redis.call('HSET', KEYS[2], m.name, '1')
+    end
+    redis.call('EXPIRE', KEYS[2], '${Meters.keptSeconds.month}')
   end
 end
-if lasting then redis.call('SET', KEYS[2], '1', 'EX', '5356800') end
 for _, dead in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', '0', '${sweepLimit}')) do
   redis.call('ZREM', KEYS[1], dead)
   local words = {}
@@ -248,6 +250,7 @@ for _, dead in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT',
   for i = 3, #words, 2 do
     if redis.call('EXISTS', words[i]) == 1 then redis.call('DECRBY', words[i], words[i + 1]) end
   end
+  redis.call('SET', KEYS[1] .. ':' .. words[1], '1', 'EX', '${givenBackSeconds}')
 end
 local used = {}
 for i, m in ipairs(meters) do
@@ -271,22 +274,25 @@ return { 'admitted', unpack(used) }`,
         amount: Number(args[at]),
         limit: Number(args[at + 1]),
         keep: args[at + 2] ?? "",
-        durable: args[at + 3] === "1",
+        name: args[at + 3] ?? "",
         seed: args[at + 4] ?? ""
       }
     })
-    const lasting = meters.filter(({ durable }) => durable)
-    if (lasting.length > 0 && call("EXISTS", known) === 0) {
-      if (seeded !== "1") return ["cold"]
-      for (const meter of lasting) call("SET", meter.key, meter.seed, "NX", "EX", meter.keep)
+    for (const meter of meters.filter(({ name }) => name !== "")) {
+      if (call("HGET", known, meter.name) === null) {
+        if (seeded !== "1") return ["cold"]
+        call("SET", meter.key, meter.seed, "NX", "EX", meter.keep)
+        call("HSET", known, meter.name, "1")
+      }
+      call("EXPIRE", known, Meters.keptSeconds.month)
     }
-    if (lasting.length > 0) call("SET", known, "1", "EX", "5356800")
     for (const dead of texts(call("ZRANGEBYSCORE", open, "-inf", now, "LIMIT", "0", String(sweepLimit)))) {
       call("ZREM", open, dead)
-      const [, , ...given] = dead.split(" ")
+      const [requestId, , ...given] = dead.split(" ")
       for (const [counter = "", amount = ""] of Array.chunksOf(given, 2)) {
         if (call("EXISTS", counter) === 1) call("DECRBY", counter, amount)
       }
+      call("SET", `${open}:${requestId}`, "1", "EX", givenBackSeconds)
     }
     const used: Array<string> = []
     for (const [index, meter] of meters.entries()) {
@@ -310,38 +316,35 @@ return { 'admitted', unpack(used) }`,
 }
 
 /**
- * KEYS: open reservations, mark of a late settlement, usage queue, one counter per meter. ARGV: now, reservation,
- * record, then per meter: reserved, used. A reservation that is no longer open was settled before, or was given back
- * because its lease ended: then all that was used is still to be counted, once.
+ * KEYS: open reservations, mark of this one having been given back, usage queue, one counter per meter. ARGV:
+ * reservation, record, then per meter: reserved, used. What was given back is counted in full, once. A reservation that
+ * is neither open nor given back was settled before, or Redis has lost it: nothing is counted, but the record is queued
+ * again, because the table takes it once.
  */
 export const settlement: Script<number> = {
   name: "settlement",
   lua: `
-local now, member, record = tonumber(ARGV[1]), ARGV[2], ARGV[3]
+local member, record = ARGV[1], ARGV[2]
 local open = redis.call('ZREM', KEYS[1], member) == 1
-if not open then
-  if now <= tonumber(string.match(member, '^%S+ (%d+)')) then return redis.call('XLEN', KEYS[3]) end
-  if not redis.call('SET', KEYS[2], '1', 'NX', 'EX', '86400') then return redis.call('XLEN', KEYS[3]) end
-end
-for i = 4, #KEYS do
-  local at = 4 + (i - 4) * 2
-  local change = tonumber(ARGV[at + 1])
-  if open then change = change - tonumber(ARGV[at]) end
-  if change ~= 0 and redis.call('EXISTS', KEYS[i]) == 1 then redis.call('INCRBY', KEYS[i], string.format('%.0f', change)) end
+if open or redis.call('DEL', KEYS[2]) == 1 then
+  for i = 4, #KEYS do
+    local at = 3 + (i - 4) * 2
+    local change = tonumber(ARGV[at + 1])
+    if open then change = change - tonumber(ARGV[at]) end
+    if change ~= 0 and redis.call('EXISTS', KEYS[i]) == 1 then redis.call('INCRBY', KEYS[i], string.format('%.0f', change)) end
+  end
 end
 redis.call('XADD', KEYS[3], '*', 'record', record)
 return redis.call('XLEN', KEYS[3])`,
   step: (call, keys, args) => {
-    const [reservations = "", late = "", queue = "", ...counters] = keys
-    const [now, member = "", record = "", ...amounts] = args
+    const [reservations = "", givenBack = "", queue = "", ...counters] = keys
+    const [member = "", record = "", ...amounts] = args
     const open = call("ZREM", reservations, member) === 1
-    if (!open) {
-      if (Number(now) <= Number(member.split(" ")[1])) return call("XLEN", queue)
-      if (call("SET", late, "1", "NX", "EX", "86400") === null) return call("XLEN", queue)
-    }
-    for (const [index, counter] of counters.entries()) {
-      const change = Number(amounts[index * 2 + 1]) - (open ? Number(amounts[index * 2]) : 0)
-      if (change !== 0 && call("EXISTS", counter) === 1) call("INCRBY", counter, change)
+    if (open || call("DEL", givenBack) === 1) {
+      for (const [index, counter] of counters.entries()) {
+        const change = Number(amounts[index * 2 + 1]) - (open ? Number(amounts[index * 2]) : 0)
+        if (change !== 0 && call("EXISTS", counter) === 1) call("INCRBY", counter, change)
+      }
     }
     return append(call, queue, record)
   },

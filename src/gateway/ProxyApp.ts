@@ -16,9 +16,13 @@ import * as Telemetry from "./Telemetry.ts"
 import type { Wire } from "./Wire.ts"
 
 /** The proxy listener's program: one request, from its headers to the end of its answer. */
-export class ProxyApp extends Context.Service<ProxyApp, { readonly handle: (wire: Wire) => Effect.Effect<void> }>()(
-  "svc/gateway/ProxyApp"
-) {
+export class ProxyApp extends Context.Service<
+  ProxyApp,
+  {
+    /** Answers on the wire, and here with the status that the client saw or would have seen. */
+    readonly handle: (wire: Wire) => Effect.Effect<number>
+  }
+>()("svc/gateway/ProxyApp") {
   static readonly layer = Layer.effect(
     ProxyApp,
     Effect.gen(function* () {
@@ -68,7 +72,7 @@ export class ProxyApp extends Context.Service<ProxyApp, { readonly handle: (wire
         return { status: error.status, error, streamed: false, whole: true, bill: Billing.nothing }
       }
 
-      const handle = (wire: Wire): Effect.Effect<void> =>
+      const handle = (wire: Wire): Effect.Effect<number> =>
         Effect.suspend(() => {
           telemetry.begin()
           const request = Request.make(wire, now(), settings.workerToken)
@@ -82,6 +86,13 @@ export class ProxyApp extends Context.Service<ProxyApp, { readonly handle: (wire
                 refuse(request, internalError)
               )
             ),
+            Effect.tap(() =>
+              Effect.annotateCurrentSpan({
+                "gateway.request_id": request.requestId,
+                "gateway.route": target?.route ?? "unrouted",
+                "gateway.provider": target?.provider ?? "none"
+              })
+            ),
             Effect.tap((ended) =>
               ended.status >= 500
                 ? Effect.logWarning("request failed", line(request, target, ended))
@@ -92,7 +103,7 @@ export class ProxyApp extends Context.Service<ProxyApp, { readonly handle: (wire
                 telemetry.end(target, Exit.isSuccess(exit) ? exit.value : left, now() - request.startedAt)
               )
             ),
-            Effect.asVoid
+            Effect.map(({ status }) => status)
           )
         })
 

@@ -1,4 +1,5 @@
 import type { Family } from "./model/CanonicalRoute.ts"
+import { maxDollars } from "./model/Price.ts"
 
 /** Tokens as providers report them, brought to one meaning. Absent: not reported. */
 export interface TokenUsage {
@@ -56,9 +57,6 @@ export const normalise = (family: Family, usage: { readonly [key: string]: unkno
 
 const positive = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value) && value > 0
 
-/** As much as a budget can be: counters hold it exactly, and a nonsensical report cannot make one overflow. */
-const maxCostUsd = 9_000_000
-
 /** The upstream's own figure, in the order of reference §10.3. */
 const costOf = (json: { readonly [key: string]: unknown }, usage: unknown): number | undefined => {
   const inUsage = isObject(usage) ? usage : {}
@@ -71,7 +69,7 @@ const costOf = (json: { readonly [key: string]: unknown }, usage: unknown): numb
     inUsage["cost"],
     hidden["response_cost"]
   ].find(positive)
-  return costUsd === undefined ? undefined : Math.min(costUsd, maxCostUsd)
+  return costUsd === undefined ? undefined : Math.min(costUsd, maxDollars)
 }
 
 /** Reads an answer, or one event: the usage may stand at its top, in `response` (family A events) or `message` (family B). */

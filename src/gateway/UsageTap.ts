@@ -52,6 +52,7 @@ const readJson = (family: Family, text: string): TokenUsage.Reported | undefined
 const newline = 0x0a
 const usageKey = Buffer.from('"usage"')
 const dataField = Buffer.from("data:")
+const laterDataField = Buffer.from("\ndata:")
 
 /**
  * A stream of events whose bytes pass untouched. Only lines that hold a `"usage"` object are parsed, and only a line
@@ -75,8 +76,7 @@ export const events = (family: Family, maxLine: number): UsageTap => {
       let from = 0
       for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, from)) {
         const rest = chunk.subarray(from, end)
-        if (begunLength === 0) line(rest)
-        else if (begunLength + rest.length <= maxLine) line(Buffer.concat([...begun, rest]))
+        if (begunLength + rest.length <= maxLine) line(begunLength === 0 ? rest : Buffer.concat([...begun, rest]))
         begun = []
         begunLength = 0
         from = end + 1
@@ -111,9 +111,10 @@ export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
   let passing = false
 
   const event = (bytes: Buffer): Buffer | undefined => {
-    if (bytes.indexOf(dataField) !== -1) dataLines++
+    if (startsWith(bytes, dataField) || bytes.indexOf(laterDataField) !== -1) dataLines++
     if (bytes.indexOf(usageKey) === -1) return bytes
-    const lines = bytes.toString("utf8").split("\n")
+    // byte for character: what is sent on is what came, whatever it encodes
+    const lines = bytes.toString("latin1").split("\n")
     const at = lines.findIndex((text) => text.startsWith("data:"))
     const text = lines[at]
     if (text === undefined) return bytes
@@ -126,7 +127,7 @@ export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
     if (TokenUsage.isObject(usage)) return Array.isArray(choices) && choices.length === 0 ? undefined : bytes
     if (usage !== null) return bytes
     lines[at] = `data:${JsonMembers.without(json, (key) => key === "usage")}`
-    return Buffer.from(lines.join("\n"))
+    return Buffer.from(lines.join("\n"), "latin1")
   }
 
   return {
@@ -136,7 +137,7 @@ export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
       let from = 0
       for (let end = eventEnd(pending, from); end !== -1; end = eventEnd(pending, from)) {
         const whole = pending.subarray(from, end)
-        const kept = passing ? whole : event(whole)
+        const kept = passing || whole.length > maxEvent ? whole : event(whole)
         if (kept !== undefined) out.push(kept)
         passing = false
         from = end
@@ -184,9 +185,13 @@ const parse = (text: string): unknown => {
 }
 
 const readLine = (family: Family, bytes: Buffer): TokenUsage.Reported | undefined => {
-  const at = bytes.indexOf(usageKey)
-  if (at === -1 || !opensObject(bytes, at + usageKey.length)) return undefined
-  return TokenUsage.read(family, parse(bytes.toString("utf8", dataField.length)))
+  // the name may also be a client's word that is echoed
+  for (let at = bytes.indexOf(usageKey); at !== -1; at = bytes.indexOf(usageKey, at + 1)) {
+    if (opensObject(bytes, at + usageKey.length)) {
+      return TokenUsage.read(family, parse(bytes.toString("utf8", dataField.length)))
+    }
+  }
+  return undefined
 }
 
 /** Whether `: {` comes next: most events of a stream say `"usage":null`, and those need no parsing. */
@@ -194,7 +199,7 @@ const opensObject = (bytes: Buffer, from: number): boolean => {
   for (let at = from; at < bytes.length; at++) {
     const byte = bytes[at]!
     if (byte === 0x7b) return true
-    if (byte !== 0x3a && byte !== 0x20) return false
+    if (byte !== 0x3a && byte > 0x20) return false
   }
   return false
 }

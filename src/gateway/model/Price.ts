@@ -1,6 +1,9 @@
 /** Money is whole nano-dollars inside: exact sums, and a million tokens at fifteen cents is still a whole price. */
 export const nanosPerDollar = 1_000_000_000
 
+/** The most that a budget can be, and that one request is ever said to cost: counters hold it exactly. */
+export const maxDollars = 9_000_000
+
 export const toNanos = (usd: number): number => Math.round(usd * nanosPerDollar)
 export const toDollars = (nanos: number): number => nanos / nanosPerDollar
 
@@ -22,7 +25,7 @@ export interface PricedTokens {
   readonly cacheWrite: number
 }
 
-/** Rounded up to a whole nano-dollar. */
+/** Rounded up to a whole nano-dollar; a nonsensical report makes no counter overflow. */
 export const cost = (price: ModelPrice, tokens: PricedTokens): number => {
   const plain = Math.max(0, tokens.input - tokens.cachedInput - tokens.cacheWrite)
   const perMillion =
@@ -30,5 +33,5 @@ export const cost = (price: ModelPrice, tokens: PricedTokens): number => {
     tokens.cachedInput * (price.cachedInput ?? price.input) +
     tokens.cacheWrite * (price.cacheWrite ?? price.input) +
     tokens.output * price.output
-  return Math.ceil(perMillion / 1_000_000)
+  return Math.min(Math.ceil(perMillion / 1_000_000), toNanos(maxDollars))
 }
