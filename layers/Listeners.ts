@@ -10,7 +10,8 @@ import * as WireNode from "./WireNode.ts"
 
 /**
  * Node's own clocks on a connection. Headers are due soon; the whole request within the longest `timeout_ms` that a route
- * can have, so that no unread body lingers for ever; and idle connections outlive the usual load balancer's minute.
+ * can have, so that no unread body lingers for ever; a connection on which nothing moves for that long is nobody's; and
+ * idle connections outlive the usual load balancer's minute.
  */
 const clocks = {
   headersTimeout: 15_000,
@@ -40,7 +41,7 @@ const unparsable: Readonly<Record<string, readonly [status: string, message: str
 
 /** A server at `address`. When it closes it takes no new connection, and running answers have `drainWithin` to end. */
 export const server = (address: Address, drainWithin: Duration.Input) =>
-  NodeHttpServer.layer(() => refuseUnparsable(createServer(clocks)), {
+  NodeHttpServer.layer(() => refuseUnparsable(createServer(clocks).setTimeout(clocks.requestTimeout)), {
     host: address.host,
     port: address.port,
     gracefulShutdownTimeout: drainWithin

@@ -73,8 +73,13 @@ export const make = (incoming: IncomingMessage, outgoing: ServerResponse): Wire 
     if (Headers.get(headers, "content-length") === undefined) outgoing.flushHeaders()
   },
   write: (bytes) => outgoing.write(bytes),
-  onDrain: (resume) => {
-    outgoing.once("drain", resume)
+  onDrain: (resume, withinMs) => {
+    const stalled = setTimeout(() => outgoing.destroy(), withinMs)
+    outgoing.once("close", () => clearTimeout(stalled))
+    outgoing.once("drain", () => {
+      clearTimeout(stalled)
+      resume()
+    })
   },
   end: () => {
     outgoing.end()

@@ -124,7 +124,7 @@ const answering = (wire: Wire, passage: Passage) => {
       const out = tap.push(asBuffer(bytes))
       return out === undefined || out.length === 0 ? "continue" : sendOrHold(out)
     },
-    onDrain: (resume) => wire.onDrain(resume)
+    onDrain: (resume) => wire.onDrain(resume, passage.exchange.idleWithinMs)
   }
 
   const ended = (exit: Exit.Exit<void, UpstreamError>): Settleable => {

@@ -17,6 +17,7 @@ import * as Request from "./Request.ts"
 import * as RequestBody from "./RequestBody.ts"
 import type { Target } from "./Target.ts"
 import type { Ended } from "./Telemetry.ts"
+import * as Tracing from "./Tracing.ts"
 import { UsageLog } from "./UsageLog.ts"
 import * as UsageRecord from "./UsageRecord.ts"
 import type { BodyLease } from "./Wire.ts"
@@ -35,6 +36,7 @@ export class GovernedRequest extends Context.Service<
       const admission = yield* BodyAdmission
       const destinations = yield* Destinations
       const upstream = yield* Upstream
+      const phase = yield* Tracing.phase
       const clock = yield* Clock.Clock
       const now = () => clock.currentTimeMillisUnsafe()
 
@@ -139,23 +141,25 @@ export class GovernedRequest extends Context.Service<
         // From the admission on nothing interrupts but the exchange itself: what was reserved is settled.
         return Effect.uninterruptibleMask((restore) =>
           Effect.gen(function* () {
-            const body = yield* restore(readBody(request, target, key, lease))
+            const body = yield* phase("gateway.body", restore(readBody(request, target, key, lease)))
             facts = body.facts
             const price = control.snapshot().prices.get(facts.models[0] ?? "")
             const wanted = Billing.wanted(target.accounting, facts, price)
             yield* decide(target, key, facts, wanted)
             const destination = yield* Effect.fromResult(destinations.find(target, key))
             const fallback = fallbackOf(target, key)
-            const admitted = yield* admit(request, key, wanted)
+            const admitted = yield* phase("gateway.limits.admit", admit(request, key, wanted))
             if (admitted._tag === "Refused") {
               readings = [admitted.reading]
               return yield* refusal(admitted.reading, admitted.wanted, now())
             }
             readings = admitted.readings
             const sentAt = now()
-            const first = yield* forward(destination, body, Option.isSome(fallback))
+            const first = yield* phase("gateway.upstream", forward(destination, body, Option.isSome(fallback)))
             const fellBack = first.passed.fallsBack && Option.isSome(fallback)
-            const { finish, passed } = fellBack ? yield* forward(fallback.value, body, false) : first
+            const { finish, passed } = fellBack
+              ? yield* phase("gateway.upstream.fallback", forward(fallback.value, body, false))
+              : first
             const bill = Billing.bill(target.accounting, facts, price, wanted, outcomeOf(passed))
             const account = {
               status: passed.status ?? passed.error?.status ?? Request.clientClosed,
@@ -164,7 +168,7 @@ export class GovernedRequest extends Context.Service<
               provider: fellBack ? ("upstream" as const) : target.provider,
               fallbackCount: fellBack ? 1 : 0
             }
-            yield* settle(admitted.reservation, account)
+            yield* phase("gateway.settle", settle(admitted.reservation, account))
             if (passed.error !== undefined && !passed.headSent) Request.refuse(request, passed.error, readings, now())
             else finish()
             return {

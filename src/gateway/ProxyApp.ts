@@ -13,6 +13,7 @@ import { GatewaySettings } from "./model/Settings.ts"
 import * as Request from "./Request.ts"
 import * as Target from "./Target.ts"
 import * as Telemetry from "./Telemetry.ts"
+import * as Tracing from "./Tracing.ts"
 import type { Wire } from "./Wire.ts"
 
 /** The proxy listener's program: one request, from its headers to the end of its answer. */
@@ -32,6 +33,7 @@ export class ProxyApp extends Context.Service<
       const settings = yield* GatewaySettings
       const upstream = yield* Upstream
       const telemetry = yield* Telemetry.make
+      const phase = yield* Tracing.phase
       const clock = yield* Clock.Clock
       const now = () => clock.currentTimeMillisUnsafe()
 
@@ -54,7 +56,7 @@ export class ProxyApp extends Context.Service<
       const serve = Effect.fnUntraced(function* (request: Request.Request, target: Target.Target) {
         const presented = yield* Effect.fromResult(Authentication.presented(request.wire.headers, request.family))
         if (presented._tag === "GatewayKey") {
-          const key = yield* authenticate(presented.raw)
+          const key = yield* phase("gateway.auth.verify", authenticate(presented.raw))
           return yield* governed.run(request, target, key)
         }
         if (target.config.mode !== "direct_upstream_passthrough") return yield* Authentication.malformed

@@ -68,13 +68,13 @@ export class UsageLog extends Context.Service<
       const batch = yield* Effect.map(Effect.context<Database | Redis>(), (context) =>
         Effect.provide(writeBatch, context)
       )
-      const round = batch.pipe(
-        // a full batch: more is waiting
-        Effect.repeat({ while: (written) => written === batchSize }),
+      // a full batch: more is waiting
+      const all = Effect.repeat(batch, { while: (written) => written === batchSize })
+      const round = all.pipe(
         Effect.tapError((cause) => Effect.logWarning("usage records wait for the database", { cause })),
         Effect.retry(Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("2 seconds")]))
       )
-      yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(batch, "5 seconds")))
+      yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(all, "5 seconds")))
       yield* Effect.forkScoped(Effect.repeat(round, Schedule.spaced(pauseMs)))
     })
   )

@@ -44,7 +44,8 @@ export interface Wire {
   readonly head: (status: number, headers: RawHeaders) => void
   /** `false`: the client is slower than the upstream; wait for `onDrain`. */
   readonly write: (bytes: Uint8Array) => boolean
-  readonly onDrain: (resume: () => void) => void
+  /** Calls back once when the client has caught up. A client that has not within `withinMs` is cut off. */
+  readonly onDrain: (resume: () => void, withinMs: number) => void
   /** The answer is whole. */
   readonly end: () => void
   /** The answer is not whole, and the client shall see that it is not. */

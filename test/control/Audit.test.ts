@@ -1,4 +1,5 @@
-import { assert } from "@effect/vitest"
+import { readdirSync, readFileSync } from "node:fs"
+import { assert, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { HttpApi } from "effect/http-api"
 import { ControlApi } from "../../src/control/api/ControlApi.ts"
@@ -196,6 +197,21 @@ const scenarios = {
 
 const mutations = mutating()
 
+it("nothing in src/control writes around it, but the first token and the note of a token's use", () => {
+  const directory = new URL("../../src/control/", import.meta.url)
+  const around = readdirSync(directory)
+    .filter((name) => name.endsWith(".ts") && name !== "Audit.ts")
+    .flatMap((name) =>
+      [
+        ...readFileSync(new URL(name, directory), "utf8").matchAll(/sql`\s*(INSERT INTO|UPDATE|DELETE FROM) (\w+)/g)
+      ].map(([, verb, table]) => `${name}: ${verb} ${table}`)
+    )
+  assert.deepStrictEqual(around, [
+    "OperatorTokens.ts: INSERT INTO operator_tokens",
+    "OperatorTokens.ts: UPDATE operator_tokens"
+  ])
+})
+
 suite("Audit", (it) => {
   it.effect("every mutating endpoint has a scenario, and rotation a test of its own", () =>
     Effect.sync(() =>
@@ -248,7 +264,6 @@ suite("Audit", (it) => {
 
   it.effect("operator-token.rotate: one event; the new token works, the old one is refused", () =>
     Effect.gen(function* () {
-      const { sql } = yield* Database
       const before = yield* written
       const rotated = yield* call("POST", `${admin}/operator-token/rotate`)
       const raw = at(rotated.json, "raw_token")
@@ -265,10 +280,23 @@ suite("Audit", (it) => {
       assert.strictEqual(yield* written, before + 1)
       yield* ok("GET", `${admin}/projects`, { authorization: `Bearer ${raw}` })
 
-      yield* sql`UPDATE operator_tokens SET disabled = true, revoked_at = now() WHERE NOT disabled`
-      yield* sql`
-        UPDATE operator_tokens SET disabled = false, revoked_at = NULL
-        WHERE token_prefix = ${operatorToken.slice(0, 16)}`
+      yield* reinstate
+    })
+  )
+
+  it.effect("of rotations at once with one token, one succeeds", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const before = yield* written
+      const answers = yield* Effect.forEach(
+        Array.from({ length: 5 }),
+        () => call("POST", `${admin}/operator-token/rotate`),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(answers.map(({ status }) => status).sort(), [200, 401, 401, 401, 401])
+      assert.strictEqual(yield* written, before + 1)
+      assert.lengthOf(yield* sql`SELECT 1 FROM operator_tokens WHERE NOT disabled AND revoked_at IS NULL`, 1)
+      yield* reinstate
     })
   )
 
@@ -292,6 +320,14 @@ suite("Audit", (it) => {
 
 const actionsOf = (events: Parameters<typeof at>[0]) =>
   Array.isArray(events) ? events.map((event) => at(event, "action")) : []
+
+/** The token of the tests is the active one again. */
+const reinstate = Effect.gen(function* () {
+  const { sql } = yield* Database
+  yield* sql`UPDATE operator_tokens SET disabled = true, revoked_at = now() WHERE NOT disabled`
+  yield* sql`
+    UPDATE operator_tokens SET disabled = false, revoked_at = NULL WHERE token_prefix = ${operatorToken.slice(0, 16)}`
+})
 
 const written = Effect.gen(function* () {
   const { sql } = yield* Database

@@ -15,10 +15,10 @@ import * as TemporaryDatabase from "../TemporaryDatabase.ts"
 /** The token of every test that does not make its own. */
 export const operatorToken = `op_live_${"0123456789abcdef".repeat(4)}`
 
-const vaultKey = Redacted.make(new Uint8Array(32).fill(7))
+const someKey = Redacted.make(new Uint8Array(32).fill(7))
 
 /** The control listener on a socket of its own, over a fresh database. */
-export const layer = <E>(database: Layer.Layer<Database, E>) =>
+export const layer = <E>(database: Layer.Layer<Database, E>, vaultKey = Option.some(someKey)) =>
   HttpRouter.serve(ControlApp.layer, {
     routerConfig: ControlApp.routerConfig,
     disableLogger: true,
@@ -28,12 +28,7 @@ export const layer = <E>(database: Layer.Layer<Database, E>) =>
     Layer.provideMerge(Layer.effectDiscard(OperatorTokens.bootstrap(Option.some(Redacted.make(operatorToken))))),
     Layer.provideMerge(Migrations.layer),
     Layer.provideMerge(
-      Layer.mergeAll(
-        database,
-        RedisMemory.layer({ prefix: "test:" }),
-        Vault.layer(Option.some(vaultKey)),
-        Lifecycle.layer
-      )
+      Layer.mergeAll(database, RedisMemory.layer({ prefix: "test:" }), Vault.layer(vaultKey), Lifecycle.layer)
     )
   )
 

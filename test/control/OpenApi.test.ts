@@ -1,0 +1,41 @@
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import { HttpApi } from "effect/http-api"
+import { ControlApi } from "../../src/control/api/ControlApi.ts"
+import { at, call, suite } from "./Listener.ts"
+
+suite("OpenAPI", (it) => {
+  it.effect("the document has every path with its method, its scopes and the codes of its refusals", () =>
+    Effect.gen(function* () {
+      const { json, status } = yield* call("GET", "/admin-ui/openapi.json", { authorization: null })
+      assert.strictEqual(status, 200)
+      const found: Array<string> = []
+      HttpApi.reflect(ControlApi, {
+        onGroup: () => {},
+        onEndpoint: ({ endpoint: { method, path } }) => {
+          const operation = at(json, "paths", path.replaceAll(/:(\w+)/g, "{$1}"), method.toLowerCase())
+          assert.isDefined(operation, `${method} ${path}`)
+          found.push(`${method} ${path}`)
+          if (!path.startsWith("/admin-ui/admin")) return
+          assert.isNotEmpty(at(operation, "x-required-scopes"), path)
+          assert.deepStrictEqual(at(operation, "security"), [{ operatorToken: [] }], path)
+          for (const status of [401, 403]) assert.isDefined(at(operation, "responses", String(status)), path)
+        }
+      })
+      const paths = Object.values(Object(at(json, "paths"))).flatMap((methods) => Object.keys(Object(methods)))
+      assert.strictEqual(paths.length, found.length)
+      const conflict = at(json, "paths", "/admin-ui/admin/projects", "post", "responses", "409")
+      assert.include(JSON.stringify(conflict), "duplicate_project")
+      const body = at(json, "paths", "/admin-ui/admin/keys/{id}", "patch", "requestBody")
+      assert.include(JSON.stringify([body, at(json, "components")]), "daily_budget_usd")
+    })
+  )
+
+  it.effect("the page that shows it fetches nothing from elsewhere", () =>
+    Effect.gen(function* () {
+      const { headers, text } = yield* call("GET", "/admin-ui/docs", { authorization: null })
+      assert.include(headers["content-type"], "text/html")
+      assert.notMatch(text, /<(?:script|img|iframe)[^>]+src=|<link[^>]+href=|@import|url\(["']?https?:/i)
+    })
+  )
+})
