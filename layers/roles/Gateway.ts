@@ -6,6 +6,7 @@ import { GovernedRequest } from "../../src/gateway/GovernedRequest.ts"
 import { Limits } from "../../src/gateway/Limits.ts"
 import { ProxyApp } from "../../src/gateway/ProxyApp.ts"
 import { UsageLog } from "../../src/gateway/UsageLog.ts"
+import * as UsageWriter from "../../src/gateway/UsageWriter.ts"
 
 /**
  * The gateway's program, with the doors, the vault and the settings left open. What is provided later closes later: when
@@ -14,6 +15,6 @@ import { UsageLog } from "../../src/gateway/UsageLog.ts"
 export const layer = ProxyApp.layer.pipe(
   Layer.provide(GovernedRequest.layer),
   Layer.provide([Destinations.layer, BodyAdmission.layer, UsageLog.layer]),
-  Layer.provide(UsageLog.writer),
+  Layer.provide(UsageWriter.layer),
   Layer.provide([Limits.layer, ControlState.layer])
 )
