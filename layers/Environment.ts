@@ -178,7 +178,7 @@ const operatorToken: Reader<Redacted.Redacted> = refine(
 
 const encryptionKey: Reader<Redacted.Redacted<Uint8Array>> = refine((value) => {
   const bytes = Buffer.from(value, "base64")
-  return bytes.length === 32 ? Redacted.make<Uint8Array>(bytes) : undefined
+  return bytes.length === 32 && /^[A-Za-z0-9+/]{43}=$/.test(value) ? Redacted.make<Uint8Array>(bytes) : undefined
 }, "must be 32 bytes in base64, as `openssl rand -base64 32` makes them")
 
 const positive: Reader<number> = refine((value) => {

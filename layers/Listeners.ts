@@ -1,9 +1,10 @@
 import { createServer, IncomingMessage, type Server, ServerResponse } from "node:http"
+import type { Duplex } from "node:stream"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { type Duration, Effect, Layer } from "effect"
 import { HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { body, GatewayError } from "../src/gateway/GatewayError.ts"
+import { body, type ErrorCode, GatewayError } from "../src/gateway/GatewayError.ts"
 import { ProxyApp } from "../src/gateway/ProxyApp.ts"
 import type { Address } from "./Environment.ts"
 import * as WireNode from "./WireNode.ts"
@@ -20,31 +21,83 @@ const clocks = {
   connectionsCheckingInterval: 5_000
 } as const
 
-/** What is not HTTP never reaches a program: the parser's refusal is given the gateway's form here. */
-const refuseUnparsable = (server: Server): Server =>
-  server.on("clientError", (cause: NodeJS.ErrnoException, socket) => {
-    if (!socket.writable || cause.code === "ECONNRESET") {
+/** The last request of a connection, and its answer, until that is over. */
+interface Running {
+  readonly incoming: IncomingMessage
+  readonly outgoing: ServerResponse
+}
+
+/**
+ * What Node leaves to the program on a connection.
+ *
+ * - What is not HTTP never reaches a program. Where it cannot be taken for another request's answer, the parser's refusal
+ *   is given the gateway's form; then the connection ends, and whatever was still coming in on it.
+ * - A closing server hangs up on connections that are idle, and waits for the others. Those that become idle meanwhile are
+ *   hung up on here, or a client's kept-alive connection would hold the exit for `keepAliveTimeout`.
+ */
+const attended = (server: Server): Server => {
+  const running = new WeakMap<Duplex, Running>()
+
+  const attend = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    const { socket } = incoming
+    running.set(socket, { incoming, outgoing })
+    outgoing.once("close", () => {
+      if (running.get(socket)?.outgoing === outgoing) running.delete(socket)
+      if (!server.listening) server.closeIdleConnections()
+    })
+  }
+
+  const refuse = (cause: NodeJS.ErrnoException, socket: Duplex) => {
+    if (!socket.writable || cause.code === "ECONNRESET" || !answerable(running.get(socket))) {
       socket.destroy()
       return
     }
-    const [status, message] = unparsable[cause.code ?? ""] ?? ["400 Bad Request", "The request is not valid HTTP/1.1."]
-    const answer = body(new GatewayError({ code: "invalid_request_body", message }), "a", "-")
+    const [status, code, message] = unparsable[cause.code ?? ""] ?? notHttp
+    const requestId = crypto.randomUUID()
+    const answer = body(new GatewayError({ code, message }), "a", requestId)
     socket.end(
-      `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(answer)}\r\nconnection: close\r\n\r\n${answer}`
+      `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\nx-request-id: ${requestId}\r\ncontent-length: ${Buffer.byteLength(answer)}\r\nconnection: close\r\n\r\n${answer}`,
+      () => socket.destroy()
     )
-  })
+  }
 
-const unparsable: Readonly<Record<string, readonly [status: string, message: string]>> = {
-  HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "The request's headers are larger than 16 KiB."],
-  ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "The request did not arrive in time."]
+  return server.on("request", attend).on("checkContinue", attend).on("clientError", refuse)
 }
 
-/** A server at `address`. When it closes it takes no new connection, and running answers have `drainWithin` to end. */
+/** Nothing is being answered, or only the broken request itself, and its answer has not begun. */
+const answerable = (last: Running | undefined): boolean =>
+  last === undefined || (!last.incoming.complete && last.outgoing.socket !== null && !last.outgoing.headersSent)
+
+type Unparsable = readonly [status: string, code: ErrorCode, message: string]
+
+const notHttp: Unparsable = ["400 Bad Request", "malformed_request", "The request is not valid HTTP/1.1."]
+const unparsable: Readonly<Record<string, Unparsable>> = {
+  HPE_HEADER_OVERFLOW: [
+    "431 Request Header Fields Too Large",
+    "malformed_request",
+    "The request's headers are larger than 16 KiB."
+  ],
+  ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "request_body_timeout", "The request did not arrive in time."]
+}
+
+/**
+ * A server at `address`. When it closes it takes no new connection, and running answers have `drainWithin` to end; then
+ * whoever has not read theirs is cut off.
+ */
 export const server = (address: Address, drainWithin: Duration.Input) =>
-  NodeHttpServer.layer(() => refuseUnparsable(createServer(clocks).setTimeout(clocks.requestTimeout)), {
-    host: address.host,
-    port: address.port,
-    gracefulShutdownTimeout: drainWithin
+  Layer.suspend(() => {
+    const nodeServer = attended(createServer(clocks).setTimeout(clocks.requestTimeout))
+    const listening = NodeHttpServer.make(() => nodeServer, {
+      host: address.host,
+      port: address.port,
+      gracefulShutdownTimeout: drainWithin
+    })
+    // added later, so run before the wait for the last connection
+    const cut = Effect.addFinalizer(() => Effect.sync(() => nodeServer.closeAllConnections()))
+    return Layer.mergeAll(
+      Layer.effect(HttpServer.HttpServer, Effect.tap(listening, cut)),
+      NodeHttpServer.layerHttpServices
+    )
   })
 
 /**

@@ -1,6 +1,6 @@
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Layer, Logger, Option, References } from "effect"
-import { Headers } from "effect/http"
+import { UrlParams } from "effect/http"
 import { Otlp, OtlpSerialization } from "effect/observability"
 import type { LogLevel, Settings } from "./Environment.ts"
 
@@ -17,21 +17,10 @@ export const layer = (settings: Settings): Layer.Layer<never> =>
       }).pipe(Layer.provide([OtlpSerialization.layerProtobuf, NodeHttpClient.layerUndici]), Layer.provideMerge(logs))
   })
 
-/** A header that might carry a credential never reaches a span or a log with its value. */
-const redactedHeaders = [
-  "authorization",
-  "proxy-authorization",
-  "cookie",
-  "set-cookie",
-  /key/i,
-  /token/i,
-  /secret/i,
-  /^x-trusted-gateway-/i
-]
-
 const logs = Layer.mergeAll(
   Logger.layer([Logger.consoleJson]),
-  Layer.succeed(Headers.CurrentRedactedNames, redactedHeaders)
+  // spans record no headers; of a URL they keep the names of its parameters, whose values may be anybody's credential
+  Layer.succeed(UrlParams.CurrentRedactedNames, [/./])
 )
 
 /** The level of one component's log lines: `LOG_LEVEL` sets it per component. */

@@ -57,7 +57,7 @@ export const describe = (error: unknown): string => {
   if (error instanceof StartRefused) return error.message
   if (SqlError.isSqlError(error)) return `The database (DATABASE_URL) cannot be used: ${reasonOf(error)}`
   if (error instanceof Migrator.MigrationError) return `The database cannot be brought up to date: ${error.message}`
-  if (error instanceof RedisError) return "Redis (REDIS_URL) cannot be reached."
+  if (error instanceof RedisError) return `Redis (REDIS_URL) cannot be used: ${error.message}`
   if (error instanceof HttpServerError.ServeError) return `A listener cannot open: ${messageOf(error.cause)}`
   if (error instanceof OperatorTokens.MalformedAdminToken) return error.message
   return messageOf(error)

@@ -124,10 +124,28 @@ class Running implements Dispatcher.DispatchHandler, Taker {
   }
 
   #uploading(body: AsyncIterable<Uint8Array>): Readable {
-    const upload = Readable.from(body, { objectMode: false })
+    const upload = Readable.from(this.#timed(body), { objectMode: false })
     upload.on("error", (error) => this.#fail("stopped", error))
     this.#upload = upload
     return upload
+  }
+
+  /** While the next bytes of the request are awaited, the upstream is not late: their source has a clock of its own. */
+  async *#timed(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    const source = body[Symbol.asyncIterator]()
+    try {
+      for (;;) {
+        if (this.#phase !== "body") clearTimeout(this.#deadline)
+        const next = await source.next()
+        if (this.#phase !== "body" && !this.#ended) {
+          this.#deadline = setTimeout(expire, timerOf(this.#request.headersWithinMs), this)
+        }
+        if (next.done === true) return
+        yield next.value
+      }
+    } finally {
+      await source.return?.()
+    }
   }
 
   #follow(controller: Dispatcher.DispatchController, flow: Flow): void {

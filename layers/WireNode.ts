@@ -75,9 +75,11 @@ export const make = (incoming: IncomingMessage, outgoing: ServerResponse): Wire 
   write: (bytes) => outgoing.write(bytes),
   onDrain: (resume, withinMs) => {
     const stalled = setTimeout(() => outgoing.destroy(), withinMs)
-    outgoing.once("close", () => clearTimeout(stalled))
+    const onClose = () => clearTimeout(stalled)
+    outgoing.once("close", onClose)
     outgoing.once("drain", () => {
       clearTimeout(stalled)
+      outgoing.off("close", onClose)
       resume()
     })
   },

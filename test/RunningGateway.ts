@@ -19,8 +19,12 @@ export interface RunningGateway {
   /** Its exit code, or the signal that ended it. */
   readonly exited: Promise<number | NodeJS.Signals>
   /** A call of the operator API; a refusal is a defect of the test. */
-  readonly operate: (method: string, path: string, body?: unknown) => Promise<unknown>
+  readonly operate: Operate
+  /** The same, with another operator token. */
+  readonly operateAs: (token: string) => Operate
 }
+
+export type Operate = (method: string, path: string, body?: unknown) => Promise<unknown>
 
 export interface Options {
   readonly role?: "gateway" | "control" | "all"
@@ -63,7 +67,7 @@ export const launch = (options: Options) => {
 }
 
 const listening = (output: string, name: string): string | undefined =>
-  new RegExp(`^ {2}${name} +(http://\\S+?)(?:/admin-ui)?$`, "m").exec(output)?.[1]
+  new RegExp(`^ {2}${name} +(http://\\S+?)(?:/admin-ui\\S*)?$`, "m").exec(output)?.[1]
 
 const ready = async (child: ChildProcess, output: () => string, names: ReadonlyArray<string>) => {
   const deadline = AbortSignal.timeout(startsWithin)
@@ -98,19 +102,8 @@ export const start = (options: Options): Effect.Effect<RunningGateway, never, Sc
         output,
         exited,
         signal: (signal) => void child.kill(signal),
-        operate: async (method, path, body) => {
-          const response = await fetch(`${control}/admin-ui/admin${path}`, {
-            method,
-            headers: {
-              authorization: `Bearer ${adminToken}`,
-              ...(body === undefined ? {} : { "content-type": "application/json" })
-            },
-            ...(body === undefined ? {} : { body: JSON.stringify(body) })
-          })
-          const text = await response.text()
-          if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`)
-          return text === "" ? undefined : JSON.parse(text)
-        }
+        operate: operateAs(control, adminToken),
+        operateAs: (token) => operateAs(control, token)
       }
       return running
     }),
@@ -120,6 +113,22 @@ export const start = (options: Options): Effect.Effect<RunningGateway, never, Sc
         await running.exited
       })
   )
+
+const operateAs =
+  (control: string, token: string): Operate =>
+  async (method, path, body) => {
+    const response = await fetch(`${control}/admin-ui/admin${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" })
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) })
+    })
+    const text = await response.text()
+    if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`)
+    return text === "" ? undefined : JSON.parse(text)
+  }
 
 /** A new key's raw form and id. */
 export const createKey = async (

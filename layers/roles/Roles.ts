@@ -41,13 +41,15 @@ const proxy = (settings: Settings) =>
     Layer.provide(Listeners.server(settings.proxyAddress, drain(settings)))
   )
 
-const operatorApi = (settings: Settings) => control(HttpRouter.serve(ControlApp.layer, served), settings)
-const probes = (settings: Settings) => control(HttpRouter.serve(ControlApp.probes, served), settings)
+const operatorApi = (settings: Settings) =>
+  control(HttpRouter.serve(ControlApp.layer, served), "/admin-ui/docs", settings)
+const probes = (settings: Settings) =>
+  control(HttpRouter.serve(ControlApp.probes, served), "/admin-ui/readyz", settings)
 
 const served = { routerConfig: ControlApp.routerConfig, disableLogger: true, disableListenLog: true } as const
 
-const control = <E, R>(listener: Layer.Layer<never, E, R>, settings: Settings) =>
-  Layer.mergeAll(listener, Start.listening("control", "/admin-ui")).pipe(
+const control = <E, R>(listener: Layer.Layer<never, E, R>, entrance: string, settings: Settings) =>
+  Layer.mergeAll(listener, Start.listening("control", entrance)).pipe(
     Layer.provide(Observability.level(settings.logLevels.gateway_api)),
     Layer.provide(Listeners.server(settings.controlAddress, "5 seconds"))
   )

@@ -2,7 +2,7 @@ import { Result } from "effect"
 import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import type { Family } from "./model/CanonicalRoute.ts"
-import { keyPrefix, wellFormed } from "./model/Secret.ts"
+import { keyPrefix, operatorTokenPrefix, wellFormed } from "./model/Secret.ts"
 
 /** What a request presents as its credential. */
 export type Presented =
@@ -29,7 +29,8 @@ export const presented = (headers: Headers.RawHeaders, family: Family): Result.R
     )
   }
   const raw = authorization.startsWith(scheme) ? authorization.slice(scheme.length).trim() : ""
-  if (raw === "") return Result.fail(malformed)
+  // an operator token is the gateway's own secret: in no mode does it go to an upstream
+  if (raw === "" || raw.startsWith(operatorTokenPrefix)) return Result.fail(malformed)
   return raw.startsWith(keyPrefix) ? gatewayKey(raw) : Result.succeed({ _tag: "OtherBearer", raw })
 }
 

@@ -1,29 +1,23 @@
 import { Option, type Redacted } from "effect"
-
-export type CredentialSource = "key_mapping" | "project_mapping" | "provider_default" | "startup_fallback" | "client"
+import type { StoredCredential } from "./StoredCredential.ts"
 
 export interface Candidates {
-  /** Credentials of enabled mappings only. */
-  readonly keyMapping: Option.Option<Redacted.Redacted>
-  readonly projectMapping: Option.Option<Redacted.Redacted>
-  readonly providerDefault: Option.Option<Redacted.Redacted>
+  /** Of enabled mappings only. */
+  readonly keyMapping: StoredCredential
+  readonly projectMapping: StoredCredential
+  readonly providerDefault: StoredCredential
   readonly startupFallback: Option.Option<Redacted.Redacted>
 }
 
-export interface Resolved {
-  readonly credential: Redacted.Redacted
-  readonly source: CredentialSource
-}
-
-/** The specification's credential resolution order. */
-export const resolve = (candidates: Candidates): Option.Option<Resolved> =>
-  Option.firstSomeOf(
-    (
-      [
-        ["key_mapping", candidates.keyMapping],
-        ["project_mapping", candidates.projectMapping],
-        ["provider_default", candidates.providerDefault],
-        ["startup_fallback", candidates.startupFallback]
-      ] as const
-    ).map(([source, candidate]) => Option.map(candidate, (credential) => ({ credential, source })))
-  )
+/**
+ * The specification's credential resolution order. A credential that is there and cannot be read ends the search: the
+ * next one might open more than the operator meant to.
+ */
+export const resolve = (candidates: Candidates): StoredCredential =>
+  [candidates.keyMapping, candidates.projectMapping, candidates.providerDefault].find(
+    ({ _tag }) => _tag !== "Missing"
+  ) ??
+  Option.match(candidates.startupFallback, {
+    onNone: () => ({ _tag: "Missing" }),
+    onSome: (credential) => ({ _tag: "Present", credential })
+  })

@@ -17,7 +17,7 @@ import type { BodyFailure, Wire } from "./Wire.ts"
 export const run = Effect.fnUntraced(function* (
   request: Request.Request,
   target: Target,
-  { credential, origin, style }: Destination,
+  { credential, origin, ownHeader, style }: Destination,
   now: () => number
 ) {
   const { wire } = request
@@ -37,6 +37,7 @@ export const run = Effect.fnUntraced(function* (
         headers: Headers.forUpstream(wire.headers, {
           credential,
           style,
+          ownHeader,
           own: Request.ownHeaders(request, undefined),
           plainAnswer: false
         }),
@@ -62,7 +63,7 @@ export const run = Effect.fnUntraced(function* (
     status: passed.status ?? passed.error?.status ?? Request.clientClosed,
     error: passed.error,
     streamed: false,
-    whole: passed.whole,
+    aborted: passed.headSent && !passed.whole,
     bill: Billing.nothing,
     upstreamMs: passed.endedAt - sentAt
   }

@@ -5,12 +5,15 @@ import { GatewayError } from "./GatewayError.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 import { authorizationBearer, type CredentialStyle } from "./model/CredentialStyle.ts"
 import { GatewaySettings } from "./model/Settings.ts"
+import { missing } from "./StoredCredential.ts"
 import type { Target } from "./Target.ts"
 
 /** The upstream of a request, and how the gateway identifies itself there. */
 export interface Destination {
   readonly origin: string
   readonly style: CredentialStyle
+  /** The header that the provider row puts its credential in, if it has one of its own: no client's comes through it. */
+  readonly ownHeader: string | undefined
   readonly credential: Redacted.Redacted
 }
 
@@ -30,8 +33,12 @@ export class Destinations extends Context.Service<
 
       const upstream = () =>
         Option.match(control.snapshot().provider, {
-          onNone: () => ({ origin: settings.upstreamOrigin, style: authorizationBearer }),
-          onSome: ({ origin, style }) => ({ origin, style })
+          onNone: () => ({ origin: settings.upstreamOrigin, style: authorizationBearer, ownHeader: undefined }),
+          onSome: ({ origin, style }) => ({
+            origin,
+            style,
+            ownHeader: style._tag === "CustomHeader" ? style.name.toLowerCase() : undefined
+          })
         })
 
       return Destinations.of({
@@ -41,19 +48,26 @@ export class Destinations extends Context.Service<
             return Option.match(settings.directCompat, {
               onNone: () => Result.fail(compatUnset),
               onSome: ({ origin, serviceKey }) =>
-                Result.succeed({ origin, style: authorizationBearer, credential: serviceKey })
+                Result.succeed({ ...upstream(), origin, style: authorizationBearer, credential: serviceKey })
             })
           }
           const resolved = Credentials.resolve({
             keyMapping: key.keyMapping,
             projectMapping: key.projectMapping,
-            providerDefault: Option.flatMap(control.snapshot().provider, ({ credential }) => credential),
+            providerDefault: Option.match(control.snapshot().provider, {
+              onNone: () => missing,
+              onSome: ({ credential }) => credential
+            }),
             startupFallback: settings.upstreamServiceKey
           })
-          return Option.match(resolved, {
-            onNone: () => Result.fail(noCredential),
-            onSome: ({ credential }) => Result.succeed({ ...upstream(), credential })
-          })
+          switch (resolved._tag) {
+            case "Present":
+              return Result.succeed({ ...upstream(), credential: resolved.credential })
+            case "Missing":
+              return Result.fail(noCredential)
+            case "Unreadable":
+              return Result.fail(unreadableCredential)
+          }
         }
       })
     })
@@ -64,6 +78,11 @@ const noCredential = new GatewayError({
   code: "invalid_configuration",
   message:
     "No upstream credential is configured: neither for this key, nor its project, nor the provider, nor by UPSTREAM_SERVICE_KEY. An operator can set one."
+})
+
+const unreadableCredential = new GatewayError({
+  code: "invalid_configuration",
+  message: "The upstream credential for this request cannot be read. An operator can store it again."
 })
 
 const compatUnset = new GatewayError({

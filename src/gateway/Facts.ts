@@ -183,11 +183,15 @@ const askedOutput = (requests: ReadonlyArray<Json>): number | undefined => {
     const asked = isObject(request)
       ? outputMembers.map((name) => request[name]).find((value) => typeof value === "number" && value > 0)
       : undefined
-    if (typeof asked !== "number") return undefined
-    sum += Math.min(Math.ceil(asked), 1e12)
+    if (typeof asked !== "number" || !isObject(request)) return undefined
+    sum += Math.min(Math.ceil(asked) * choicesOf(request), 1e12)
   }
   return sum
 }
+
+/** How many answers a request asks for at once (`best_of` are made, `n` of them shown). */
+const choicesOf = (request: JsonObject): number =>
+  Math.max(1, ...[request["n"], request["best_of"]].filter((count) => typeof count === "number"))
 
 /**
  * Estimated input tokens of a JSON body (reference §5): each string a quarter of its bytes and at least 1, numbers and
@@ -205,7 +209,7 @@ export const estimateInput = (json: Json): number => {
     } else if (Array.isArray(value)) {
       for (const item of value) pending.push(item)
     } else if (isObject(value)) {
-      const inline = value["type"] === "base64" && typeof value["data"] === "string"
+      const inline = value["type"] === "base64" && typeof value["data"] === "string" && isBase64(value["data"])
       if (inline) tokens += inlineMediaTokens
       for (const [key, member] of Object.entries(value)) {
         if (!(inline && key === "data")) pending.push(member)
@@ -217,4 +221,7 @@ export const estimateInput = (json: Json): number => {
   return tokens
 }
 
-const isDataUrl = (text: string): boolean => text.startsWith("data:") && text.slice(0, 256).includes(";base64,")
+/** All of it, so that no prose passes for a picture by its first words. */
+const isDataUrl = (text: string): boolean => /^data:[^,\s]{0,256};base64,[A-Za-z0-9+/=_-]*$/.test(text)
+
+const isBase64 = (text: string): boolean => /^[A-Za-z0-9+/=_-]*$/.test(text)

@@ -28,7 +28,7 @@ export interface Passage {
 
 /** What the client got, and what was seen on the way. */
 export interface Passed {
-  /** The upstream's status, once there was one. */
+  /** The upstream's status, when the client has seen it. */
   readonly status: number | undefined
   /** The upstream's answer was whole, and the client may have all of it. */
   readonly whole: boolean
@@ -134,7 +134,7 @@ const answering = (wire: Wire, passage: Passage) => {
     const error = whole || clientGone ? undefined : refusalOf(exit, tooLarge, passage)
     return {
       passed: {
-        status,
+        status: headSent ? status : undefined,
         whole,
         headSent,
         error,
@@ -181,21 +181,25 @@ const contentLength = (headers: Headers.RawHeaders): number | undefined => {
 const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
+/** How much is kept in memory to read usage from, in bytes; what is longer passes unread, and is estimated. */
+const wholeAnswer = 4_194_304
+const oneEvent = 1_048_576
+
 const tapFor = (
-  { maxResponseBytes, reading }: Passage,
+  { reading }: Passage,
   status: number,
   headers: Headers.RawHeaders
 ): { readonly tap: UsageTap.UsageTap; readonly shortens: boolean } => {
-  const encoding = Headers.get(headers, "content-encoding") ?? "identity"
+  const encoding = (Headers.get(headers, "content-encoding") ?? "identity").toLowerCase()
   if (reading._tag === "Blind" || status >= 400 || encoding !== "identity")
     return { tap: UsageTap.blind, shortens: false }
   const type = (Headers.get(headers, "content-type") ?? "").toLowerCase()
   if (type.startsWith("text/event-stream")) {
     return reading.hideUsage
-      ? { tap: UsageTap.hidingUsage(reading.family, maxResponseBytes), shortens: true }
-      : { tap: UsageTap.events(reading.family, maxResponseBytes), shortens: false }
+      ? { tap: UsageTap.hidingUsage(reading.family, oneEvent), shortens: true }
+      : { tap: UsageTap.events(reading.family, oneEvent), shortens: false }
   }
-  return { tap: type.includes("json") ? UsageTap.json(reading.family) : UsageTap.blind, shortens: false }
+  return { tap: type.includes("json") ? UsageTap.json(reading.family, wholeAnswer) : UsageTap.blind, shortens: false }
 }
 
 const refusalOf = (

@@ -12,6 +12,7 @@ export const statusOf = {
   unsupported_route: 404,
   missing_service: 404,
   disabled_route: 403,
+  malformed_request: 400,
   invalid_request_body: 400,
   invalid_guardrail_request: 400,
   guardrail_forbidden: 403,

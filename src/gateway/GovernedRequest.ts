@@ -12,20 +12,35 @@ import type { KeyRecord } from "./KeyRecord.ts"
 import { Limits, type Reading, type Reservation, type Wanted } from "./Limits.ts"
 import * as Meters from "./Meters.ts"
 import { allows } from "./model/AllowList.ts"
+import type { RouteConfig } from "./model/CanonicalRoute.ts"
+import { dearest, type ModelPrice } from "./model/Price.ts"
 import * as Policy from "./Policy.ts"
 import * as Request from "./Request.ts"
 import * as RequestBody from "./RequestBody.ts"
-import type { Target } from "./Target.ts"
+import * as Target from "./Target.ts"
 import type { Ended } from "./Telemetry.ts"
 import * as Tracing from "./Tracing.ts"
 import { UsageLog } from "./UsageLog.ts"
 import * as UsageRecord from "./UsageRecord.ts"
 import type { BodyLease } from "./Wire.ts"
 
+/** One upstream to try, under the settings of its route. */
+interface Hop {
+  readonly destination: Destination
+  readonly config: RouteConfig
+}
+
 /** A request that came with a gateway key. Whatever becomes of it, it is recorded, once. */
 export class GovernedRequest extends Context.Service<
   GovernedRequest,
-  { readonly run: (request: Request.Request, target: Target, key: KeyRecord) => Effect.Effect<Ended> }
+  {
+    /** Fails only where not even a record can be kept. */
+    readonly run: (
+      request: Request.Request,
+      target: Target.Target,
+      key: KeyRecord
+    ) => Effect.Effect<Ended, GatewayError>
+  }
 >()("svc/gateway/GovernedRequest") {
   static readonly layer = Layer.effect(
     GovernedRequest,
@@ -42,7 +57,7 @@ export class GovernedRequest extends Context.Service<
 
       const readBody = Effect.fnUntraced(function* (
         request: Request.Request,
-        target: Target,
+        target: Target.Target,
         key: KeyRecord,
         lease: BodyLease
       ) {
@@ -50,17 +65,17 @@ export class GovernedRequest extends Context.Service<
         if (!config.enabled) {
           return yield* new GatewayError({ code: "disabled_route", message: "Route is disabled by gateway policy." })
         }
-        if (!usageLog.hasRoom()) return yield* queueFull
         return yield* RequestBody.read(request.wire, {
           routeId: target.routeId,
           limit: RequestBody.strictest(config.maxRequestBodyBytes, key.policy.max_request_body_bytes),
           withinMs: config.timeoutMs,
           lease,
-          wantsUsage: target.accounting === "answer"
+          managed: config.mode === "managed_by_gateway",
+          asksForUsage: target.accounting === "answer" && target.usageOnRequest
         })
       })
 
-      const decide = (target: Target, key: KeyRecord, facts: Facts.Facts, wanted: Wanted) => {
+      const decide = (target: Target.Target, key: KeyRecord, facts: Facts.Facts, wanted: Wanted) => {
         const decision = Policy.decide(key.policy, {
           route: target.route,
           provider: target.provider,
@@ -71,11 +86,25 @@ export class GovernedRequest extends Context.Service<
         return decision._tag === "Allowed" ? Effect.void : Effect.fail(new GatewayError(decision.denial))
       }
 
-      /** Reference §1.6: what the direct compatible upstream fails, the model proxy may try once, if the policy lets it. */
-      const fallbackOf = (target: Target, key: KeyRecord): Option.Option<Destination> =>
-        target.provider === "compat" && allows(key.policy.allowed_providers, "upstream")
-          ? Result.getSuccess(destinations.find({ ...target, provider: "upstream" }, key))
-          : Option.none()
+      /**
+       * Reference §1.6: what the direct compatible upstream fails, the model proxy may try once. There the path is a
+       * route of the gateway, and goes only where the key might have gone by itself.
+       */
+      const fallbackOf = (target: Target.Target, key: KeyRecord, bytes: number): Option.Option<Hop> => {
+        if (target.provider !== "compat") return Option.none()
+        return Option.gen(function* () {
+          const direct = yield* Result.getSuccess(Target.find("POST", target.target, control.snapshot()))
+          const { config, route } = direct
+          const open =
+            direct.provider === "upstream" &&
+            config.enabled &&
+            bytes <= config.maxRequestBodyBytes &&
+            allows(key.policy.allowed_routes, route) &&
+            allows(key.policy.allowed_providers, "upstream")
+          if (!open) return yield* Option.none()
+          return { destination: yield* Result.getSuccess(destinations.find(direct, key)), config }
+        })
+      }
 
       const admit = (request: Request.Request, key: KeyRecord, wanted: Wanted) =>
         limits.admit(request.recordId, key.id, Meters.of(key.policy, key.id, DateTime.makeUnsafe(now())), wanted).pipe(
@@ -83,8 +112,14 @@ export class GovernedRequest extends Context.Service<
           Effect.mapError(() => controlStateUnavailable)
         )
 
-      const run = (request: Request.Request, target: Target, key: KeyRecord): Effect.Effect<Ended> => {
+      const run = (
+        request: Request.Request,
+        target: Target.Target,
+        key: KeyRecord
+      ): Effect.Effect<Ended, GatewayError> => {
         const { wire } = request
+        // without a record: it would be one more in the queue that is full
+        if (!usageLog.hasRoom()) return Effect.fail(queueFull)
         const lease = admission.lease()
         let facts = Facts.none
         let readings: ReadonlyArray<Reading> = []
@@ -99,17 +134,29 @@ export class GovernedRequest extends Context.Service<
             UsageRecord.of({ ...account, request, target, key, facts, endedAt: now() })
           )
 
+        /** The client hung up before its body was whole: nothing was had, and that it asked is on record. */
+        const left = Effect.suspend(() =>
+          settle(undefined, {
+            status: Request.clientClosed,
+            error: undefined,
+            bill: Billing.nothing,
+            provider: target.provider,
+            fallbackCount: 0
+          })
+        )
+
         const refused = (error: GatewayError): Effect.Effect<Ended> => {
           const { provider } = target
           const account = { status: error.status, error, bill: Billing.nothing, provider, fallbackCount: 0 }
           return Effect.map(settle(undefined, account), () => {
             Request.refuse(request, error, readings, now())
-            return { ...account, streamed: facts.stream, whole: true }
+            return { ...account, streamed: facts.stream, aborted: false }
           })
         }
 
-        const forward = ({ credential, origin, style }: Destination, body: RequestBody.Body, mayFallBack: boolean) =>
-          Forward.pass(wire, {
+        const forward = ({ config, destination }: Hop, body: RequestBody.Body, mayFallBack: boolean) => {
+          const { credential, origin, ownHeader, style } = destination
+          return Forward.pass(wire, {
             exchange: {
               origin,
               method: wire.method,
@@ -117,19 +164,20 @@ export class GovernedRequest extends Context.Service<
               headers: Headers.forUpstream(wire.headers, {
                 credential,
                 style,
+                ownHeader,
                 own: Request.ownHeaders(request, key),
                 plainAnswer: target.accounting === "answer"
               }),
               body: body.bytes,
-              headersWithinMs: target.config.timeoutMs,
-              idleWithinMs: target.config.timeoutMs
+              headersWithinMs: config.timeoutMs,
+              idleWithinMs: config.timeoutMs
             },
             reading:
               target.accounting === "answer"
                 ? { _tag: "Tokens", family: target.family, hideUsage: body.hideUsage }
                 : { _tag: "Blind" },
             maxResponseBytes: Math.min(
-              target.config.maxResponseBodyBytes,
+              config.maxResponseBodyBytes,
               key.policy.max_response_body_bytes ?? Number.POSITIVE_INFINITY
             ),
             answerHeaders: Request.answerHeaders(request, readings, now()),
@@ -137,17 +185,22 @@ export class GovernedRequest extends Context.Service<
             mayFallBack,
             now
           }).pipe(Effect.provideService(Upstream, upstream))
+        }
 
         // From the admission on nothing interrupts but the exchange itself: what was reserved is settled.
         return Effect.uninterruptibleMask((restore) =>
           Effect.gen(function* () {
-            const body = yield* phase("gateway.body", restore(readBody(request, target, key, lease)))
+            const read = restore(readBody(request, target, key, lease))
+            const body = yield* phase(
+              "gateway.body",
+              Effect.onInterrupt(read, () => left)
+            )
             facts = body.facts
-            const price = control.snapshot().prices.get(facts.models[0] ?? "")
+            const price = priceOf(facts.models, control.snapshot().prices)
             const wanted = Billing.wanted(target.accounting, facts, price)
             yield* decide(target, key, facts, wanted)
             const destination = yield* Effect.fromResult(destinations.find(target, key))
-            const fallback = fallbackOf(target, key)
+            const fallback = fallbackOf(target, key, body.bytes?.length ?? 0)
             const admitted = yield* phase("gateway.limits.admit", admit(request, key, wanted))
             if (admitted._tag === "Refused") {
               readings = [admitted.reading]
@@ -155,7 +208,10 @@ export class GovernedRequest extends Context.Service<
             }
             readings = admitted.readings
             const sentAt = now()
-            const first = yield* phase("gateway.upstream", forward(destination, body, Option.isSome(fallback)))
+            const first = yield* phase(
+              "gateway.upstream",
+              forward({ destination, config: target.config }, body, Option.isSome(fallback))
+            )
             const fellBack = first.passed.fallsBack && Option.isSome(fallback)
             const { finish, passed } = fellBack
               ? yield* phase("gateway.upstream.fallback", forward(fallback.value, body, false))
@@ -174,12 +230,12 @@ export class GovernedRequest extends Context.Service<
             return {
               ...account,
               streamed: facts.stream,
-              whole: passed.whole,
+              aborted: passed.headSent && !passed.whole,
               upstreamMs: passed.endedAt - sentAt,
               ...(passed.firstByteAt === undefined ? {} : { firstByteMs: passed.firstByteAt - sentAt })
             }
-          })
-        ).pipe(Effect.catchTag("GatewayError", refused), Effect.ensuring(Effect.sync(lease.release)))
+          }).pipe(Effect.catchTag("GatewayError", refused))
+        ).pipe(Effect.ensuring(Effect.sync(lease.release)))
       }
 
       return GovernedRequest.of({ run })
@@ -199,6 +255,12 @@ const queueFull = new GatewayError({
   retryAfterSeconds: 5
 })
 
+/** One model's price, or the dearest of a batch; unknown as soon as one of them is. */
+const priceOf = (models: ReadonlyArray<string>, prices: ReadonlyMap<string, ModelPrice>): ModelPrice | undefined => {
+  const known = models.map((model) => prices.get(model)).filter((price) => price !== undefined)
+  return known.length === models.length ? dearest(known) : undefined
+}
+
 const refusal = ({ meter, used }: Reading, wanted: number, now: number): GatewayError =>
   new GatewayError({
     code: Meters.errorCode(meter),
@@ -208,7 +270,7 @@ const refusal = ({ meter, used }: Reading, wanted: number, now: number): Gateway
 
 const outcomeOf = (passed: Forward.Passed): Billing.Outcome => {
   if (passed.status !== undefined) {
-    return passed.status < 400 && (passed.headSent || passed.clientGone)
+    return passed.status >= 200 && passed.status < 300
       ? { _tag: "Answered", seen: passed.seen, whole: passed.whole }
       : { _tag: "Nothing" }
   }

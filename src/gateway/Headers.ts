@@ -66,6 +66,8 @@ const copyWithout = (headers: RawHeaders, drop: (name: string) => boolean): Arra
 export interface Injected {
   readonly credential: Redacted.Redacted
   readonly style: CredentialStyle
+  /** A further credential header to strip, lower case. */
+  readonly ownHeader: string | undefined
   /** What the gateway says of the request: `x-svc-request-id` and the like, in the order given. */
   readonly own: ReadonlyArray<readonly [string, string]>
   /** The gateway reads the answer's tokens, so it must come unencoded. */
@@ -77,14 +79,13 @@ export interface Injected {
  * resolved credential. Everything else passes as it came.
  */
 export const forUpstream = (headers: RawHeaders, injected: Injected): RawHeaders => {
-  const { style } = injected
-  const custom = style._tag === "CustomHeader" ? style.name.toLowerCase() : undefined
+  const { ownHeader, style } = injected
   const out = copyWithout(
     headers,
     (name) =>
       strippedFromRequests.has(name) ||
       name.startsWith("x-svc-") ||
-      name === custom ||
+      name === ownHeader ||
       name === "traceparent" ||
       (injected.plainAnswer && name === "accept-encoding")
   )

@@ -1,7 +1,7 @@
-import { Effect, Option, type Redacted, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { Database } from "../services/Database.ts"
 import { type KeyPolicy, KeyPolicyPatch, neutral, patched } from "./model/KeyPolicy.ts"
-import { openOrWarn } from "./Snapshot.ts"
+import { open as openCredential, type StoredCredential } from "./StoredCredential.ts"
 
 /** A virtual key as the request path needs it: its state, its policy, and the upstream credentials bound to it. */
 export interface KeyRecord {
@@ -12,8 +12,10 @@ export interface KeyRecord {
   /** Epoch milliseconds. */
   readonly expiresAt: Option.Option<number>
   readonly policy: KeyPolicy
-  readonly keyMapping: Option.Option<Redacted.Redacted>
-  readonly projectMapping: Option.Option<Redacted.Redacted>
+  /** Raised by every change of the policy. */
+  readonly policyVersion: number
+  readonly keyMapping: StoredCredential
+  readonly projectMapping: StoredCredential
 }
 
 /** Why a known key may not be used now, or `undefined`. */
@@ -33,6 +35,7 @@ const Row = Schema.Struct({
   revoked: Schema.Boolean,
   expires_at: Schema.NullOr(Schema.FiniteFromString),
   policy: KeyPolicyPatch,
+  policy_version: Schema.FiniteFromString,
   key_mapping_id: Schema.NullOr(Schema.String),
   key_mapping: Schema.NullOr(Schema.String),
   project_mapping_id: Schema.NullOr(Schema.String),
@@ -44,7 +47,7 @@ const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
 export const load = Effect.fnUntraced(function* (digest: string) {
   const { sql } = yield* Database
   const rows = yield* sql`SELECT k.id::text AS id, k.project_id::text AS project_id, k.disabled,
-    k.revoked_at IS NOT NULL AS revoked, (extract(epoch FROM k.expires_at) * 1000)::bigint::text AS expires_at, k.policy,
+    k.revoked_at IS NOT NULL AS revoked, (extract(epoch FROM k.expires_at) * 1000)::bigint::text AS expires_at, k.policy, k.policy_version::text AS policy_version,
     km.id::text AS key_mapping_id, km.sealed_credential AS key_mapping,
     pm.id::text AS project_mapping_id, pm.sealed_credential AS project_mapping
     FROM api_keys k
@@ -60,7 +63,8 @@ export const load = Effect.fnUntraced(function* (digest: string) {
     revoked: row.revoked,
     expiresAt: Option.fromNullOr(row.expires_at),
     policy: patched(neutral, row.policy),
-    keyMapping: yield* openOrWarn(row.key_mapping, `upstream_credential_mappings/${row.key_mapping_id}`),
-    projectMapping: yield* openOrWarn(row.project_mapping, `upstream_credential_mappings/${row.project_mapping_id}`)
+    policyVersion: row.policy_version,
+    keyMapping: yield* openCredential(row.key_mapping, `upstream_credential_mappings/${row.key_mapping_id}`),
+    projectMapping: yield* openCredential(row.project_mapping, `upstream_credential_mappings/${row.project_mapping_id}`)
   })
 })

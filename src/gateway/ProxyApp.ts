@@ -7,6 +7,7 @@ import * as DelegatedRequest from "./DelegatedRequest.ts"
 import { Destinations } from "./Destination.ts"
 import { GatewayError } from "./GatewayError.ts"
 import { controlStateUnavailable, GovernedRequest } from "./GovernedRequest.ts"
+import * as Headers from "./Headers.ts"
 import { unusable } from "./KeyRecord.ts"
 import { digestHex } from "./model/Secret.ts"
 import { GatewaySettings } from "./model/Settings.ts"
@@ -71,7 +72,7 @@ export class ProxyApp extends Context.Service<
       /** A refusal that leaves no record: nobody is known to have asked. */
       const refuse = (request: Request.Request, error: GatewayError): Telemetry.Ended => {
         Request.refuse(request, error, [], now())
-        return { status: error.status, error, streamed: false, whole: true, bill: Billing.nothing }
+        return { status: error.status, error, streamed: false, aborted: false, bill: Billing.nothing }
       }
 
       const handle = (wire: Wire): Effect.Effect<number> =>
@@ -123,7 +124,7 @@ const left: Telemetry.Ended = {
   status: Request.clientClosed,
   error: undefined,
   streamed: false,
-  whole: false,
+  aborted: false,
   bill: Billing.nothing
 }
 
@@ -131,6 +132,8 @@ const left: Telemetry.Ended = {
 const line = (request: Request.Request, target: Target.Target | undefined, { error, status }: Telemetry.Ended) => ({
   request_id: request.requestId,
   route: target?.route ?? "unrouted",
-  status,
+  provider: target?.provider ?? "none",
+  "http.response.status_code": status,
+  ...(request.traceparent === undefined ? {} : { trace_id: Headers.traceId(request.traceparent) }),
   ...(error === undefined ? {} : { code: error.code })
 })

@@ -58,13 +58,15 @@ export interface ReadOptions {
   readonly limit: BodyLimit
   readonly withinMs: number
   readonly lease: BodyLease
-  /** The answer's tokens are to be accounted: a stream is asked for them. */
-  readonly wantsUsage: boolean
+  /** Managed mode: the gateway's own members are taken out. */
+  readonly managed: boolean
+  /** The answer's tokens are to be accounted, and a stream tells them only when asked. */
+  readonly asksForUsage: boolean
 }
 
 /** Reads and understands the body of a canonical route: a JSON object, or nothing where nothing is due. */
 export const read = Effect.fnUntraced(function* (wire: Wire, options: ReadOptions) {
-  const { lease, limit, routeId, wantsUsage, withinMs } = options
+  const { lease, limit, routeId, withinMs } = options
   if (wire.method !== "POST") return noBody
   const unreadable = unreadableType(wire.headers)
   if (unreadable !== undefined) return yield* new GatewayError({ code: "unsupported_media_type", message: unreadable })
@@ -76,7 +78,7 @@ export const read = Effect.fnUntraced(function* (wire: Wire, options: ReadOption
     Effect.fromResult(Facts.parse(routeId, bytes)),
     (problem) => new GatewayError(problem)
   )
-  const body: Body = { ...forwarded(parsed, bytes, wantsUsage && routeId === "chat-completions"), facts: parsed.facts }
+  const body: Body = { ...forwarded(parsed, bytes, options), facts: parsed.facts }
   return body
 })
 
@@ -94,11 +96,12 @@ const unreadableType = (headers: Headers.RawHeaders): string | undefined => {
 const forwarded = (
   { facts, streamOptions, text }: Facts.ParsedBody,
   bytes: Buffer,
-  askForUsage: boolean
+  { asksForUsage, managed }: ReadOptions
 ): Omit<Body, "facts"> => {
-  const asks = askForUsage && facts.stream && streamOptions?.["include_usage"] !== true
-  if (!asks && !facts.namesGuardrails) return { bytes, hideUsage: false }
-  const own = facts.namesGuardrails ? JsonMembers.without(text, (key) => key === "guardrails") : text
+  const asks = asksForUsage && facts.stream && streamOptions?.["include_usage"] !== true
+  const strips = managed && facts.namesGuardrails
+  if (!asks && !strips) return { bytes, hideUsage: false }
+  const own = strips ? JsonMembers.without(text, (key) => key === "guardrails") : text
   const asking = asks
     ? JsonMembers.withMember(own, "stream_options", JSON.stringify({ ...streamOptions, include_usage: true }))
     : own

@@ -1,15 +1,15 @@
-import { Effect, Option, type Redacted, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { Database } from "../services/Database.ts"
 import { type RouteConfig, RouteId, RouteMode } from "./model/CanonicalRoute.ts"
 import { authorizationBearer, type CredentialStyle, HeaderMode, HeaderValueFormat } from "./model/CredentialStyle.ts"
 import type { ModelPrice } from "./model/Price.ts"
-import { Vault } from "./model/Vault.ts"
+import { open as openCredential, type StoredCredential } from "./StoredCredential.ts"
 
 /** The enabled `upstream` provider row. */
 export interface UpstreamProvider {
   readonly origin: string
   readonly style: CredentialStyle
-  readonly credential: Option.Option<Redacted.Redacted>
+  readonly credential: StoredCredential
 }
 
 /** Everything an operator decided, except about single keys: replaced whole, never changed. */
@@ -108,19 +108,7 @@ const upstreamProvider = Effect.fnUntraced(function* (row: typeof ProviderRow.Ty
   const provider: UpstreamProvider = {
     origin: new URL(row.base_url).origin,
     style,
-    credential: yield* openOrWarn(row.sealed_credential, `provider_configs/${row.id}`)
+    credential: yield* openCredential(row.sealed_credential, `provider_configs/${row.id}`)
   }
   return provider
-})
-
-/** A secret that cannot be opened counts as missing: resolution goes on, and the log says which row to mend. */
-export const openOrWarn = Effect.fnUntraced(function* (sealed: string | null, context: string) {
-  if (sealed === null) return Option.none<Redacted.Redacted>()
-  const vault = yield* Vault
-  return yield* vault.open(sealed, context).pipe(
-    Effect.map(Option.some),
-    Effect.catchTag("UnreadableSecret", ({ reason }) =>
-      Effect.as(Effect.logError("a stored credential cannot be opened", { context, reason }), Option.none())
-    )
-  )
 })

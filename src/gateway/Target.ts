@@ -18,6 +18,8 @@ export interface Target {
   /** Path and query for the upstream, byte for byte. */
   readonly target: string
   readonly accounting: Accounting
+  /** The protocol reports a stream's usage only when it is asked to (family A chat). */
+  readonly usageOnRequest: boolean
 }
 
 /** The direct compatible upstream has no row of settings (reference §1.2). */
@@ -57,7 +59,8 @@ export const find = (method: string, target: string, snapshot: Snapshot): Result
         family,
         config,
         target,
-        accounting: accountingOf(id, method, config)
+        accounting: accountingOf(id, method, config),
+        usageOnRequest: id === "chat-completions"
       })
     }
     case "Compat":
@@ -68,7 +71,8 @@ export const find = (method: string, target: string, snapshot: Snapshot): Result
         family: familyOf(route.rest, []),
         config: compatConfig,
         target: behindSecondSegment(target),
-        accounting: "answer"
+        accounting: "answer",
+        usageOnRequest: route.rest === "/v1/chat/completions"
       })
     case "Service":
       return Result.fail(

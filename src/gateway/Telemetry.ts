@@ -1,6 +1,7 @@
 import { type Context, Effect, Metric } from "effect"
 import type { Bill } from "./Billing.ts"
 import type { ErrorCode, GatewayError } from "./GatewayError.ts"
+import type { Provider } from "./model/CanonicalRoute.ts"
 import { toDollars } from "./model/Price.ts"
 import type { Target } from "./Target.ts"
 
@@ -9,8 +10,11 @@ export interface Ended {
   readonly status: number
   readonly error: GatewayError | undefined
   readonly streamed: boolean
-  /** The client could have all of its answer. */
-  readonly whole: boolean
+  /** The client has seen the beginning of an answer and not its end. */
+  readonly aborted: boolean
+  /** Who answered; none when the gateway refused. */
+  readonly provider?: Provider
+  readonly fallbackCount?: number
   readonly bill: Bill
   readonly upstreamMs?: number
   readonly firstByteMs?: number
@@ -25,6 +29,8 @@ const errors = counter("gateway_errors_total", "Requests answered with status 40
 const tokens = counter("gateway_tokens_total", "Tokens of settled requests")
 const cost = counter("gateway_estimated_cost_total", "Cost of settled requests, in US dollars")
 const aborts = counter("gateway_stream_aborts_total", "Answers that ended before they were whole")
+const selections = counter("gateway_provider_selections_total", "Requests sent to an upstream")
+const fallbacks = counter("gateway_provider_fallbacks_total", "Requests that a second upstream answered")
 const byDimension = counter("gateway_requests_by_dimension_total", "Requests by route, provider and status class")
 const denials = counter("gateway_denials_total", "Refusals by kind, route and code")
 const duration = histogram("gateway_request_duration_ms", "From the request's headers to the end of the answer")
@@ -113,15 +119,17 @@ export const make: Effect.Effect<Telemetry> = Effect.map(Effect.context<never>()
   return {
     begin: () => active.updateUnsafe(++requestsNow, context),
     end: (target, ended, durationMs) => {
-      const { bill, error, firstByteMs, status, upstreamMs, whole } = ended
+      const { aborted, bill, error, fallbackCount = 0, firstByteMs, status, upstreamMs } = ended
       const route = target?.route ?? "unrouted"
-      const of = labels(route, target?.provider ?? "none", ended)
+      const of = labels(route, ended.provider ?? target?.provider ?? "none", ended)
       active.updateUnsafe(--requestsNow, context)
       requests.updateUnsafe(1, context)
       of.byDimension.updateUnsafe(1, context)
       of.duration.updateUnsafe(durationMs, context)
       if (status >= 400) errors.updateUnsafe(1, context)
-      if (!whole) aborts.updateUnsafe(1, context)
+      if (aborted) aborts.updateUnsafe(1, context)
+      if (upstreamMs !== undefined) selections.updateUnsafe(1, context)
+      if (fallbackCount > 0) fallbacks.updateUnsafe(1, context)
       if (bill.usage.total !== undefined) tokens.updateUnsafe(bill.usage.total, context)
       if (bill.costNanos !== null) cost.updateUnsafe(toDollars(bill.costNanos), context)
       if (upstreamMs !== undefined) of.upstream.updateUnsafe(upstreamMs, context)

@@ -1,5 +1,6 @@
-import { Cause, Context, Effect, Layer, Metric, Queue, Schedule } from "effect"
-import { Limits, type Reservation, type Settled } from "./Limits.ts"
+import { Cause, Context, Effect, Layer, Queue, Schedule } from "effect"
+import { Redis } from "../services/Redis.ts"
+import { Limits, type Reservation, type Settled, usageQueue } from "./Limits.ts"
 import * as UsageRecord from "./UsageRecord.ts"
 
 /**
@@ -19,7 +20,7 @@ export class UsageLog extends Context.Service<
       used: Settled,
       record: UsageRecord.UsageRecord
     ) => Effect.Effect<void>
-    /** False while the queue is so long that further records might be lost: then no request is admitted. */
+    /** False while a further record might be lost, in Redis or in memory: then no request is admitted, nor recorded. */
     readonly hasRoom: () => boolean
   }
 >()("svc/gateway/UsageLog") {
@@ -27,28 +28,39 @@ export class UsageLog extends Context.Service<
     UsageLog,
     Effect.gen(function* () {
       const limits = yield* Limits
+      const redis = yield* Redis
       let queued = 0
+      let waiting = 0
 
       const settleNow = (reservation: Reservation | undefined, used: Settled, record: string) =>
         Effect.map(limits.settle(reservation, used, record), (length) => {
           queued = length
         })
 
-      const backlog = yield* Queue.dropping<Effect.Effect<void>>(backlogLimit)
+      // bounded by `hasRoom`: beyond it come only the records of requests that were already admitted
+      const backlog = yield* Queue.unbounded<Effect.Effect<void, unknown>>()
       const settleLater = (attempt: Effect.Effect<void, unknown>) =>
-        Effect.gen(function* () {
-          const kept = yield* Queue.offer(backlog, Effect.ignore(Effect.retry(attempt, untilRedisIsBack)))
-          if (kept) return
-          yield* Metric.update(lost, 1)
-          yield* Effect.logError("a usage record is lost: Redis is gone and the backlog is full")
+        Effect.suspend(() => {
+          waiting++
+          return Effect.asVoid(Queue.offer(backlog, attempt))
         })
+      const settleWaiting = Effect.gen(function* () {
+        yield* Effect.retry(yield* Queue.take(backlog), untilRedisIsBack)
+        waiting--
+      })
+
+      // nobody settles while nobody is admitted: the length must be asked for, or a full queue would stay full for ever
+      const measure = Effect.map(redis.command("XLEN", redis.key(usageQueue)), (length) => {
+        queued = Number(length)
+      })
 
       yield* Effect.addFinalizer(() =>
-        Effect.flatMap(Queue.size(backlog), (left) =>
-          left === 0 ? Effect.void : Effect.logError("usage records are lost: Redis did not come back", { left })
+        Effect.suspend(() =>
+          waiting === 0 ? Effect.void : Effect.logError("usage records are lost: Redis did not come back", { waiting })
         )
       )
-      yield* Effect.forkScoped(Effect.forever(Effect.flatten(Queue.take(backlog))))
+      yield* Effect.forkScoped(Effect.forever(Effect.ignore(settleWaiting)))
+      yield* Effect.forkScoped(Effect.repeat(Effect.ignore(measure), Schedule.spaced("1 second")))
 
       return UsageLog.of({
         settle: (reservation, used, record) => {
@@ -60,7 +72,7 @@ export class UsageLog extends Context.Service<
             )
           )
         },
-        hasRoom: () => queued < queueLimit
+        hasRoom: () => queued < queueLimit && waiting < backlogLimit
       })
     })
   )
@@ -70,5 +82,3 @@ const backlogLimit = 10_000
 const queueLimit = 1_000_000
 
 const untilRedisIsBack = Schedule.min([Schedule.exponential("50 millis"), Schedule.spaced("1 second")])
-
-const lost = Metric.counter("gateway_usage_records_lost_total", { incremental: true })

@@ -110,6 +110,7 @@ const recordable = (name: string | undefined): string | null =>
   name === undefined
     ? null
     : name
+        .slice(0, 256)
+        // behind the cut, which may halve a pair of surrogates
         .toWellFormed()
         .replace(/\p{Cc}/gu, "\ufffd")
-        .slice(0, 256)

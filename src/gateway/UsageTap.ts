@@ -24,21 +24,27 @@ export const blind: UsageTap = {
   seen: () => ({ reported: undefined, guessedOutput: 0 })
 }
 
-/** A JSON answer: chunks pass as they come; the sum is read at the end. */
-export const json = (family: Family): UsageTap => {
-  const chunks: Array<Buffer> = []
+/** A JSON answer: chunks pass as they come; the sum is read at the end, unless it is longer than `maxBody`. */
+export const json = (family: Family, maxBody: number): UsageTap => {
+  let chunks: Array<Buffer> = []
+  let length = 0
   return {
     push: (chunk) => {
-      chunks.push(chunk)
+      length += chunk.length
+      if (length <= maxBody) chunks.push(chunk)
+      else chunks = []
       return chunk
     },
     flush: () => undefined,
-    seen: () => {
-      const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
-      return { reported: readJson(family, body.toString("utf8")), guessedOutput: Math.ceil(body.length / 4) }
-    }
+    seen: () => ({
+      reported: chunks.length === 0 ? undefined : readJson(family, whole(chunks).toString("utf8")),
+      guessedOutput: Math.ceil(length / 4)
+    })
   }
 }
+
+const whole = ([only, ...more]: ReadonlyArray<Buffer>): Buffer =>
+  only === undefined ? empty : more.length === 0 ? only : Buffer.concat([only, ...more])
 
 const readJson = (family: Family, text: string): TokenUsage.Reported | undefined => {
   try {

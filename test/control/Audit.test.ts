@@ -352,7 +352,7 @@ const listen = Effect.gen(function* () {
   return Effect.gen(function* () {
     yield* notify(Changes.channel, "end")
     const texts = (yield* Fiber.join(heard)).filter((text) => text !== "end")
-    return yield* Effect.forEach(texts, (text) => Effect.map(Changes.decode(text), ({ _tag }) => _tag))
+    return yield* Effect.forEach(texts, (text) => Effect.map(Changes.decode(text), ({ change }) => change._tag))
   })
 })
 

@@ -15,7 +15,8 @@ describe("Target", () => {
         family: "a",
         config: { ...seeded, timeoutMs: 7 },
         target: "/v1/%6dodels/?a=%2f..//b&c",
-        accounting: "free"
+        accounting: "free",
+        usageOnRequest: false
       })
     )
   })
@@ -81,6 +82,17 @@ describe("Target", () => {
     ["/providers/compat/v1/chat/completions", "a"]
   ])("reads the usage of POST %s in the terms of family %s", (target, family) => {
     assert.strictEqual(Result.getOrThrow(Target.find("POST", target, snapshot())).family, family)
+  })
+
+  it.each([
+    ["/v1/chat/completions", true],
+    ["/%76%31/chat/completions", true],
+    ["/providers/compat/v1/chat/completions", true],
+    ["/v1/responses", false],
+    ["/v1/messages", false],
+    ["/providers/compat/v1/messages", false]
+  ])("POST %s tells a stream's usage only when asked: %s", (target, asked) => {
+    assert.strictEqual(Result.getOrThrow(Target.find("POST", target, snapshot())).usageOnRequest, asked)
   })
 
   it.each([

@@ -16,8 +16,10 @@ export const Change = Schema.TaggedUnion({
 })
 export type Change = typeof Change.Type
 
-const encode = Schema.encodeEffect(Schema.fromJsonString(Change))
-export const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Change))
+/** `epoch`: the state's number with this change in it. */
+const Notice = Schema.fromJsonString(Schema.Struct({ epoch: Schema.Int, change: Change }))
+const encode = Schema.encodeEffect(Notice)
+export const decode = Schema.decodeUnknownEffect(Notice)
 
 /**
  * Publishes a change. Call it inside the transaction that makes it: the notice leaves with the commit, and the epoch
@@ -26,6 +28,8 @@ export const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Change))
 export const publish = (change: Change): Effect.Effect<void, SqlError.SqlError, Database> =>
   Effect.gen(function* () {
     const { notify, sql } = yield* Database
-    yield* sql`UPDATE control_epoch SET epoch = epoch + 1`
-    yield* notify(channel, yield* Effect.orDie(encode(change)))
+    const rows = yield* sql<{
+      epoch: string
+    }>`UPDATE control_epoch SET epoch = epoch + 1 RETURNING epoch::text AS epoch`
+    yield* notify(channel, yield* Effect.orDie(encode({ epoch: Number(rows[0]?.epoch), change })))
   })

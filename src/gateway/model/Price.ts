@@ -17,6 +17,19 @@ export interface ModelPrice {
   readonly cacheWrite: number | null
 }
 
+/** The dearest of several, part by part: what a batch of mixed models costs at the most. */
+export const dearest = (prices: ReadonlyArray<ModelPrice>): ModelPrice | undefined => {
+  const most = (part: (price: ModelPrice) => number) => Math.max(...prices.map(part))
+  return prices.length === 0
+    ? undefined
+    : {
+        input: most(({ input }) => input),
+        output: most(({ output }) => output),
+        cachedInput: most(({ cachedInput, input }) => cachedInput ?? input),
+        cacheWrite: most(({ cacheWrite, input }) => cacheWrite ?? input)
+      }
+}
+
 export interface PricedTokens {
   /** All input, cached and cache-writing input included. */
   readonly input: number

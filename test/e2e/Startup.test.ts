@@ -1,0 +1,124 @@
+import { createHash } from "node:crypto"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import * as RunningGateway from "../RunningGateway.ts"
+import { chat } from "./Calls.ts"
+import * as Deployment from "./Deployment.ts"
+
+const printedToken = /op_live_[0-9a-f]+/g
+const noAdminToken = { GATEWAY_ADMIN_TOKEN: "" }
+
+/** Operator tokens that a process printed. */
+const printed = ({ output }: Pick<RunningGateway.RunningGateway, "output">): ReadonlyArray<string> =>
+  output().match(printedToken) ?? []
+
+const stop = (gateway: RunningGateway.RunningGateway) =>
+  Effect.promise(() => {
+    gateway.signal("SIGTERM")
+    return gateway.exited
+  })
+
+describe("start-up: one command, and nothing set", () => {
+  it.live("prints a token, and with a key that it makes a model answers offline", () =>
+    Effect.gen(function* () {
+      const gateway = yield* RunningGateway.start({ environment: noAdminToken })
+      assert.match(gateway.output(), /database +embedded .*lost at exit/)
+      assert.match(gateway.output(), /redis +memory .*lost at exit/)
+      assert.match(gateway.output(), /upstream +simulator/)
+      const [token = "", ...others] = printed(gateway)
+      assert.deepStrictEqual(others, [])
+      const operator = { ...gateway, operate: gateway.operateAs(token) }
+      const key = yield* Effect.promise(() => RunningGateway.createKey(operator))
+      const answer = yield* chat(gateway, key.raw)
+      assert.strictEqual(answer.status, 200)
+      assert.include(answer.text, "hello there")
+    })
+  )
+})
+
+describe.skipIf(!Deployment.available)("start-up: the operator token", () => {
+  const Token = Schema.Struct({ hash: Schema.String, row: Schema.String })
+  const tokens = `SELECT encode(token_hash, 'hex') AS hash, row_to_json(t)::text AS row FROM operator_tokens t`
+
+  it.live("is taken from GATEWAY_ADMIN_TOKEN, kept as a hash alone and never printed", () =>
+    Effect.gen(function* () {
+      const deployment = yield* Deployment.make()
+      const gateway = yield* deployment.start({ environment: { LOG_LEVEL: "trace" } })
+      yield* Effect.promise(() => gateway.operate("GET", "/keys"))
+      assert.notInclude(gateway.output(), deployment.adminToken)
+      assert.deepStrictEqual(printed(gateway), [])
+      const [stored, ...others] = yield* deployment.rows(Token, tokens)
+      assert.deepStrictEqual(others, [])
+      assert.strictEqual(stored?.hash, createHash("sha256").update(deployment.adminToken).digest("hex"))
+      assert.notInclude(stored?.row, deployment.adminToken)
+    })
+  )
+
+  it.live("once there is one, another GATEWAY_ADMIN_TOKEN is ignored, and so is none", () =>
+    Effect.gen(function* () {
+      const deployment = yield* Deployment.make()
+      yield* Effect.flatMap(deployment.start(), stop)
+      const other = RunningGateway.newAdminToken()
+      const again = yield* deployment.start({ environment: { GATEWAY_ADMIN_TOKEN: other } })
+      yield* Effect.promise(() => again.operate("GET", "/keys"))
+      const refused = yield* Effect.promise(() =>
+        fetch(`${again.control}/admin-ui/admin/keys`, { headers: { authorization: `Bearer ${other}` } })
+      )
+      assert.strictEqual(refused.status, 401)
+      yield* stop(again)
+      const unset = yield* deployment.start({ environment: noAdminToken })
+      yield* Effect.promise(() => unset.operate("GET", "/keys"))
+      assert.deepStrictEqual(printed(unset), [])
+      assert.strictEqual((yield* deployment.rows(Token, tokens)).length, 1)
+    })
+  )
+
+  it.live("of two processes that start at once on an empty database, both are up and one prints the token", () =>
+    Effect.gen(function* () {
+      const deployment = yield* Deployment.make()
+      const start = deployment.start({ environment: noAdminToken })
+      const both = yield* Effect.all([start, start], { concurrency: 2 })
+      const [token = "", ...others] = both.flatMap(printed)
+      assert.deepStrictEqual(others, [])
+      for (const gateway of both) yield* Effect.promise(() => gateway.operateAs(token)("GET", "/keys"))
+      assert.strictEqual((yield* deployment.rows(Token, tokens)).length, 1)
+    })
+  )
+})
+
+describe.skipIf(!Deployment.available)("start-up: the database", () => {
+  it.live("when it is empty, it is brought up to date, with pii-redact enabled and not default-on", () =>
+    Effect.gen(function* () {
+      const deployment = yield* Deployment.make()
+      yield* deployment.start()
+      const Guardrail = Schema.Struct({ name: Schema.String, enabled: Schema.Boolean, default_on: Schema.Boolean })
+      const seeded = yield* deployment.rows(Guardrail, "SELECT name, enabled, default_on FROM guardrail_definitions")
+      assert.deepStrictEqual(seeded, [{ name: "pii-redact", enabled: true, default_on: false }])
+    })
+  )
+
+  it.live("carries keys, routes, provider rows and usage over a restart", () =>
+    Effect.gen(function* () {
+      const deployment = yield* Deployment.make()
+      const first = yield* deployment.start()
+      const key = yield* Effect.promise(() => RunningGateway.createKey(first, { policy: { daily_budget_usd: 1 } }))
+      yield* Effect.promise(() => first.operate("PATCH", "/family-b-routes/messages/config", { timeout_ms: 4321 }))
+      assert.strictEqual((yield* chat(first, key.raw)).status, 200)
+      const state = (gateway: RunningGateway.RunningGateway) =>
+        Effect.promise(() =>
+          Promise.all(
+            ["/keys", "/family-a-routes", "/family-b-routes", "/providers", "/usage/summary", "/audit-events"].map(
+              (path) => gateway.operate("GET", path)
+            )
+          )
+        )
+      yield* deployment.recorded(key.id, 1)
+      const before = yield* state(first)
+      assert.strictEqual(yield* stop(first), 0)
+      const second = yield* deployment.start()
+      assert.deepStrictEqual(yield* state(second), before)
+      assert.strictEqual((yield* chat(second, key.raw)).status, 200)
+      assert.strictEqual((yield* deployment.recorded(key.id, 2)).length, 2)
+    })
+  )
+})

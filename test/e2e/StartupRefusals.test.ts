@@ -1,0 +1,166 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Redacted } from "effect"
+import * as RunningGateway from "../RunningGateway.ts"
+import * as TemporaryDatabase from "../TemporaryDatabase.ts"
+import { refusing, serve } from "../upstream/ScriptedServer.ts"
+import { chat, codeOf, message, messageOf } from "./Calls.ts"
+import * as Deployment from "./Deployment.ts"
+
+/** A process that is expected not to start: its exit code, everything it said, and how long it took. */
+const refused = (options: RunningGateway.Options) =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => RunningGateway.launch(options)),
+    ({ exited, output }) => Effect.timed(Effect.promise(async () => ({ code: await exited, output: output() }))),
+    ({ child, exited }) =>
+      Effect.promise(async () => {
+        child.kill("SIGKILL")
+        await exited
+      })
+  )
+
+/** Says what it must in a few lines, without a stack, and gives up in time. */
+const readable = ([took, { code, output }]: Effect.Success<ReturnType<typeof refused>>, sentence: RegExp) => {
+  assert.match(output, sentence)
+  assert.notMatch(output, /^\s+at .*:\d+:\d+/m)
+  assert.isBelow(output.trimEnd().split("\n").length, 12)
+  assert.isTrue(typeof code === "number" && code > 0, `it ended with ${code}`)
+  assert.isBelow(Duration.toSeconds(took), 10)
+}
+
+/** Where there is a PostgreSQL, the embedded one need not be waited for. */
+const database: Readonly<Record<string, string>> =
+  TemporaryDatabase.server === null ? {} : { DATABASE_URL: TemporaryDatabase.server }
+
+/** One wrong value for each variable; each holds a word that may not come out again. */
+const mistaken: Readonly<Record<string, string>> = {
+  DATABASE_URL: "mysql://root:canary-database@127.0.0.1/x",
+  REDIS_URL: "http://:canary-redis@127.0.0.1",
+  UPSTREAM_BASE_URL: "http://user:canary-upstream@127.0.0.1/v1",
+  UPSTREAM_SERVICE_KEY: "canary service key",
+  DIRECT_COMPAT_BASE_URL: "canary-compat",
+  DIRECT_COMPAT_SERVICE_KEY: "canary compat key",
+  SVC_WORKER_TOKEN: "canary worker token",
+  GATEWAY_BIND_ADDR: "canary-address",
+  GATEWAY_CONTROL_BIND_ADDR: "127.0.0.1:canary",
+  LOG_LEVEL: "canary-level",
+  GATEWAY_ADMIN_TOKEN: "canary-operator-token",
+  GATEWAY_ENCRYPTION_KEY: "canary-encryption-key",
+  REDIS_KEY_PREFIX: "canary prefix",
+  GATEWAY_MAX_BUFFERED_REQUESTS: "canary-0",
+  GATEWAY_MAX_INFLIGHT_BUFFER_BYTES: "canary-1",
+  GATEWAY_DRAIN_SECONDS: "canary-2",
+  OTEL_EXPORTER_OTLP_ENDPOINT: "canary-endpoint",
+  IDENTITY_AUTH_ENABLED: "canary-flag",
+  TRUSTED_GATEWAY_HEADER_ENABLED: "canary-flag"
+}
+
+describe("a start that cannot be: configuration", () => {
+  it.live("names every mistake at once, without the value of any variable, and exits with 78", () =>
+    Effect.gen(function* () {
+      const [, { code, output }] = yield* refused({ environment: mistaken })
+      assert.strictEqual(code, 78)
+      assert.include(output, "invalid_configuration")
+      for (const variable of Object.keys(mistaken)) assert.match(output, new RegExp(`^ +${variable} must `, "m"))
+      assert.notInclude(output, "canary")
+    })
+  )
+
+  it.live.each([
+    { role: "gateway", door: "database", set: { REDIS_URL: "redis://127.0.0.1:1" } },
+    { role: "gateway", door: "Redis", set: { DATABASE_URL: "postgres://127.0.0.1:1/x" } },
+    { role: "control", door: "database", set: { REDIS_URL: "redis://127.0.0.1:1" } }
+  ] as const)("the role $role on a $door that is shared with nobody", ({ door, role, set }) =>
+    Effect.gen(function* () {
+      const ended = yield* refused({ role, environment: set })
+      assert.strictEqual(ended[1].code, 78)
+      readable(ended, new RegExp(`The role ${role} shares its ${door} with other processes`))
+    })
+  )
+
+  it.live("a flag that asks for a real server whose URL is not set", () =>
+    Effect.gen(function* () {
+      const ended = yield* refused({ flags: ["--database", "postgres"] })
+      assert.strictEqual(ended[1].code, 78)
+      readable(ended, /--database postgres needs DATABASE_URL, which is not set/)
+    })
+  )
+})
+
+describe("a start that cannot be: what the program needs is not there", () => {
+  it.live("PostgreSQL refuses connections", () =>
+    Effect.gen(function* () {
+      const { host } = new URL(yield* refusing)
+      const ended = yield* refused({ environment: { DATABASE_URL: `postgres://user:canary@${host}/x` } })
+      readable(ended, /The database \(DATABASE_URL\) cannot be used: connect ECONNREFUSED/)
+      assert.notInclude(ended[1].output, "canary")
+    })
+  )
+
+  it.live("PostgreSQL accepts connections and says nothing", () =>
+    Effect.gen(function* () {
+      const { origin } = yield* serve(() => {})
+      const url = `postgres://user:canary@${new URL(origin).host}/x`
+      const ended = yield* refused({ environment: { DATABASE_URL: url } })
+      readable(ended, /The database \(DATABASE_URL\) cannot be used/)
+      assert.notInclude(ended[1].output, "canary")
+    })
+  )
+
+  it.live("Redis refuses connections", () =>
+    Effect.gen(function* () {
+      const { host } = new URL(yield* refusing)
+      const ended = yield* refused({ environment: { ...database, REDIS_URL: `redis://user:canary@${host}` } })
+      readable(ended, /Redis \(REDIS_URL\) cannot be reached/)
+      assert.notInclude(ended[1].output, "canary")
+    })
+  )
+
+  it.live("Redis accepts connections and says nothing", () =>
+    Effect.gen(function* () {
+      const { origin } = yield* serve(() => {})
+      const url = `redis://user:canary@${new URL(origin).host}`
+      const ended = yield* refused({ environment: { ...database, REDIS_URL: url } })
+      readable(ended, /Redis \(REDIS_URL\) cannot be reached/)
+      assert.notInclude(ended[1].output, "canary")
+    })
+  )
+
+  it.live.each(["GATEWAY_BIND_ADDR", "GATEWAY_CONTROL_BIND_ADDR"])("the port of %s is taken", (variable) =>
+    Effect.gen(function* () {
+      const { origin } = yield* serve(() => {})
+      const { host } = new URL(origin)
+      const ended = yield* refused({ environment: { [variable]: host } })
+      readable(ended, new RegExp(`A listener cannot open: .*EADDRINUSE.*${host}`))
+    })
+  )
+
+  it.live.skipIf(!Deployment.available)("PostgreSQL has no such database", () =>
+    Effect.gen(function* () {
+      const { database } = yield* Deployment.make()
+      const url = new URL(Redacted.value(database))
+      url.pathname = "/svc_test_missing"
+      url.password = "canary"
+      const ended = yield* refused({ environment: { DATABASE_URL: url.href } })
+      readable(ended, /The database \(DATABASE_URL\) cannot be used: .*svc_test_missing/)
+      assert.notInclude(ended[1].output, "canary")
+    })
+  )
+})
+
+describe("an upstream URL that points nowhere", () => {
+  it.live("is no reason not to start: requests get a 502 in the shape of their family", () =>
+    Effect.gen(function* () {
+      const gateway = yield* RunningGateway.start({
+        environment: { UPSTREAM_BASE_URL: yield* refusing, UPSTREAM_SERVICE_KEY: "k" }
+      })
+      const key = yield* Effect.promise(() => RunningGateway.createKey(gateway))
+      const a = yield* chat(gateway, key.raw)
+      const b = yield* message(gateway, key.raw)
+      for (const answer of [a, b]) {
+        assert.deepStrictEqual([answer.status, codeOf(answer)], [502, "upstream_connection"])
+        assert.strictEqual(messageOf(answer), "The upstream could not be reached.")
+      }
+      assert.match(b.text, /^\{"type":"error","error":\{"type":"api_error"/)
+    })
+  )
+})

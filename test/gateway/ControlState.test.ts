@@ -1,0 +1,270 @@
+import { assert, layer } from "@effect/vitest"
+import { Clock, Context, Deferred, Effect, Fiber, Layer, Option, Stream } from "effect"
+import { type SqlClient, SqlError } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { ControlState } from "../../src/gateway/ControlState.ts"
+import { unusable } from "../../src/gateway/KeyRecord.ts"
+import * as Changes from "../../src/gateway/model/Changes.ts"
+import { limited } from "../../src/gateway/model/Limit.ts"
+import { digestHex } from "../../src/gateway/model/Secret.ts"
+import { Vault } from "../../src/gateway/model/Vault.ts"
+import { Database } from "../../src/services/Database.ts"
+import { eventually } from "../Eventually.ts"
+import * as RealTime from "../RealTime.ts"
+import * as Proxy from "./Proxy.ts"
+
+layer(Proxy.database)("ControlState", (it) => {
+  it.effect("sees an edit of the configuration as soon as its notice comes", () =>
+    Effect.gen(function* () {
+      const { state } = yield* started()
+      assert.strictEqual(state.snapshot().routes.get("models")?.timeoutMs, 120_000)
+      yield* Proxy.configureRoute("models", { timeoutMs: 77 })
+      yield* soon(
+        Effect.sync(() => state.snapshot().routes.get("models")?.timeoutMs),
+        77
+      )
+    })
+  )
+
+  it.effect("sees an edit, a revocation and a new mapping of a key that it knows", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const { state } = yield* started()
+      const key = yield* Proxy.issueKey({ rpm_limit: 5 }, { project: true })
+      const record = Effect.map(state.key(digestHex(key.raw)), Option.getOrThrow)
+      assert.deepInclude((yield* record).policy, { rpm_limit: limited(5), tpm_limit: { _tag: "Unlimited" } })
+      yield* sql`UPDATE api_keys SET policy = '{"rpm_limit":9}' WHERE id = ${key.id}`
+      yield* Changes.publish({ _tag: "Key", id: key.id })
+      yield* soon(
+        Effect.map(record, ({ policy }) => policy.rpm_limit),
+        limited(9)
+      )
+      yield* sql`INSERT INTO upstream_credential_mappings (scope, project_id, sealed_credential) VALUES ('project', ${key.projectId}, 'clear.mapped')`
+      yield* Changes.publish({ _tag: "Project", id: key.projectId ?? "" })
+      yield* soon(
+        Effect.map(record, ({ projectMapping }) => projectMapping._tag),
+        "Present"
+      )
+      yield* sql`UPDATE api_keys SET revoked_at = now() WHERE id = ${key.id}`
+      yield* Changes.publish({ _tag: "Key", id: key.id })
+      yield* soon(
+        Effect.map(record, (record) => unusable(record, 0)),
+        "revoked_virtual_key"
+      )
+    })
+  )
+
+  it.effect("never remembers what it asked before a revocation, and was answered after", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const answered = yield* Deferred.make<void>()
+      const released = yield* Deferred.make<void>()
+      const { state } = yield* started({
+        onKey: (query) =>
+          Effect.tap(query, () => Effect.andThen(Deferred.succeed(answered, undefined), Deferred.await(released)))
+      })
+      const key = yield* Proxy.issueKey()
+      const asking = yield* Effect.forkChild(state.key(digestHex(key.raw)))
+      yield* Deferred.await(answered)
+      yield* sql`UPDATE api_keys SET revoked_at = now() WHERE id = ${key.id}`
+      yield* Changes.publish({ _tag: "Key", id: key.id })
+      // notices come in their order: when this one is here, the one before it was
+      yield* Proxy.configureRoute("models", { timeoutMs: 78 })
+      yield* soon(
+        Effect.sync(() => state.snapshot().routes.get("models")?.timeoutMs),
+        78
+      )
+      yield* Deferred.succeed(released, undefined)
+      const before = Option.getOrThrow(yield* Fiber.join(asking))
+      const after = Option.getOrThrow(yield* state.key(digestHex(key.raw)))
+      assert.deepStrictEqual([unusable(before, 0), unusable(after, 0)], [undefined, "revoked_virtual_key"])
+    })
+  )
+
+  it.effect("asks the database once for a key, however many ask, and not at all for one that it knows", () =>
+    Effect.gen(function* () {
+      const { asked, state } = yield* started()
+      const key = yield* Proxy.issueKey()
+      const ask = state.key(digestHex(key.raw))
+      const found = yield* Effect.all(
+        Array.from({ length: 50 }, () => ask),
+        { concurrency: "unbounded" }
+      )
+      assert.isTrue(found.every(Option.isSome))
+      yield* TestClock.adjust("10 seconds")
+      yield* ask
+      assert.strictEqual(asked(), 1)
+    })
+  )
+
+  it.effect("remembers for a second that there is no such key, and knows it when it is made", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const { asked, state } = yield* started()
+      const key = yield* Proxy.issueKey()
+      const ask = state.key(digestHex(key.raw))
+      const [row] = yield* sql`DELETE FROM api_keys WHERE id = ${key.id} RETURNING key_hash`
+      for (const _ of [1, 2, 3]) assert.isTrue(Option.isNone(yield* ask))
+      yield* TestClock.adjust(999)
+      assert.isTrue(Option.isNone(yield* ask))
+      assert.strictEqual(asked(), 1)
+      yield* sql`INSERT INTO api_keys ${sql.insert({ owner_type: "individual", key_prefix: "rk_live_", key_hash: row?.["key_hash"], policy: "{}" })}`
+      yield* TestClock.adjust(1)
+      assert.isTrue(Option.isSome(yield* ask))
+    })
+  )
+
+  it.effect("a change of one project forgets that project's keys, and no others", () =>
+    Effect.gen(function* () {
+      const { asked, state } = yield* started()
+      const [mine, other] = [yield* Proxy.issueKey({}, { project: true }), yield* Proxy.issueKey({}, { project: true })]
+      const ask = Effect.forEach([mine, other], ({ raw }) => state.key(digestHex(raw)))
+      yield* ask
+      yield* Changes.publish({ _tag: "Project", id: mine.projectId ?? "" })
+      yield* soon(Effect.andThen(ask, Effect.sync(asked)), 3)
+    })
+  )
+
+  it.effect("while the database is gone, what is known stays in force, and what is not fails typed", () =>
+    Effect.gen(function* () {
+      let gone = false
+      const { state } = yield* started({ onKey: (query) => (gone ? Effect.fail(unreachable) : query) })
+      const [known, unknown] = [yield* Proxy.issueKey(), yield* Proxy.issueKey()]
+      yield* state.key(digestHex(known.raw))
+      gone = true
+      assert.isTrue(Option.isSome(yield* state.key(digestHex(known.raw))))
+      assert.strictEqual((yield* Effect.flip(state.key(digestHex(unknown.raw))))._tag, "ControlStateUnavailable")
+      gone = false
+      assert.isTrue(Option.isSome(yield* state.key(digestHex(unknown.raw))))
+    })
+  )
+
+  it.effect("when notices are interrupted, learns within a second what it missed, and follows again", () =>
+    Effect.gen(function* () {
+      const { changes } = yield* Database
+      const broken = yield* Deferred.make<never, SqlError.SqlError>()
+      let follows = 0
+      const { state } = yield* started({
+        changes: (channel) =>
+          Effect.suspend(() =>
+            ++follows === 1 ? Effect.succeed(Stream.fromEffect(Deferred.await(broken))) : changes(channel)
+          )
+      })
+      const key = yield* Proxy.issueKey()
+      const record = state.key(digestHex(key.raw))
+      yield* record
+      yield* Effect.repeat(Effect.yieldNow, { until: () => follows === 1 })
+      // nobody hears of these
+      yield* Proxy.configureRoute("models", { timeoutMs: 79 })
+      const { sql } = yield* Database
+      yield* sql`UPDATE api_keys SET disabled = true WHERE id = ${key.id}`
+      assert.strictEqual(state.snapshot().routes.get("models")?.timeoutMs, 120_000)
+      yield* Deferred.fail(broken, unreachable)
+      yield* soon(
+        Effect.sync(() => state.snapshot().routes.get("models")?.timeoutMs),
+        79
+      )
+      assert.strictEqual(unusable(Option.getOrThrow(yield* record), 0), "disabled_virtual_key")
+      yield* TestClock.adjust("1 second")
+      yield* soon(
+        Effect.sync(() => follows),
+        2
+      )
+      yield* Proxy.configureRoute("models", { timeoutMs: 80 })
+      yield* soon(
+        Effect.sync(() => state.snapshot().routes.get("models")?.timeoutMs),
+        80
+      )
+    })
+  )
+
+  it.effect("a notice that it cannot read costs it nothing but a new start", () =>
+    Effect.gen(function* () {
+      const { notify } = yield* Database
+      const { state } = yield* started()
+      yield* Proxy.configureRoute("models", { timeoutMs: 81 })
+      yield* soon(
+        Effect.sync(() => state.snapshot().routes.get("models")?.timeoutMs),
+        81
+      )
+      yield* notify(Changes.channel, "not a change")
+      yield* Proxy.configureRoute("models", { timeoutMs: 82 })
+      const second = Effect.provideService(TestClock.adjust("1 second"), Clock.Clock, yield* Clock.Clock)
+      yield* soon(
+        Effect.andThen(
+          second,
+          Effect.sync(() => state.snapshot().routes.get("models")?.timeoutMs)
+        ),
+        82
+      )
+    })
+  )
+
+  it.effect("remembers 50,000 keys, and forgets the one that was not asked for longest", () =>
+    Effect.gen(function* () {
+      const { asked, state } = yield* started({ onKey: () => Effect.succeed([]) })
+      const ask = (n: number) => state.key(digestHex(`rk_live_${n}`))
+      yield* Effect.forEach(
+        Array.from({ length: 50_000 }, (_, n) => n),
+        ask,
+        { discard: true }
+      )
+      yield* ask(0)
+      yield* ask(50_000)
+      assert.strictEqual(asked(), 50_001)
+      yield* ask(0)
+      assert.strictEqual(asked(), 50_001)
+      yield* ask(1)
+      assert.strictEqual(asked(), 50_002)
+    })
+  )
+})
+
+const unreachable = new SqlError.SqlError({
+  reason: new SqlError.ConnectionError({ cause: new Error("gone"), message: "gone", operation: "connect" })
+})
+
+type Query = Effect.Effect<ReadonlyArray<object>, SqlError.SqlError>
+
+interface Interference {
+  readonly changes?: Database["Service"]["changes"]
+  /** What becomes of the query for a key. */
+  readonly onKey?: (query: Query) => Query
+}
+
+/** The state of a gateway that starts now on the seeds, and how often it has asked the database for a key. */
+const started = Effect.fnUntraced(function* ({ changes, onKey = (query) => query }: Interference = {}) {
+  yield* Proxy.reset
+  const database = yield* Database
+  let asked = 0
+  const sql: SqlClient.SqlClient = new globalThis.Proxy(database.sql, {
+    apply: (target, self, args) => {
+      const query: Query = Reflect.apply(target, self, args)
+      if (!String(args[0]).includes("FROM api_keys")) return query
+      return Effect.suspend(() => {
+        asked++
+        return onKey(query)
+      })
+    }
+  })
+  const door = Database.of({ ...database, sql, ...(changes && { changes }) })
+  const context = yield* Layer.build(
+    Layer.fresh(ControlState.layer).pipe(Layer.provide([Layer.succeed(Database, door), Vault.layer(Option.none())]))
+  )
+  const state = Context.get(context, ControlState)
+  // it loads once more when it follows the notices
+  const first = state.snapshot()
+  yield* soon(
+    Effect.sync(() => state.snapshot() !== first),
+    true
+  )
+  return { state, asked: () => asked }
+})
+
+const soon = <A, E, R>(ask: Effect.Effect<A, E, R>, expected: A) =>
+  RealTime.effect(
+    eventually(
+      Effect.map(ask, (answer) => JSON.stringify(answer)),
+      (answer) => answer === JSON.stringify(expected)
+    )
+  )

@@ -1,0 +1,161 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import fc from "fast-check"
+import * as Facts from "../../src/gateway/Facts.ts"
+import type { RouteId } from "../../src/gateway/model/CanonicalRoute.ts"
+import * as JsonText from "./JsonText.ts"
+
+describe("Facts", () => {
+  it("reads model, stream, tools, estimates and guardrails from one body", () => {
+    assert.deepStrictEqual(
+      factsOf({
+        model: "large",
+        stream: true,
+        messages: [{ role: "user", content: "abcdefgh" }],
+        max_tokens: 12,
+        tools: [{}],
+        guardrails: ["pii-redact"]
+      }),
+      {
+        requests: 1,
+        models: ["large"],
+        stream: true,
+        tools: true,
+        // large: 2, user: 1, abcdefgh: 2, true: 1, pii-redact: 3
+        inputTokens: 9,
+        maxOutputTokens: 12,
+        guardrails: ["pii-redact"],
+        namesGuardrails: true
+      }
+    )
+  })
+
+  it("finds nothing in an empty object", () => {
+    assert.deepStrictEqual(factsOf({}), Facts.none)
+  })
+
+  it("takes null for not said", () => {
+    const facts = factsOf({ stream: null, tools: null, guardrails: null, max_tokens: null })
+    assert.deepStrictEqual(facts, { ...Facts.none, namesGuardrails: true })
+  })
+
+  it.each([
+    ["functions, the older name of tools", { functions: [{}] }, true],
+    ["tools", { tools: [{}] }, true],
+    ["an empty list of tools", { tools: [], functions: [] }, false]
+  ])("%s: %j asks for tools: %s", (_, body, tools) => {
+    assert.strictEqual(factsOf(body).tools, tools)
+  })
+
+  describe("estimates input as the reference does", () => {
+    it("counts 3 and 12 for the pinned example", () => {
+      const facts = factsOf({ messages: [{ role: "user", content: "abcdefgh" }], max_tokens: 12 })
+      assert.deepStrictEqual([facts.inputTokens, facts.maxOutputTokens], [3, 12])
+    })
+
+    it.each([
+      [[""], 1],
+      [["abcd"], 1],
+      [["abcde"], 2],
+      [["☃☃"], 2],
+      [[1, 2.5, true, false, null], 4],
+      [[{ a_long_key_counts_nothing: null }], 0],
+      [[], 0],
+      ["abcdefgh", 2],
+      [`data:image/png;base64,${"A".repeat(100_000)}`, 1600],
+      [{ type: "base64", media_type: "image/png", data: "A".repeat(100_000) }, 1600 + 2 + 3],
+      [`data: no media ${"A".repeat(100)}`, 29]
+    ])("%j: %d", (value, tokens) => {
+      assert.strictEqual(Facts.estimateInput({ messages: value }), tokens)
+    })
+
+    it("leaves out what is asked for as output, at the top only", () => {
+      const output = { max_tokens: 7, max_completion_tokens: 8, max_output_tokens: 9 }
+      assert.strictEqual(Facts.estimateInput(output), 0)
+      assert.strictEqual(Facts.estimateInput({ nested: output }), 3)
+    })
+
+    it("never depends on how the JSON is written, and grows with what it says", () => {
+      fc.assert(
+        fc.property(JsonText.value, JsonText.value, (one, other) => {
+          const estimate = (text: string) => Facts.estimateInput(JSON.parse(text))
+          assert.strictEqual(estimate(` ${one}\n`), estimate(JSON.stringify(JSON.parse(one))))
+          assert.strictEqual(estimate(`{"a":${one},"b":${other}}`), estimate(`[${one},${other}]`))
+          assert.isAtLeast(estimate(`[${one},${other}]`), estimate(`[${one}]`))
+        }),
+        { numRuns: 200 }
+      )
+    })
+
+    it("walks a body that nests 200,000 deep", () => {
+      const deep = `{"a":${"[".repeat(200_000)}"abcdefgh"${"]".repeat(200_000)}}`
+      assert.strictEqual(Result.getOrThrow(parse(deep)).facts.inputTokens, 2)
+    })
+  })
+
+  describe("asks for as much output as the body allows", () => {
+    it.each([
+      [{ max_completion_tokens: 5, max_output_tokens: 6, max_tokens: 7 }, 5],
+      [{ max_output_tokens: 6, max_tokens: 7 }, 6],
+      [{ max_tokens: 7.2 }, 8],
+      [{ max_tokens: 1e300 }, 1e12],
+      [{ max_tokens: 0 }, undefined],
+      [{ max_tokens: -5 }, undefined],
+      [{ max_tokens: "7" }, undefined],
+      [{}, undefined]
+    ])("%j: %s", (body, expected) => {
+      assert.strictEqual(factsOf(body).maxOutputTokens, expected)
+    })
+  })
+
+  describe("a message batch", () => {
+    const batch = (...params: ReadonlyArray<object>) => ({
+      requests: params.map((one) => ({ custom_id: "c", params: one }))
+    })
+
+    it("counts every request: models, streaming, tools, output", () => {
+      const facts = factsOf(
+        batch(
+          { model: "small", max_tokens: 5 },
+          { model: "large", max_tokens: 7, tools: [{}] },
+          { model: "small", max_tokens: 1 }
+        ),
+        "message-batches"
+      )
+      assert.deepInclude(facts, {
+        requests: 3,
+        models: ["small", "large"],
+        stream: false,
+        tools: true,
+        maxOutputTokens: 13
+      })
+    })
+
+    it("leaves its output open when one request does", () => {
+      assert.strictEqual(factsOf(batch({ max_tokens: 5 }, {}), "message-batches").maxOutputTokens, undefined)
+    })
+
+    it("is one request anywhere else", () => {
+      assert.deepInclude(factsOf(batch({ model: "small" }, { model: "large" }), "messages"), {
+        requests: 1,
+        models: []
+      })
+    })
+  })
+
+  it("never takes a body for something else than JSON.parse does", () => {
+    fc.assert(
+      fc.property(JsonText.body, (text) => {
+        const body: { readonly [key: string]: unknown } = JSON.parse(text)
+        const parsed = parse(text)
+        if (Result.isFailure(parsed)) return assert.exists(body["guardrails"])
+        assert.strictEqual(parsed.success.text, text)
+        assert.strictEqual(parsed.success.facts.namesGuardrails, "guardrails" in body)
+      }),
+      { numRuns: 300 }
+    )
+  })
+})
+
+const parse = (text: string, routeId: RouteId = "chat-completions") => Facts.parse(routeId, Buffer.from(text))
+const factsOf = (body: object, routeId?: RouteId) => Result.getOrThrow(parse(JSON.stringify(body), routeId)).facts

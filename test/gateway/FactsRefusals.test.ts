@@ -1,0 +1,118 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import fc from "fast-check"
+import * as Facts from "../../src/gateway/Facts.ts"
+import type { RouteId } from "../../src/gateway/model/CanonicalRoute.ts"
+
+describe("Facts refuses a body that two readers could understand differently", () => {
+  it.each([
+    ["", "The body is empty; this route takes a JSON object."],
+    ["not json", "The body is not valid JSON."],
+    ['{"a":1', "The body is not valid JSON."],
+    ['{"a":1}{"a":2}', "The body is not valid JSON."],
+    ['{"a":NaN}', "The body is not valid JSON."],
+    ["{'a':1}", "The body is not valid JSON."],
+    ['{"a":1,}', "The body is not valid JSON."],
+    ['\ufeff{"a":1}', "The body is not valid JSON."],
+    ["[]", "The body must be a JSON object."],
+    ["null", "The body must be a JSON object."],
+    ['"text"', "The body must be a JSON object."],
+    ["12", "The body must be a JSON object."]
+  ])("%j: %s", (text, message) => {
+    assert.deepStrictEqual(refusal("chat-completions", text), { code: "invalid_request_body", message })
+  })
+
+  it.each([
+    [[0xff, 0xfe, 0x7b, 0x7d]],
+    [[0x7b, 0x22, 0xc0, 0xae, 0x22, 0x3a, 0x31, 0x7d]],
+    [[0x22, 0xed, 0xa0, 0x80, 0x22]]
+  ])("bytes %j are no UTF-8", (bytes) => {
+    assert.deepStrictEqual(Facts.parse("chat-completions", Uint8Array.from(bytes)), Result.fail(notUtf8))
+  })
+
+  describe("members that appear more than once", () => {
+    it.each([
+      ['{"model":"cheap","model":"dear"}', "model"],
+      ['{"model":"cheap","m\\u006fdel":"dear"}', "model"],
+      ['{"a":{"a":1},"b":[],"a":2}', "a"],
+      ['{"na\u00efve":1,"na\\u00efve":2}', "na?ve"],
+      [`{"${"x".repeat(100)}":1,"${"x".repeat(100)}":2}`, "x".repeat(64)]
+    ])("%s", (text, name) => {
+      assert.deepStrictEqual(refusal("chat-completions", text), twice(name))
+    })
+
+    it("inside a member they are the upstream's matter", () => {
+      assert.isTrue(Result.isSuccess(parse("chat-completions", '{"metadata":{"a":1,"a":2}}')))
+    })
+
+    it.each([
+      ['{"requests":[{"custom_id":"1","params":{"model":"cheap","model":"dear"}}]}', "model"],
+      ['{"requests":[{"params":{}},{"params":{"model":"cheap"},"p\\u0061rams":{"model":"dear"}}]}', "params"],
+      ['{"requests":[ {"params":{}} , {"params": {"stream":false,"stream":true} } ]}', "stream"]
+    ])("in a batch they decide wherever they stand: %s", (text, name) => {
+      assert.deepStrictEqual(refusal("message-batches", text), twice(name))
+    })
+  })
+
+  describe("members of the wrong type", () => {
+    it.each([
+      [{ model: 1 }, "model", "must be a string"],
+      [{ model: null }, "model", "must be a string"],
+      [{ model: ["large"] }, "model", "must be a string"],
+      [{ stream: "true" }, "stream", "must be true or false"],
+      [{ stream: 1 }, "stream", "must be true or false"],
+      [{ tools: {} }, "tools", "must be an array"],
+      [{ tools: "all" }, "tools", "must be an array"]
+    ])("%j", (body, param, what) => {
+      assert.deepStrictEqual(refusal("chat-completions", JSON.stringify(body)), {
+        code: "invalid_request_body",
+        message: `"${param}" ${what}.`,
+        param
+      })
+    })
+
+    it.each([
+      [{ params: { stream: "true" } }, '"requests.1.params.stream" must be true or false.', "requests.1.params.stream"],
+      [{ params: [] }, '"requests.1.params" must be an object.', "requests.1.params"],
+      [{}, '"requests.1.params" must be an object.', "requests.1.params"],
+      [null, '"requests.1.params" must be an object.', "requests.1.params"]
+    ])("in a batch, by their path: %j", (second, message, param) => {
+      const body = JSON.stringify({ requests: [{ params: {} }, second] })
+      assert.deepStrictEqual(refusal("message-batches", body), { code: "invalid_request_body", message, param })
+    })
+  })
+
+  it.each([["pii-redact"], [[1]], [{}], [[null]], [true]])("guardrails %j are no list of names", (guardrails) => {
+    assert.deepStrictEqual(refusal("chat-completions", JSON.stringify({ guardrails })), {
+      code: "invalid_guardrail_request",
+      message: '"guardrails" must be an array of guardrail names.',
+      param: "guardrails"
+    })
+  })
+
+  it("says something of any bytes at all, and never throws", () => {
+    fc.assert(
+      fc.property(
+        fc.uint8Array({ maxLength: 40 }),
+        fc.constantFrom<RouteId>("responses", "message-batches"),
+        (bytes, routeId) => {
+          const parsed = Facts.parse(routeId, bytes)
+          if (Result.isFailure(parsed)) assert.isAbove(parsed.failure.message.length, 0)
+          else assert.strictEqual(parsed.success.text, Buffer.from(bytes).toString("utf8"))
+        }
+      ),
+      { numRuns: 200 }
+    )
+  })
+})
+
+const parse = (routeId: RouteId, text: string) => Facts.parse(routeId, Buffer.from(text))
+const refusal = (routeId: RouteId, text: string) => Result.getOrThrow(Result.flip(parse(routeId, text)))
+
+const notUtf8: Facts.BodyProblem = { code: "invalid_request_body", message: "The body is not valid UTF-8." }
+
+const twice = (name: string): Facts.BodyProblem => ({
+  code: "invalid_request_body",
+  message: `"${name}" appears more than once in the body.`,
+  param: name
+})

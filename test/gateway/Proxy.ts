@@ -1,0 +1,174 @@
+import { randomUUID } from "node:crypto"
+import { Context, Effect, Layer, Option, Redacted } from "effect"
+import { TestClock } from "effect/testing"
+import * as DatabaseEmbedded from "../../layers/DatabaseEmbedded.ts"
+import * as Migrations from "../../layers/Migrations.ts"
+import * as RedisMemory from "../../layers/RedisMemory.ts"
+import { BodyAdmission } from "../../src/gateway/BodyAdmission.ts"
+import { ControlState } from "../../src/gateway/ControlState.ts"
+import { Destinations } from "../../src/gateway/Destination.ts"
+import { GovernedRequest } from "../../src/gateway/GovernedRequest.ts"
+import { Limits, usageQueue } from "../../src/gateway/Limits.ts"
+import type { RouteId } from "../../src/gateway/model/CanonicalRoute.ts"
+import * as Changes from "../../src/gateway/model/Changes.ts"
+import { digest, mint } from "../../src/gateway/model/Secret.ts"
+import { GatewaySettings } from "../../src/gateway/model/Settings.ts"
+import { Vault } from "../../src/gateway/model/Vault.ts"
+import { ProxyApp } from "../../src/gateway/ProxyApp.ts"
+import { UsageLog } from "../../src/gateway/UsageLog.ts"
+import * as UsageRecord from "../../src/gateway/UsageRecord.ts"
+import { Database } from "../../src/services/Database.ts"
+import { Redis, RedisError } from "../../src/services/Redis.ts"
+import * as RealTime from "../RealTime.ts"
+import { type ClientRequest, type RecordingWire, make as wireOf } from "./RecordingWire.ts"
+import * as ScriptedUpstream from "./ScriptedUpstream.ts"
+
+/** One database for the tests of a file; each gateway of theirs starts from its seeds. */
+export const database = RealTime.layer(Migrations.layer.pipe(Layer.provideMerge(DatabaseEmbedded.layer)))
+
+export interface Options {
+  readonly upstream?: ScriptedUpstream.Script
+  readonly settings?: Partial<GatewaySettings["Service"]>
+  /** Says what operators had configured before the gateway started. */
+  readonly configured?: Effect.Effect<unknown, unknown, Database>
+}
+
+/** A whole gateway between a client in memory and a scripted upstream, on the seeds of an empty database, at noon. */
+export const make = Effect.fnUntraced(function* (options: Options = {}) {
+  yield* reset
+  yield* Effect.orDie(options.configured ?? Effect.void)
+  return yield* restarted(options)
+})
+
+/** Another process, on what is in the database. */
+export const restarted = Effect.fnUntraced(function* (options: Options = {}) {
+  const journal: Array<string> = []
+  const sent: Array<ScriptedUpstream.Sent> = []
+  let redisIsGone = false
+  const memory = Context.get(yield* Layer.build(Layer.fresh(RedisMemory.layer({ prefix: "svc-test:" }))), Redis)
+  const redis: Redis["Service"] = {
+    ...memory,
+    run: (script, keys, args) =>
+      Effect.suspend(() => (redisIsGone ? Effect.fail(gone) : memory.run(script, keys, args))).pipe(
+        Effect.tap(() => Effect.sync(() => journal.push(script.name)))
+      )
+  }
+  const app = Context.get(
+    yield* Layer.build(
+      Layer.fresh(program).pipe(
+        Layer.provide([
+          Layer.succeed(Redis, redis),
+          ScriptedUpstream.layer(options.upstream ?? ScriptedUpstream.json({}), sent),
+          Vault.layer(Option.none()),
+          Layer.succeed(GatewaySettings, { ...settings, ...options.settings })
+        ])
+      )
+    ),
+    ProxyApp
+  )
+  /** Sends a request and waits for the end of its answer. */
+  const ask = (request: ClientRequest): Effect.Effect<RecordingWire> =>
+    Effect.suspend(() => {
+      const wire = wireOf(request, journal)
+      return Effect.as(app.handle(wire), wire)
+    })
+  return {
+    ask,
+    handle: app.handle,
+    journal,
+    sent,
+    /** Records that wait for the database, oldest first. */
+    records: Effect.flatMap(memory.command("XRANGE", memory.key(usageQueue), "-", "+"), (entries) =>
+      Effect.forEach(Array.isArray(entries) ? entries : [], ([, [, text]]) => UsageRecord.decode(text))
+    ),
+    redisGoes: Effect.sync(() => {
+      redisIsGone = true
+    }),
+    redisReturns: Effect.sync(() => {
+      redisIsGone = false
+    })
+  }
+})
+
+/** Without the writer: records stay in their queue. */
+const program = ProxyApp.layer.pipe(
+  Layer.provide(GovernedRequest.layer),
+  Layer.provide([Destinations.layer, BodyAdmission.layer, UsageLog.layer]),
+  Layer.provide([Limits.layer, ControlState.layer])
+)
+
+export const noon = Date.parse("2026-11-20T12:00:00Z")
+
+const gone = new RedisError({ operation: "script", retryable: true, cause: new Error("gone") })
+
+const settings: GatewaySettings["Service"] = {
+  upstreamOrigin: "https://upstream.test",
+  upstreamServiceKey: Option.some(Redacted.make("startup-secret")),
+  directCompat: Option.some({ origin: "https://compat.test", serviceKey: Redacted.make("compat-secret") }),
+  workerToken: Option.some(Redacted.make("worker-secret")),
+  maxBufferedRequests: 100,
+  maxInflightBufferBytes: 10_000_000
+}
+
+/** Noon, and a database as the migrations leave it. */
+export const reset = Effect.gen(function* () {
+  const { sql } = yield* Database
+  yield* TestClock.setTime(noon)
+  yield* sql`TRUNCATE api_keys, projects, provider_configs, upstream_credential_mappings, model_prices, usage_events CASCADE`
+  yield* sql`UPDATE canonical_routes SET enabled = true, mode = 'managed_by_gateway', timeout_ms = 120000,
+    max_request_body_bytes = 1048576, max_response_body_bytes = 1048576`
+})
+
+export interface IssuedKey {
+  readonly id: string
+  readonly raw: string
+  readonly projectId: string | null
+  readonly headers: ReadonlyArray<string>
+}
+
+/** A key as control would have made it. */
+export const issueKey = Effect.fnUntraced(function* (
+  policy: { readonly [field: string]: unknown } = {},
+  state: {
+    readonly disabled?: boolean
+    readonly revokedAt?: Date
+    readonly expiresAt?: Date
+    readonly project?: boolean
+  } = {}
+) {
+  const { sql } = yield* Database
+  const [id, projectId, secret] = [randomUUID(), state.project ? randomUUID() : null, mint("rk_live_")]
+  if (projectId !== null) yield* sql`INSERT INTO projects (id, name) VALUES (${projectId}, ${projectId})`
+  yield* sql`INSERT INTO api_keys (id, owner_type, project_id, key_prefix, key_hash, disabled, revoked_at, expires_at, policy)
+    VALUES (${id}, ${projectId === null ? "individual" : "project"}, ${projectId}, 'rk_live_', ${digest(secret)},
+    ${state.disabled ?? false}, ${state.revokedAt ?? null}, ${state.expiresAt ?? null}, ${JSON.stringify(policy)})`
+  const raw = Redacted.value(secret)
+  const key: IssuedKey = { id, raw, projectId, headers: ["authorization", `Bearer ${raw}`] }
+  return key
+})
+
+/** Settings of a route, as an operator saves them. */
+export const configureRoute = (
+  id: RouteId,
+  config: {
+    readonly enabled?: boolean
+    readonly mode?: string
+    readonly timeoutMs?: number
+    readonly requestBytes?: number
+    readonly responseBytes?: number
+  }
+) =>
+  Effect.gen(function* () {
+    const { sql, transaction } = yield* Database
+    yield* transaction(
+      Effect.andThen(
+        sql`UPDATE canonical_routes SET enabled = ${config.enabled ?? true}, mode = ${config.mode ?? "managed_by_gateway"},
+          timeout_ms = ${config.timeoutMs ?? 120_000}, max_request_body_bytes = ${config.requestBytes ?? 1_048_576},
+          max_response_body_bytes = ${config.responseBytes ?? 1_048_576} WHERE route_id = ${id}`,
+        Changes.publish({ _tag: "Configuration" })
+      )
+    )
+  })
+
+export const chat = "/v1/chat/completions"
+export const messages = "/v1/messages"

@@ -1,0 +1,140 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import { Database } from "../../src/services/Database.ts"
+import * as Proxy from "./Proxy.ts"
+import * as Upstream from "./ScriptedUpstream.ts"
+
+layer(Proxy.database)("ProxyApp presents to the upstream", (it) => {
+  it.effect("the key's mapping, else its project's, else the provider's default, else the start-up fallback", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const presented: Array<unknown> = []
+      yield* Proxy.make({ configured: providerRow })
+      const key = yield* Proxy.issueKey({}, { project: true })
+      yield* sql`INSERT INTO upstream_credential_mappings (scope, key_id, sealed_credential) VALUES ('key', ${key.id}, 'clear.of-key')`
+      yield* sql`INSERT INTO upstream_credential_mappings (scope, project_id, sealed_credential) VALUES ('project', ${key.projectId}, 'clear.of-project')`
+      const steps = [
+        sql`UPDATE upstream_credential_mappings SET enabled = false WHERE scope = 'key'`,
+        sql`UPDATE upstream_credential_mappings SET enabled = false WHERE scope = 'project'`,
+        sql`UPDATE provider_configs SET sealed_credential = NULL`,
+        Effect.void
+      ]
+      for (const step of steps) {
+        const gateway = yield* Proxy.restarted()
+        yield* gateway.ask({ method: "GET", target: "/v1/models", headers: key.headers })
+        presented.push(gateway.sent[0]?.headers[1])
+        yield* step
+      }
+      assert.deepStrictEqual(presented, [
+        "Bearer of-key",
+        "Bearer of-project",
+        "Bearer of-provider",
+        "Bearer startup-secret"
+      ])
+    })
+  )
+
+  it.effect("nothing, when there is no credential at all: the caller learns that an operator must act", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ settings: { upstreamServiceKey: Option.none() } })
+      const key = yield* Proxy.issueKey()
+      const wire = yield* gateway.ask({ method: "GET", target: "/v1/models", headers: key.headers })
+      assert.deepStrictEqual(
+        [wire.status, JSON.parse(wire.text).error.code, gateway.sent],
+        [500, "invalid_configuration", []]
+      )
+      assert.include(wire.text, "UPSTREAM_SERVICE_KEY")
+    })
+  )
+
+  it.effect.each([
+    ["custom_header", "raw", ["x-upstream-api-key", "of-provider"]],
+    ["custom_header", "bearer", ["x-upstream-api-key", "Bearer of-provider"]],
+    ["authorization_bearer", "raw", ["authorization", "Bearer of-provider"]]
+  ] as const)("its credential in mode %s, format %s", ([mode, format, expected]) =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const row = Effect.andThen(
+        providerRow,
+        sql`UPDATE provider_configs SET credential_header_mode = ${mode}, credential_header_name = 'x-upstream-api-key',
+          credential_header_value_format = ${format}`
+      )
+      const gateway = yield* Proxy.make({ configured: row })
+      const key = yield* Proxy.issueKey()
+      yield* gateway.ask({ method: "GET", target: "/v1/models", headers: key.headers })
+      const [sent] = gateway.sent
+      assert.deepStrictEqual([sent?.origin, sent?.headers.slice(0, 2)], ["http://provider.test:8080", expected])
+    })
+  )
+
+  it.effect("who asks, in headers that no client can forge", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make()
+      const [individual, project] = [yield* Proxy.issueKey(), yield* Proxy.issueKey({}, { project: true })]
+      const forged = [
+        "X-Svc-Key-Id",
+        "forged",
+        "x-svc-project-id",
+        "forged",
+        "x-svc-service",
+        "forged",
+        "x-request-id",
+        "r-1"
+      ]
+      for (const { headers } of [individual, project]) {
+        yield* gateway.ask({ method: "GET", target: "/v1/models", headers: [...headers, ...forged] })
+      }
+      const own = gateway.sent.map(({ headers }) => headers.slice(headers.indexOf("x-svc-request-id")))
+      assert.deepStrictEqual(own, [
+        ["x-svc-request-id", "r-1", "x-svc-key-id", individual.id],
+        ["x-svc-request-id", "r-1", "x-svc-key-id", project.id, "x-svc-project-id", project.projectId ?? ""]
+      ])
+    })
+  )
+
+  it.effect.each([
+    ["managed, answered", Upstream.json({}), "managed_by_gateway"],
+    ["managed, failed", Upstream.fails("connect", "refused"), "managed_by_gateway"],
+    ["direct, answered", Upstream.json({}), "direct_upstream_passthrough"],
+    ["direct, failed", Upstream.fails("headers", "malformed"), "direct_upstream_passthrough"]
+  ] as const)("no secret of the client, and to the client and the records none of its own: %s", ([, upstream, mode]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        upstream,
+        configured: Effect.andThen(providerRow, Proxy.configureRoute("chat-completions", { mode }))
+      })
+      const key = yield* Proxy.issueKey({ rpm_limit: 1 })
+      const planted = [
+        "x-svc-key",
+        "x-aih-api-key",
+        "proxy-authorization",
+        "x-api-key",
+        "x-upstream-api-key",
+        "x-upstream-key",
+        "x-svc-worker-token",
+        "x-trusted-gateway-identity",
+        "x-trusted-gateway-signature"
+      ]
+      const headers = [...key.headers, ...planted.flatMap((name) => [name, `canary-${name}`])]
+      const targets = [
+        Proxy.chat,
+        Proxy.messages,
+        "/v1/embeddings",
+        "/providers/compat/v1/chat/completions",
+        "/nowhere"
+      ]
+      const wires = yield* Effect.forEach(targets, (target) => gateway.ask({ target, headers, body: { model: "m" } }))
+      const atUpstream = JSON.stringify(gateway.sent.map(({ headers, target, text }) => [headers, target, text]))
+      assert.isAbove(gateway.sent.length, 0)
+      assert.notMatch(atUpstream, new RegExp(`canary|${key.raw}`))
+      const outside = JSON.stringify([wires.map(({ received, text }) => [received, text]), yield* gateway.records])
+      assert.notMatch(outside, new RegExp(`canary|${key.raw}|of-provider|startup-secret|compat-secret`))
+    })
+  )
+})
+
+const providerRow = Effect.gen(function* () {
+  const { sql } = yield* Database
+  yield* sql`INSERT INTO provider_configs (provider, name, base_url, sealed_credential)
+    VALUES ('upstream', 'main', 'http://provider.test:8080/v1', 'clear.of-provider')`
+})

@@ -1,0 +1,296 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { Database } from "../../src/services/Database.ts"
+import * as Proxy from "./Proxy.ts"
+import * as Upstream from "./ScriptedUpstream.ts"
+
+layer(Proxy.database)("ProxyApp, managed by the gateway", (it) => {
+  it.effect("forwards path, query and body byte for byte, and the answer likewise", () =>
+    Effect.gen(function* () {
+      const answer = ["Content-Type", "application/json", "Set-Cookie", "a=1", "set-cookie", "b=2"]
+      const gateway = yield* Proxy.make({ upstream: Upstream.answers(201, answer, '{"id" : "c",', '"usage":null}\n') })
+      const key = yield* Proxy.issueKey()
+      const body = '{ "model" : "large", "seed":12345678901234567890, "messages":[] }\n'
+      const wire = yield* gateway.ask({ target: "/v1/chat/%63ompletions?a=/../b&c", headers: key.headers, body })
+      const [sent] = gateway.sent
+      assert.deepInclude(sent, {
+        origin: "https://upstream.test",
+        method: "POST",
+        target: "/v1/chat/%63ompletions?a=/../b&c",
+        text: body,
+        headersWithinMs: 120_000,
+        idleWithinMs: 120_000
+      })
+      assert.deepStrictEqual([wire.status, wire.ending, wire.text], [201, "whole", '{"id" : "c","usage":null}\n'])
+      assert.deepStrictEqual(wire.received.slice(0, 6), answer)
+    })
+  )
+
+  it.effect("records what the upstream reports, at the operator's price", () =>
+    Effect.gen(function* () {
+      const usage = {
+        prompt_tokens: 20,
+        completion_tokens: 5,
+        total_tokens: 25,
+        prompt_tokens_details: { cached_tokens: 8 },
+        completion_tokens_details: { reasoning_tokens: 3 }
+      }
+      const gateway = yield* Proxy.make({ upstream: Upstream.json({ usage }), configured: priced })
+      const key = yield* Proxy.issueKey({}, { project: true })
+      const headers = [...key.headers, "X-Request-Id", "my-id", "traceparent", traceparent]
+      yield* gateway.ask({ target: Proxy.chat, headers, body: { model: "large", messages: [] } })
+      const [record, ...more] = yield* gateway.records
+      assert.lengthOf(more, 0)
+      assert.match(record?.id ?? "", /^[0-9a-f]{8}-[0-9a-f-]{27}$/)
+      assert.deepStrictEqual<unknown>(record, {
+        id: record?.id,
+        created_at: Proxy.noon,
+        request_id: "my-id",
+        key_id: key.id,
+        project_id: key.projectId,
+        route: Proxy.chat,
+        model: "large",
+        provider: "upstream",
+        status_code: 200,
+        error_code: null,
+        latency_ms: 0,
+        usage_source: "reported",
+        input_tokens: 20,
+        output_tokens: 5,
+        total_tokens: 25,
+        cached_input_tokens: 8,
+        cache_write_tokens: null,
+        reasoning_tokens: 3,
+        cost_nanos: 20 * 1000 + 5 * 2000,
+        cost_source: "price_table",
+        streamed: false,
+        task_id: null,
+        run_id: null,
+        trace_id: "4bf92f3577b34da6a3ce929d0e0e4736",
+        fallback_count: 0
+      })
+    })
+  )
+
+  it.effect("settles before the client has the end of its answer", () =>
+    Effect.gen(function* () {
+      const lengthless = yield* Proxy.make({ upstream: Upstream.events("data: 1\n\n", "data: [DONE]\n\n") })
+      const key = yield* Proxy.issueKey({ rpm_limit: 5 })
+      yield* lengthless.ask({ target: Proxy.messages, headers: key.headers, body: { stream: true } })
+      assert.deepStrictEqual(lengthless.journal, [
+        "admission",
+        "head 200",
+        "write data: 1\n\n",
+        "write data: [DONE]\n\n",
+        "settlement",
+        "end"
+      ])
+
+      const sized = yield* Proxy.make({ upstream: Upstream.answers(200, ["content-length", "4"], "ab", "cd") })
+      const other = yield* Proxy.issueKey()
+      yield* sized.ask({ method: "GET", target: "/v1/models", headers: other.headers })
+      assert.deepStrictEqual(sized.journal, ["head 200", "write ab", "appending", "write cd", "end"])
+    })
+  )
+
+  it.effect("asks for the usage of a chat stream, and hides what the client did not ask for", () =>
+    Effect.gen(function* () {
+      const stream = [
+        'data: {"id":"c","choices":[{"delta":{"content":"née"}}],"usage":null}\n\n',
+        'data: {"id":"c","choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2}}\n\n',
+        "data: [DONE]\n\n"
+      ]
+      const gateway = yield* Proxy.make({ upstream: Upstream.events(...stream) })
+      const key = yield* Proxy.issueKey()
+      const ask = (body: string) => gateway.ask({ target: Proxy.chat, headers: key.headers, body })
+
+      const silent = yield* ask('{"model":"m", "stream":true}')
+      assert.strictEqual(silent.text, 'data: {"id":"c","choices":[{"delta":{"content":"née"}}]}\n\ndata: [DONE]\n\n')
+      const asking = yield* ask('{"stream":true,"stream_options":{"include_usage":true}}')
+      assert.strictEqual(asking.text, stream.join(""))
+      yield* ask('{"stream":true,"stream_options":{"include_obfuscation":false}}')
+      yield* ask('{"stream":false}')
+      assert.deepStrictEqual(
+        gateway.sent.map(({ text }) => text),
+        [
+          '{"stream_options":{"include_usage":true},"model":"m", "stream":true}',
+          '{"stream":true,"stream_options":{"include_usage":true}}',
+          '{"stream":true,"stream_options":{"include_obfuscation":false,"include_usage":true}}',
+          '{"stream":false}'
+        ]
+      )
+      const records = yield* gateway.records
+      assert.deepStrictEqual<unknown>(
+        records.map(({ input_tokens, output_tokens, usage_source }) => [input_tokens, output_tokens, usage_source]),
+        records.map(() => [7, 2, "reported"])
+      )
+    })
+  )
+
+  it.effect("reads the usage of a message stream, and changes nothing in it", () =>
+    Effect.gen(function* () {
+      const stream = [
+        'event: message_start\ndata: {"type":"message_start","message":{"usage":{"input_tokens":25,"cache_read_input_tokens":5,"output_tokens":1}}}\n\n',
+        'event: message_delta\ndata: {"type":"message_delta","usage":{"output_tokens":15}}\n\n'
+      ]
+      const gateway = yield* Proxy.make({ upstream: Upstream.events(...stream) })
+      const key = yield* Proxy.issueKey()
+      const body = '{"model":"m","stream":true}'
+      const wire = yield* gateway.ask({ target: Proxy.messages, headers: ["x-api-key", key.raw], body })
+      assert.deepStrictEqual([wire.text, gateway.sent[0]?.text], [stream.join(""), body])
+      assert.deepInclude((yield* gateway.records)[0], {
+        input_tokens: 30,
+        output_tokens: 15,
+        cached_input_tokens: 5,
+        streamed: true
+      })
+    })
+  )
+
+  it.effect("reads usage in the terms of the path, whatever version a header names", () =>
+    Effect.gen(function* () {
+      const usage = {
+        prompt_tokens: 20,
+        completion_tokens: 5,
+        total_tokens: 25,
+        prompt_tokens_details: { cached_tokens: 8 }
+      }
+      const gateway = yield* Proxy.make({ upstream: Upstream.json({ usage }) })
+      const key = yield* Proxy.issueKey()
+      yield* gateway.ask({ target: Proxy.chat, headers: [...key.headers, "anthropic-version", "2023-06-01"], body: {} })
+      assert.deepInclude((yield* gateway.records)[0], { input_tokens: 20, cached_input_tokens: 8 })
+    })
+  )
+
+  it.effect(
+    "asks for an answer without encoding where it reads it, and leaves the choice to the client elsewhere",
+    () =>
+      Effect.gen(function* () {
+        const gateway = yield* Proxy.make()
+        const key = yield* Proxy.issueKey()
+        const headers = [...key.headers, "Accept-Encoding", "gzip"]
+        yield* gateway.ask({ target: Proxy.chat, headers, body: {} })
+        yield* gateway.ask({ method: "GET", target: "/v1/models", headers })
+        const encodings = gateway.sent.map((sent) =>
+          sent.headers.filter((_, i) => sent.headers[i - 1]?.toLowerCase() === "accept-encoding")
+        )
+        assert.deepStrictEqual(encodings, [["identity"], ["gzip"]])
+      })
+  )
+
+  it.effect("keeps guardrails to itself: no upstream sees the member", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make()
+      const key = yield* Proxy.issueKey()
+      yield* gateway.ask({ target: Proxy.chat, headers: key.headers, body: '{"model": "m", "guardrails": [], "n": 1}' })
+      assert.strictEqual(gateway.sent[0]?.text, '{"model": "m", "n": 1}')
+    })
+  )
+
+  it.effect("passes the upstream's own failures on, and bills nothing for them", () =>
+    Effect.gen(function* () {
+      const refusal = { error: { message: "slow down", usage: { prompt_tokens: 5 } } }
+      const gateway = yield* Proxy.make({ upstream: Upstream.json(refusal, 429) })
+      const key = yield* Proxy.issueKey({ daily_budget_usd: 1 })
+      const wire = yield* gateway.ask({ target: Proxy.chat, headers: key.headers, body: {} })
+      assert.deepStrictEqual([wire.status, wire.text], [429, JSON.stringify(refusal)])
+      assert.deepInclude((yield* gateway.records)[0], {
+        status_code: 429,
+        error_code: null,
+        cost_nanos: null,
+        usage_source: "status_only"
+      })
+    })
+  )
+
+  it.effect("says on the answer what is left of the minute, in place of what the upstream says of its own", () =>
+    Effect.gen(function* () {
+      const theirs = ["x-ratelimit-limit-requests", "9999", "x-request-id", "upstream-1"]
+      const gateway = yield* Proxy.make({ upstream: Upstream.answers(200, theirs, "{}") })
+      const key = yield* Proxy.issueKey({ rpm_limit: 3, tpm_limit: 1000 })
+      const wire = yield* gateway.ask({
+        target: Proxy.chat,
+        headers: [...key.headers, "x-request-id", "mine"],
+        body: { max_tokens: 10, user: "abcd" }
+      })
+      assert.deepStrictEqual(
+        [
+          "x-ratelimit-limit-requests",
+          "x-ratelimit-remaining-requests",
+          "x-ratelimit-reset-requests",
+          "x-ratelimit-remaining-tokens",
+          "x-request-id",
+          "x-upstream-request-id"
+        ].map(wire.header),
+        ["3", "2", "60s", "989", "mine", "upstream-1"]
+      )
+    })
+  )
+
+  it.effect("gives an id to a request that brings none, or none that is fit", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make()
+      const key = yield* Proxy.issueKey()
+      for (const unfit of [[], ["x-request-id", "two words"], ["x-request-id", "x".repeat(129)]]) {
+        const wire = yield* gateway.ask({ method: "GET", target: "/v1/models", headers: [...key.headers, ...unfit] })
+        assert.match(wire.header("x-request-id") ?? "", /^[0-9a-f-]{36}$/)
+      }
+      const records = yield* gateway.records
+      assert.deepStrictEqual(
+        records.map(({ id }) => id),
+        records.map(({ request_id }) => request_id)
+      )
+    })
+  )
+
+  it.effect("names task and run of a request that a trusted worker sends, and of no other", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make()
+      const key = yield* Proxy.issueKey()
+      const ids = ["x-svc-task-id", "t-1", "x-svc-run-id", "r-1"]
+      const ask = (token: string) =>
+        gateway.ask({
+          method: "GET",
+          target: "/v1/models",
+          headers: [...key.headers, ...ids, "x-svc-worker-token", token]
+        })
+      yield* ask("worker-secret")
+      yield* ask("worker-secret-not")
+      const own = gateway.sent.map(({ headers }) =>
+        headers.filter((_, i) => /^x-svc-(?:task|run)-id$/.test(headers[i - 1] ?? ""))
+      )
+      assert.deepStrictEqual(own, [["t-1", "r-1"], []])
+      const records = yield* gateway.records
+      assert.deepStrictEqual(
+        records.map(({ run_id, task_id }) => [task_id, run_id]),
+        [
+          ["t-1", "r-1"],
+          [null, null]
+        ]
+      )
+    })
+  )
+
+  it.effect("records a model's name so that every store can hold it", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make()
+      const key = yield* Proxy.issueKey()
+      const names = [`${"a".repeat(255)}😀`, "\ud800x", "a\u0000b", "x".repeat(1000)]
+      yield* Effect.forEach(names, (model) =>
+        gateway.ask({ target: Proxy.chat, headers: key.headers, body: { model } })
+      )
+      for (const { model } of yield* gateway.records) {
+        assert.isTrue(model?.isWellFormed())
+        assert.isAtMost(model?.length ?? 0, 256)
+        assert.notMatch(model ?? "", /\p{Cc}/u)
+      }
+    })
+  )
+})
+
+const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+const priced = Effect.gen(function* () {
+  const { sql } = yield* Database
+  yield* sql`INSERT INTO model_prices (model, input_nanos_per_million, output_nanos_per_million) VALUES ('large', 1000000000, 2000000000)`
+})

@@ -1,0 +1,235 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import type { ErrorCode } from "../../src/gateway/GatewayError.ts"
+import type { UpstreamError } from "../../src/services/Upstream.ts"
+import * as Proxy from "./Proxy.ts"
+import * as RecordingWire from "./RecordingWire.ts"
+import * as Upstream from "./ScriptedUpstream.ts"
+
+layer(Proxy.database)("ProxyApp and an upstream", (it) => {
+  it.effect.each<Failure>([
+    ["connect", "refused", 502, "upstream_connection", "The upstream could not be reached."],
+    [
+      "connect",
+      "timeout",
+      504,
+      "upstream_timeout",
+      "The upstream did not accept a connection within 7000 ms (timeout_ms of the route)."
+    ],
+    [
+      "headers",
+      "timeout",
+      504,
+      "upstream_timeout",
+      "The upstream did not begin its answer within 7000 ms (timeout_ms of the route)."
+    ],
+    ["headers", "reset", 502, "upstream_connection", "The upstream closed the connection before its answer was whole."],
+    ["headers", "malformed", 502, "upstream_connection", "The upstream's answer is not valid HTTP."]
+  ])("that fails before it answers (%s, %s): %d %s, nothing billed", ([phase, reason, status, code, message]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        upstream: Upstream.fails(phase, reason),
+        configured: Proxy.configureRoute("chat-completions", { timeoutMs: 7000 })
+      })
+      const key = yield* Proxy.issueKey({ daily_budget_usd: 1, tpm_limit: 100 })
+      const wire = yield* gateway.ask({
+        target: Proxy.chat,
+        headers: key.headers,
+        body: { user: "abcdefgh", max_tokens: 50 }
+      })
+      const { error } = JSON.parse(wire.text)
+      assert.deepStrictEqual([wire.status, error.code, error.message, wire.ending], [status, code, message, "whole"])
+      const [record, ...more] = yield* gateway.records
+      assert.lengthOf(more, 0)
+      assert.deepInclude(record, {
+        status_code: status,
+        error_code: code,
+        cost_nanos: null,
+        usage_source: "status_only"
+      })
+      // what was reserved is free again
+      const next = yield* gateway.ask({ target: Proxy.chat, headers: key.headers, body: { max_tokens: 100 } })
+      assert.deepStrictEqual([next.status, next.header("x-ratelimit-remaining-tokens")], [status, "0"])
+    })
+  )
+
+  it.effect.each<readonly [UpstreamError["reason"], ErrorCode]>([
+    ["reset", "upstream_connection"],
+    ["timeout", "upstream_timeout"],
+    ["malformed", "upstream_connection"]
+  ])("that fails in its answer (%s): the client sees that it is cut, and pays for what passed", ([reason, code]) =>
+    Effect.gen(function* () {
+      const begun = Upstream.events('data: {"choices":[{}]}\n\n', 'data: {"choices":[{}]}\n\n', "data: {")
+      const gateway = yield* Proxy.make({ upstream: Upstream.fails("body", reason, begun) })
+      const key = yield* Proxy.issueKey()
+      const wire = yield* gateway.ask({
+        target: Proxy.chat,
+        headers: key.headers,
+        body: { stream: true, user: "abcdefgh" }
+      })
+      assert.deepStrictEqual([wire.status, wire.ending], [200, "cut"])
+      assert.include(wire.text, 'data: {"choices":[{}]}\n\n')
+      assert.deepStrictEqual(gateway.journal.slice(-2), ["appending", "cut"])
+      assert.deepInclude((yield* gateway.records)[0], {
+        status_code: 200,
+        error_code: code,
+        usage_source: "estimated",
+        input_tokens: 3,
+        output_tokens: 2
+      })
+    })
+  )
+
+  it.effect("whose answer says that it is too large: refused before the client sees anything of it", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ upstream: Upstream.answers(200, ["content-length", "101"], "x".repeat(101)) })
+      const key = yield* Proxy.issueKey({ max_response_body_bytes: 100 })
+      const wire = yield* gateway.ask({ target: Proxy.chat, headers: key.headers, body: {} })
+      assert.deepStrictEqual([wire.status, JSON.parse(wire.text).error.code], [413, "response_body_too_large"])
+      assert.include(wire.text, "larger than 100 bytes (max_response_body_bytes)")
+      assert.deepInclude((yield* gateway.records)[0], {
+        status_code: 413,
+        error_code: "response_body_too_large",
+        cost_nanos: null
+      })
+    })
+  )
+
+  it.effect("whose answer turns out too large: cut at the limit, under the status that was sent", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        upstream: Upstream.answers(200, [], "x".repeat(60), "x".repeat(40), "y"),
+        configured: Proxy.configureRoute("chat-completions", { responseBytes: 100 })
+      })
+      const key = yield* Proxy.issueKey({ max_response_body_bytes: 5000 })
+      const wire = yield* gateway.ask({ target: Proxy.chat, headers: key.headers, body: {} })
+      assert.deepStrictEqual([wire.status, wire.ending, wire.text.length], [200, "cut", 100])
+      assert.deepInclude((yield* gateway.records)[0], { status_code: 200, error_code: "response_body_too_large" })
+    })
+  )
+
+  it.effect("that is in the middle when the client leaves: stopped, cut, and billed for what passed", () =>
+    Effect.gen(function* () {
+      const begun = Upstream.events('data: {"choices":[{}]}\n\n', 'data: {"choices":[{}]}\n\n')
+      const gateway = yield* Proxy.make({ upstream: Upstream.hangs(begun) })
+      const key = yield* Proxy.issueKey({ tpm_limit: 1000 })
+      const wire = RecordingWire.make({
+        target: Proxy.chat,
+        headers: key.headers,
+        body: { stream: true, max_tokens: 900 }
+      })
+      const asking = yield* Effect.forkChild(gateway.handle(wire))
+      yield* Effect.yieldNow.pipe(Effect.repeat({ until: () => wire.text.length > 0 }))
+      yield* Fiber.interrupt(asking)
+      assert.strictEqual(wire.ending, "cut")
+      assert.deepInclude((yield* gateway.records)[0], {
+        status_code: 200,
+        error_code: null,
+        usage_source: "estimated",
+        output_tokens: 1
+      })
+    })
+  )
+
+  it.effect("that has not answered when the client leaves: billed for the input, recorded as 499, never answered", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ upstream: Upstream.hangs() })
+      const key = yield* Proxy.issueKey({ tpm_limit: 1000 })
+      const wire = RecordingWire.make({ target: Proxy.chat, headers: key.headers, body: { user: "abcdefgh" } })
+      const asking = yield* Effect.forkChild(gateway.handle(wire))
+      yield* Effect.yieldNow.pipe(Effect.repeat({ until: () => gateway.sent.length === 1 }))
+      yield* Fiber.interrupt(asking)
+      assert.isUndefined(wire.status)
+      assert.deepInclude((yield* gateway.records)[0], {
+        status_code: 499,
+        error_code: null,
+        usage_source: "estimated",
+        input_tokens: 2,
+        output_tokens: 0
+      })
+    })
+  )
+
+  it.effect("that answers faster than the client takes: waits for it", () =>
+    Effect.gen(function* () {
+      const flows: Array<string> = []
+      const gateway = yield* Proxy.make({
+        upstream: (sink) =>
+          Effect.sync(() => {
+            sink.head(200, [])
+            sink.onDrain(() => flows.push("resumed"))
+            flows.push(sink.chunk(Buffer.from("a")))
+          })
+      })
+      const key = yield* Proxy.issueKey()
+      yield* gateway.ask({ target: Proxy.chat, headers: key.headers, body: {}, slow: true })
+      assert.deepStrictEqual(flows, ["resumed", "pause"])
+    })
+  )
+
+  it.effect("is asked nothing while Redis, which must admit, is gone; a key without limits does not need it", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make()
+      const [limited, unlimited] = [yield* Proxy.issueKey({ rpm_limit: 5 }), yield* Proxy.issueKey()]
+      yield* gateway.redisGoes
+      const refused = yield* gateway.ask({ target: Proxy.chat, headers: limited.headers, body: {} })
+      assert.deepStrictEqual(
+        [refused.status, JSON.parse(refused.text).error.code, refused.header("retry-after")],
+        [503, "control_state_unavailable", "1"]
+      )
+      assert.strictEqual((yield* gateway.ask({ target: Proxy.chat, headers: unlimited.headers, body: {} })).status, 200)
+      assert.lengthOf(gateway.sent, 1)
+      assert.deepStrictEqual(yield* gateway.records, [])
+      yield* gateway.redisReturns
+      yield* TestClock.adjust("2 seconds")
+      const records = yield* gateway.records
+      assert.sameMembers(
+        records.map(({ key_id, status_code }) => `${key_id} ${status_code}`),
+        [`${limited.id} 503`, `${unlimited.id} 200`]
+      )
+    })
+  )
+
+  it.effect("whose answer is under way when Redis goes: the client has all of it, and the record comes later", () =>
+    Effect.gen(function* () {
+      let outage: Effect.Effect<void> = Effect.void
+      const answer = Upstream.json({ usage: { prompt_tokens: 5, completion_tokens: 6 } })
+      const gateway = yield* Proxy.make({
+        upstream: (sink, request) => Effect.suspend(() => Effect.andThen(outage, answer(sink, request)))
+      })
+      outage = gateway.redisGoes
+      const { headers } = yield* Proxy.issueKey({ tpm_limit: 1000 })
+      const wire = yield* gateway.ask({ target: Proxy.chat, headers, body: { max_tokens: 900 } })
+      assert.deepStrictEqual([wire.status, wire.ending], [200, "whole"])
+      yield* gateway.redisReturns
+      yield* TestClock.adjust("2 seconds")
+      assert.deepInclude((yield* gateway.records)[0], { total_tokens: 11, status_code: 200 })
+      const next = yield* gateway.ask({ method: "GET", target: "/v1/models", headers })
+      assert.strictEqual(next.header("x-ratelimit-remaining-tokens"), "989")
+    })
+  )
+
+  it.effect("that the gateway itself fails on: 500, with nothing of the defect in the answer", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ upstream: () => Effect.die(new Error("canary-defect")) })
+      const key = yield* Proxy.issueKey({ tpm_limit: 1000 })
+      const wire = yield* gateway.ask({ target: Proxy.chat, headers: key.headers, body: { max_tokens: 900 } })
+      assert.deepStrictEqual([wire.status, JSON.parse(wire.text).error.code], [500, "internal_error"])
+      assert.notInclude(wire.text, "canary")
+      assert.deepInclude((yield* gateway.records)[0], {
+        status_code: 500,
+        error_code: "internal_error",
+        cost_nanos: null
+      })
+    })
+  )
+})
+
+type Failure = readonly [
+  phase: UpstreamError["phase"],
+  reason: UpstreamError["reason"],
+  status: number,
+  code: ErrorCode,
+  message: string
+]

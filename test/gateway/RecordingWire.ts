@@ -1,0 +1,104 @@
+import { Effect } from "effect"
+import * as Headers from "../../src/gateway/Headers.ts"
+import type { BodyFailure, Wire } from "../../src/gateway/Wire.ts"
+
+export interface ClientRequest {
+  readonly method?: string
+  readonly target: string
+  readonly headers?: Headers.RawHeaders
+  /** Text, or what is sent as JSON. `stalls`: not all of it comes. `cut`: the client leaves in its middle. */
+  readonly body?: string | object | "stalls" | "cut"
+  /** The client takes each chunk only when it is told to go on. */
+  readonly slow?: boolean
+}
+
+/** One client in memory: sends its request, and keeps what it gets. */
+export interface RecordingWire extends Wire {
+  readonly status: number | undefined
+  readonly received: Headers.RawHeaders
+  readonly header: (name: string) => string | undefined
+  readonly text: string
+  /** `whole`: the client had the end of its answer. `cut`: it saw that there is more. `open`: neither, yet. */
+  readonly ending: "open" | "whole" | "cut"
+}
+
+/** `journal` gets a line for everything that reaches the client, in its order among all else that is noted there. */
+export const make = (request: ClientRequest, journal: Array<string> = []): RecordingWire => {
+  const { body = "", headers = [], method = "POST", slow = false, target } = request
+  const bytes = Buffer.from(typeof body === "string" ? body : JSON.stringify(body))
+  const chunks: Array<Buffer> = []
+  let status: number | undefined
+  let received: Headers.RawHeaders = []
+  let ending: RecordingWire["ending"] = "open"
+  const fail = (failure: BodyFailure) => Effect.fail(failure)
+  return {
+    method,
+    target,
+    headers,
+    readBody: ({ lease, maxBytes, withinMs }) =>
+      Effect.suspend(() => {
+        if (body === "stalls") return Effect.delay(fail({ _tag: "TooSlow" }), withinMs)
+        if (body === "cut") return fail({ _tag: "Cut" })
+        if (bytes.length > maxBytes) return fail({ _tag: "TooLarge" })
+        return lease.grow(bytes.length) ? Effect.succeed(bytes) : fail({ _tag: "NoRoom" })
+      }),
+    streamBody: async function* ({ maxBytes, onFailure }) {
+      const refuse = (failure: BodyFailure) => {
+        onFailure(failure)
+        return new Error(failure._tag)
+      }
+      if (body === "stalls") throw refuse({ _tag: "TooSlow" })
+      if (body === "cut") throw refuse({ _tag: "Cut" })
+      if (bytes.length > maxBytes) throw refuse({ _tag: "TooLarge" })
+      yield bytes
+    },
+    head: (code, fields) => {
+      if (status !== undefined) throw new Error("the head was sent before")
+      status = code
+      received = fields
+      journal.push(`head ${code}`)
+    },
+    write: (chunk) => {
+      if (status === undefined || ending !== "open") throw new Error("a write outside of the answer")
+      chunks.push(Buffer.from(chunk))
+      journal.push(`write ${Buffer.from(chunk).toString()}`)
+      return !slow
+    },
+    onDrain: (resume) => {
+      if (slow) resume()
+    },
+    end: () => {
+      ending = "whole"
+      journal.push("end")
+    },
+    cut: () => {
+      ending = "cut"
+      journal.push("cut")
+    },
+    answer: (code, fields, text) => {
+      if (status !== undefined) {
+        ending = "cut"
+        journal.push("cut")
+        return
+      }
+      status = code
+      received = fields
+      chunks.push(Buffer.from(text))
+      ending = "whole"
+      journal.push(`answer ${code}`)
+    },
+    get status() {
+      return status
+    },
+    get received() {
+      return received
+    },
+    header: (name) => Headers.get(received, name),
+    get text() {
+      return Buffer.concat(chunks).toString()
+    },
+    get ending() {
+      return ending
+    }
+  }
+}

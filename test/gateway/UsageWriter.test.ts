@@ -1,0 +1,181 @@
+import { randomUUID } from "node:crypto"
+import { assert, layer } from "@effect/vitest"
+import { Context, Effect, Layer } from "effect"
+import { SqlError } from "effect/sql"
+import * as RedisMemory from "../../layers/RedisMemory.ts"
+import { usageQueue } from "../../src/gateway/Limits.ts"
+import * as UsageRecord from "../../src/gateway/UsageRecord.ts"
+import { batchSize, writeBatch } from "../../src/gateway/UsageWriter.ts"
+import { Database } from "../../src/services/Database.ts"
+import { Redis, type Reply } from "../../src/services/Redis.ts"
+import * as Proxy from "./Proxy.ts"
+
+layer(Proxy.database)("UsageWriter", (it) => {
+  it.effect("writes each record as it was, and takes it out of the queue", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const queue = yield* emptyQueue
+      const key = yield* Proxy.issueKey({}, { project: true })
+      const record = recordOf({ key_id: key.id, project_id: key.projectId })
+      yield* queue.add(UsageRecord.encode(record))
+      assert.strictEqual(yield* queue.write, 1)
+      assert.strictEqual(yield* queue.length, 0)
+      const [row] = yield* sql`SELECT *, created_at AS at FROM usage_events WHERE id = ${record.id}`
+      const { created_at, ...rest } = record
+      const numbers = Object.fromEntries(
+        Object.entries(rest).map(([name, value]) => [
+          name,
+          bigints.has(name) && typeof value === "number" ? BigInt(value) : value
+        ])
+      )
+      assert.deepInclude(row, { ...numbers, status: "success", at: new Date(created_at) })
+      const [used] = yield* sql`SELECT last_used_at FROM api_keys WHERE id = ${key.id}`
+      assert.deepStrictEqual(used, { last_used_at: new Date(created_at) })
+    })
+  )
+
+  it.effect("delivers at least once, and the table takes each record once", () =>
+    Effect.gen(function* () {
+      const queue = yield* emptyQueue
+      const record = recordOf()
+      for (const _ of ["once", "twice"]) yield* queue.add(UsageRecord.encode(record))
+      yield* queue.write
+      // a crash behind the commit: the entry is there again
+      yield* queue.add(UsageRecord.encode(record))
+      yield* queue.write
+      assert.strictEqual(yield* written([record]), 1)
+    })
+  )
+
+  it.effect("writes the oldest first, a batch at a time, until nothing waits", () =>
+    Effect.gen(function* () {
+      const queue = yield* emptyQueue
+      const records = Array.from({ length: 2 * batchSize + 1 }, () => recordOf())
+      yield* Effect.forEach(records, (record) => queue.add(UsageRecord.encode(record)))
+      assert.deepStrictEqual([yield* queue.write, yield* written(records.slice(0, batchSize))], [batchSize, batchSize])
+      assert.deepStrictEqual([yield* queue.write, yield* queue.write, yield* queue.write], [batchSize, 1, 0])
+      assert.strictEqual(yield* written(records), records.length)
+    })
+  )
+
+  it.effect.each([
+    ["what is no JSON", "{"],
+    ["what is no record", '{"id":"1"}'],
+    ["nothing", ""],
+    ["an id that is no UUID", UsageRecord.encode(recordOf({ id: "r-1" }))],
+    ["a key's id that is no UUID", UsageRecord.encode(recordOf({ key_id: "k-1" }))],
+    ["a NUL", UsageRecord.encode(recordOf({ model: "a\u0000b" }))],
+    ["half a pair of surrogates", UsageRecord.encode(recordOf({ request_id: "a\ud83d" }))],
+    ["a status beyond an integer", UsageRecord.encode(recordOf({ status_code: 3_000_000_000 }))],
+    ["a time beyond the calendar", UsageRecord.encode(recordOf({ created_at: Number.MAX_SAFE_INTEGER }))]
+  ] as const)("%s keeps no other record from the table", ([, poison]) =>
+    Effect.gen(function* () {
+      const queue = yield* emptyQueue
+      const [before, behind] = [recordOf(), recordOf()]
+      yield* queue.add(UsageRecord.encode(before))
+      yield* queue.add(poison)
+      yield* queue.add(UsageRecord.encode(behind))
+      assert.strictEqual(yield* queue.write, 3)
+      assert.deepStrictEqual([yield* written([before, behind]), yield* queue.length], [2, 0])
+    })
+  )
+
+  it.effect("keeps what it cannot write while the database is gone, and writes it later", () =>
+    Effect.gen(function* () {
+      const database = yield* Database
+      const queue = yield* emptyQueue
+      const record = recordOf()
+      yield* queue.add(UsageRecord.encode(record))
+      const down = { ...database, transaction: () => Effect.fail(unreachable) }
+      assert.strictEqual(yield* Effect.flip(Effect.provideService(queue.write, Database, down)), unreachable)
+      assert.strictEqual(yield* queue.length, 1)
+      yield* queue.write
+      assert.deepStrictEqual([yield* written([record]), yield* queue.length], [1, 0])
+    })
+  )
+
+  it.effect("says of a record what its status was", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const queue = yield* emptyQueue
+      const records = [200, 399, 400, 499, 503].map((status_code) => recordOf({ status_code }))
+      yield* Effect.forEach(records, (record) => queue.add(UsageRecord.encode(record)))
+      yield* queue.write
+      const rows = yield* sql<{ status: string }>`SELECT status FROM usage_events WHERE ${sql.in(
+        "id",
+        records.map(({ id }) => id)
+      )} ORDER BY status_code`
+      assert.deepStrictEqual(
+        rows.map(({ status }) => status),
+        ["success", "success", "failure", "failure", "failure"]
+      )
+    })
+  )
+})
+
+const unreachable = new SqlError.SqlError({
+  reason: new SqlError.ConnectionError({ cause: new Error("gone"), message: "gone", operation: "connect" })
+})
+
+/** A usage queue of its own, and the writer in front of it. */
+const emptyQueue = Effect.gen(function* () {
+  const redis = Context.get(yield* Layer.build(Layer.fresh(RedisMemory.layer({ prefix: "svc-test:" }))), Redis)
+  const key = redis.key(usageQueue)
+  return {
+    add: (record: string): Effect.Effect<Reply, unknown> => redis.command("XADD", key, "*", "record", record),
+    length: redis.command("XLEN", key),
+    write: Effect.provideService(writeBatch, Redis, redis)
+  }
+})
+
+const written = (records: ReadonlyArray<UsageRecord.UsageRecord>) =>
+  Effect.gen(function* () {
+    const { sql } = yield* Database
+    const rows = yield* sql`SELECT id FROM usage_events WHERE ${sql.in(
+      "id",
+      records.map(({ id }) => id)
+    )}`
+    return rows.length
+  })
+
+const bigints = new Set([
+  "latency_ms",
+  "input_tokens",
+  "output_tokens",
+  "total_tokens",
+  "cached_input_tokens",
+  "cache_write_tokens",
+  "reasoning_tokens",
+  "cost_nanos"
+])
+
+function recordOf(more: Partial<UsageRecord.UsageRecord> = {}): UsageRecord.UsageRecord {
+  return {
+    id: randomUUID(),
+    created_at: Proxy.noon,
+    request_id: "r-1",
+    key_id: randomUUID(),
+    project_id: null,
+    route: "/v1/chat/completions",
+    model: 'née ☃ 🚀 "quoted" \\u0000',
+    provider: "upstream",
+    status_code: 200,
+    error_code: null,
+    latency_ms: 12,
+    usage_source: "reported",
+    input_tokens: 1,
+    output_tokens: 2,
+    total_tokens: 3,
+    cached_input_tokens: 0,
+    cache_write_tokens: null,
+    reasoning_tokens: null,
+    cost_nanos: 9_000_000_000_000_000,
+    cost_source: "price_table",
+    streamed: true,
+    task_id: null,
+    run_id: null,
+    trace_id: null,
+    fallback_count: 0,
+    ...more
+  }
+}
