@@ -5,7 +5,7 @@ import * as RedisReply from "./RedisReply.ts"
 
 export interface Endpoint {
   readonly url: Redacted.Redacted
-  /** How long a silent server is given, by each command and by the connection as a whole. */
+  /** How long a silent server is given. */
   readonly deadline: Duration.Duration
 }
 
@@ -14,12 +14,13 @@ type Operation = RedisError["operation"]
 /**
  * A connection that is ready, and closes with the scope. It fails fast: nothing is queued while it is down
  * (`enableOfflineQueue`), nothing that was in flight waits for the next connection (`maxRetriesPerRequest`) or is sent
- * twice (`autoResendUnfulfilledCommands`), and a peer that leaves commands unanswered is hung up on (`socketTimeout`).
+ * twice (`autoResendUnfulfilledCommands`), and a peer that leaves commands unanswered is hung up on (`socketTimeout`):
+ * answers come in order, so one clock for the connection serves every command, and costs less than one for each.
  */
 export const open = Effect.fnUntraced(function* (
   endpoint: Endpoint,
   operation: Operation,
-  options: Pick<RedisOptions, "enableAutoPipelining" | "retryStrategy">
+  options: Pick<RedisOptions, "retryStrategy">
 ): Effect.fn.Return<Ioredis, RedisError, Scope.Scope> {
   const url = Redacted.value(endpoint.url)
   if (!URL.canParse(url)) return yield* RedisReply.unanswered(operation, "The Redis URL is not a URL")
@@ -33,7 +34,6 @@ export const open = Effect.fnUntraced(function* (
           disableClientInfo: true,
           lazyConnect: true,
           connectTimeout: connectWithin,
-          commandTimeout: patience,
           socketTimeout: patience,
           disconnectTimeout: patience,
           enableOfflineQueue: false,

@@ -53,15 +53,20 @@ export const windowAt = (
   window: Window,
   now: DateTime.Utc
 ): { readonly id: string; readonly startsAt: number; readonly endsAt: number } => {
-  const at = DateTime.toPartsUtc(now)
-  const startsAt = DateTime.toEpochMillis(DateTime.startOf(now, window))
-  const endsAt = DateTime.toEpochMillis(DateTime.add(DateTime.startOf(now, window), { [`${window}s`]: 1 }))
-  const month = `${at.year}${pad(at.month)}`
-  const day = `${month}${pad(at.day)}`
-  return {
-    id: window === "month" ? month : window === "day" ? day : `${day}${pad(at.hour)}${pad(at.minute)}`,
-    startsAt,
-    endsAt
+  // plain UTC arithmetic: calendar functions took a twentieth of a request's time
+  const at = new Date(DateTime.toEpochMillis(now))
+  const [year, month, day] = [at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate()]
+  const monthId = `${year}${pad(month + 1)}`
+  const dayId = `${monthId}${pad(day)}`
+  switch (window) {
+    case "month":
+      return { id: monthId, startsAt: Date.UTC(year, month), endsAt: Date.UTC(year, month + 1) }
+    case "day":
+      return { id: dayId, startsAt: Date.UTC(year, month, day), endsAt: Date.UTC(year, month, day + 1) }
+    case "minute": {
+      const startsAt = at.getTime() - (at.getTime() % 60_000)
+      return { id: `${dayId}${pad(at.getUTCHours())}${pad(at.getUTCMinutes())}`, startsAt, endsAt: startsAt + 60_000 }
+    }
   }
 }
 

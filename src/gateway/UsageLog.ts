@@ -44,10 +44,16 @@ export class UsageLog extends Context.Service<
           waiting++
           return Effect.asVoid(Queue.offer(backlog, attempt))
         })
-      const settleWaiting = Effect.gen(function* () {
-        yield* Effect.retry(yield* Queue.take(backlog), untilRedisIsBack)
-        waiting--
-      })
+      /** One of them. Interrupted, it waits again. */
+      const settleWaiting = Effect.uninterruptibleMask((restore) =>
+        Effect.gen(function* () {
+          const attempt = yield* restore(Queue.take(backlog))
+          yield* restore(Effect.retry(attempt, untilRedisIsBack)).pipe(
+            Effect.onInterrupt(() => Queue.offer(backlog, attempt))
+          )
+          waiting--
+        })
+      )
 
       // nobody settles while nobody is admitted: the length must be asked for, or a full queue would stay full for ever
       const measure = Effect.map(redis.command("XLEN", redis.key(usageQueue)), (length) => {
@@ -55,8 +61,17 @@ export class UsageLog extends Context.Service<
       })
 
       yield* Effect.addFinalizer(() =>
-        Effect.suspend(() =>
-          waiting === 0 ? Effect.void : Effect.logError("usage records are lost: Redis did not come back", { waiting })
+        Effect.suspend(() => (waiting === 0 ? Effect.void : Effect.ignore(settleWaiting))).pipe(
+          Effect.repeat({ while: () => waiting > 0 }),
+          Effect.interruptible,
+          Effect.timeoutOption(lastChance),
+          Effect.andThen(
+            Effect.suspend(() =>
+              waiting === 0
+                ? Effect.void
+                : Effect.logError("usage records are lost: Redis did not come back", { waiting })
+            )
+          )
         )
       )
       yield* Effect.forkScoped(Effect.forever(Effect.ignore(settleWaiting)))
@@ -80,5 +95,8 @@ export class UsageLog extends Context.Service<
 
 const backlogLimit = 10_000
 const queueLimit = 1_000_000
+
+/** How long the end of the process is held for records that wait for Redis. */
+const lastChance = "5 seconds"
 
 const untilRedisIsBack = Schedule.min([Schedule.exponential("50 millis"), Schedule.spaced("1 second")])

@@ -72,6 +72,27 @@ layer(Proxy.database)("ProxyApp, managed by the gateway", (it) => {
     })
   )
 
+  it.effect("accounts for a batch by the dearest of its models, and by a guess as soon as one has no price", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: priced })
+      const key = yield* Proxy.issueKey()
+      const ask = (...models: ReadonlyArray<string>) => {
+        const requests = models.map((model) => ({ custom_id: "", params: { model, max_tokens: 100 } }))
+        return gateway.ask({ target: "/v1/messages/batches", headers: key.headers, body: { requests } })
+      }
+      yield* ask("small", "large")
+      yield* ask("large", "unknown")
+      const [known, guessed] = yield* gateway.records
+      const input = known?.input_tokens ?? 0
+      assert.deepInclude(known, {
+        cost_nanos: input * 1000 + 200 * 2000,
+        cost_source: "price_table",
+        total_tokens: input + 200
+      })
+      assert.deepInclude(guessed, { cost_nanos: 20_000_000, cost_source: "route_default" })
+    })
+  )
+
   it.effect("settles before the client has the end of its answer", () =>
     Effect.gen(function* () {
       const lengthless = yield* Proxy.make({ upstream: Upstream.events("data: 1\n\n", "data: [DONE]\n\n") })
@@ -292,5 +313,6 @@ const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 const priced = Effect.gen(function* () {
   const { sql } = yield* Database
-  yield* sql`INSERT INTO model_prices (model, input_nanos_per_million, output_nanos_per_million) VALUES ('large', 1000000000, 2000000000)`
+  yield* sql`INSERT INTO model_prices (model, input_nanos_per_million, output_nanos_per_million) VALUES
+    ('large', 1000000000, 2000000000), ('small', 1000000, 2000000)`
 })

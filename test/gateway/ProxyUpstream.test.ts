@@ -120,7 +120,7 @@ layer(Proxy.database)("ProxyApp and an upstream", (it) => {
         body: { stream: true, max_tokens: 900 }
       })
       const asking = yield* Effect.forkChild(gateway.handle(wire))
-      yield* Effect.yieldNow.pipe(Effect.repeat({ until: () => wire.text.length > 0 }))
+      yield* Effect.repeat(Effect.yieldNow, { until: () => wire.text.length > 0 })
       yield* Fiber.interrupt(asking)
       assert.strictEqual(wire.ending, "cut")
       assert.deepInclude((yield* gateway.records)[0], {
@@ -138,7 +138,7 @@ layer(Proxy.database)("ProxyApp and an upstream", (it) => {
       const key = yield* Proxy.issueKey({ tpm_limit: 1000 })
       const wire = RecordingWire.make({ target: Proxy.chat, headers: key.headers, body: { user: "abcdefgh" } })
       const asking = yield* Effect.forkChild(gateway.handle(wire))
-      yield* Effect.yieldNow.pipe(Effect.repeat({ until: () => gateway.sent.length === 1 }))
+      yield* Effect.repeat(Effect.yieldNow, { until: () => gateway.sent.length === 1 })
       yield* Fiber.interrupt(asking)
       assert.isUndefined(wire.status)
       assert.deepInclude((yield* gateway.records)[0], {

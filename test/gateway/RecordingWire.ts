@@ -37,7 +37,10 @@ export const make = (request: ClientRequest, journal: Array<string> = []): Recor
     headers,
     readBody: ({ lease, maxBytes, withinMs }) =>
       Effect.suspend(() => {
-        if (body === "stalls") return Effect.delay(fail({ _tag: "TooSlow" }), withinMs)
+        if (body === "stalls") {
+          journal.push("the body stalls")
+          return Effect.delay(fail({ _tag: "TooSlow" }), withinMs)
+        }
         if (body === "cut") return fail({ _tag: "Cut" })
         if (bytes.length > maxBytes) return fail({ _tag: "TooLarge" })
         return lease.grow(bytes.length) ? Effect.succeed(bytes) : fail({ _tag: "NoRoom" })

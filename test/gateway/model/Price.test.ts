@@ -1,6 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { cost, type ModelPrice, type PricedTokens, toDollars, toNanos } from "../../../src/gateway/model/Price.ts"
+import {
+  cost,
+  dearest,
+  type ModelPrice,
+  type PricedTokens,
+  toDollars,
+  toNanos
+} from "../../../src/gateway/model/Price.ts"
 
 describe("Price", () => {
   it.each<[what: string, tokens: Partial<PricedTokens>, nanos: number]>([
@@ -51,6 +58,19 @@ describe("Price", () => {
       }),
       { numRuns: 300 }
     )
+  })
+
+  it("the dearest of several is never below any of them, and never above what their dearest parts make", () => {
+    fc.assert(
+      fc.property(fc.array(prices, { minLength: 1, maxLength: 4 }), usage, (several, tokens) => {
+        const most = dearest(several)
+        assert.exists(most)
+        for (const one of several) assert.isAtLeast(cost(most, tokens), cost(one, tokens))
+        assert.isTrue(several.some(({ output }) => output === most.output))
+      }),
+      { numRuns: 200 }
+    )
+    assert.isUndefined(dearest([]))
   })
 
   it("is exact in dollars to the nano-dollar, up to four millions", () => {

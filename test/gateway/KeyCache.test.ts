@@ -1,0 +1,205 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Option } from "effect"
+import { TestClock } from "effect/testing"
+import fc from "fast-check"
+import * as KeyCache from "../../src/gateway/KeyCache.ts"
+import type { KeyRecord } from "../../src/gateway/KeyRecord.ts"
+import { neutral } from "../../src/gateway/model/KeyPolicy.ts"
+import { missing } from "../../src/gateway/StoredCredential.ts"
+
+describe("KeyCache", () => {
+  it.effect("asks once for a key, however many ask, and never again for one that it knows", () =>
+    Effect.gen(function* () {
+      const store = yield* storeOf((digest) => Effect.succeed(Option.some(recordOf(digest))))
+      const ask = store.cache.get("d-1")
+      const found = yield* Effect.all(
+        Array.from({ length: 50 }, () => ask),
+        { concurrency: "unbounded" }
+      )
+      yield* TestClock.adjust("40 days")
+      assert.deepStrictEqual(
+        [...found, yield* ask],
+        Array.from({ length: 51 }, () => Option.some(recordOf("d-1")))
+      )
+      assert.deepStrictEqual(store.asked, ["d-1"])
+    })
+  )
+
+  it.effect("remembers for a second that there is no such key", () =>
+    Effect.gen(function* () {
+      const store = yield* storeOf(() => Effect.succeed(Option.none()))
+      for (const wait of [0, 500, 499]) {
+        yield* TestClock.adjust(wait)
+        assert.deepStrictEqual(yield* store.cache.get("d-1"), Option.none())
+      }
+      assert.lengthOf(store.asked, 1)
+      yield* TestClock.adjust(1)
+      yield* store.cache.get("d-1")
+      assert.lengthOf(store.asked, 2)
+    })
+  )
+
+  it.effect("remembers no failure: the next who asks may be luckier", () =>
+    Effect.gen(function* () {
+      let gone = true
+      const store = yield* storeOf((digest) =>
+        gone
+          ? Effect.fail(new KeyCache.ControlStateUnavailable({ cause: "gone" }))
+          : Effect.succeed(Option.some(recordOf(digest)))
+      )
+      assert.strictEqual((yield* Effect.flip(store.cache.get("d-1")))._tag, "ControlStateUnavailable")
+      gone = false
+      assert.isTrue(Option.isSome(yield* store.cache.get("d-1")))
+    })
+  )
+
+  it.effect("answers the others when the one who asked first hangs up", () =>
+    Effect.gen(function* () {
+      const answer = yield* Deferred.make<void>()
+      const store = yield* storeOf((digest) => Effect.as(Deferred.await(answer), Option.some(recordOf(digest))))
+      const [first, second] = [yield* asking(store.cache.get("d-1")), yield* asking(store.cache.get("d-1"))]
+      yield* Fiber.interrupt(first)
+      yield* Deferred.succeed(answer, undefined)
+      assert.deepStrictEqual(yield* Fiber.join(second), Option.some(recordOf("d-1")))
+      assert.lengthOf(store.asked, 1)
+    })
+  )
+
+  it.effect("forgets one key, the keys of one project, or all", () =>
+    Effect.gen(function* () {
+      const projects = new Map([
+        ["d-1", "p-1"],
+        ["d-2", "p-1"],
+        ["d-3", "p-2"],
+        ["d-4", undefined]
+      ])
+      const store = yield* storeOf((digest) =>
+        Effect.succeed(Option.some({ ...recordOf(digest), projectId: Option.fromUndefinedOr(projects.get(digest)) }))
+      )
+      const askedAgainAfter = (forget: () => void) =>
+        Effect.gen(function* () {
+          forget()
+          const before = store.asked.length
+          yield* Effect.forEach(projects.keys(), store.cache.get)
+          return store.asked.slice(before)
+        })
+      const all = [...projects.keys()]
+      assert.deepStrictEqual(yield* askedAgainAfter(() => {}), all)
+      assert.deepStrictEqual(yield* askedAgainAfter(() => store.cache.forget("id of d-2")), ["d-2"])
+      assert.deepStrictEqual(yield* askedAgainAfter(() => store.cache.forgetProject("p-1")), ["d-1", "d-2"])
+      assert.deepStrictEqual(yield* askedAgainAfter(() => store.cache.forget("id of nobody")), [])
+      assert.deepStrictEqual(yield* askedAgainAfter(store.cache.forgetAll), all)
+    })
+  )
+
+  it.effect("knows 50,000 keys, and forgets the one that was not asked for longest", () =>
+    Effect.gen(function* () {
+      const store = yield* storeOf((digest) => Effect.succeed(Option.some(recordOf(digest))))
+      yield* Effect.forEach(
+        Array.from({ length: 50_000 }, (_, n) => `d-${n}`),
+        store.cache.get,
+        { discard: true }
+      )
+      yield* Effect.forEach(["d-0", "one more"], store.cache.get)
+      yield* Effect.forEach(["d-0", "one more", "d-49999", "d-2"], store.cache.get)
+      assert.lengthOf(store.asked, 50_001)
+      yield* store.cache.get("d-1")
+      assert.strictEqual(store.asked.at(-1), "d-1")
+    })
+  )
+
+  it.effect("no flood of wrong keys drives a right one out", () =>
+    Effect.gen(function* () {
+      const store = yield* storeOf((digest) =>
+        Effect.succeed(digest === "right" ? Option.some(recordOf(digest)) : Option.none())
+      )
+      yield* store.cache.get("right")
+      yield* Effect.forEach(
+        Array.from({ length: 60_000 }, (_, n) => `wrong-${n}`),
+        store.cache.get,
+        { discard: true }
+      )
+      yield* store.cache.get("right")
+      assert.lengthOf(store.asked, 60_001)
+    })
+  )
+
+  it.effect(
+    "whatever is asked, answered and edited in which order: nobody gets a record older than the last edit before they asked",
+    () =>
+      Effect.gen(function* () {
+        const promise = Effect.runPromiseWith(yield* Effect.context<never>())
+        const law = fc.asyncProperty(
+          fc.array(fc.constantFrom("ask", "answer", "edit", "project edit", "reload"), { maxLength: 30 }),
+          (actions) => promise(Effect.scoped(play(actions)))
+        )
+        yield* Effect.promise(() => fc.assert(law, { numRuns: 200 }))
+      })
+  )
+})
+
+/** Each load reads the current version at once, and is answered when its turn comes. */
+const play = Effect.fnUntraced(function* (actions: ReadonlyArray<string>) {
+  let version = 0
+  const unanswered: Array<Deferred.Deferred<void>> = []
+  const { cache } = yield* storeOf((digest) =>
+    Effect.suspend(() => {
+      const answer = Deferred.makeUnsafe<void>()
+      unanswered.push(answer)
+      return Effect.as(
+        Deferred.await(answer),
+        Option.some({ ...recordOf(digest), projectId: Option.some("p-1"), policyVersion: version })
+      )
+    })
+  )
+  const askers: Array<{ readonly since: number; readonly fiber: Fiber.Fiber<Option.Option<KeyRecord>, unknown> }> = []
+  const answerNext = Effect.suspend(() => {
+    const next = unanswered.shift()
+    return next === undefined ? Effect.void : Deferred.succeed(next, undefined)
+  }).pipe(Effect.andThen(settled))
+  for (const action of actions) {
+    if (action === "ask") askers.push({ since: version, fiber: yield* asking(cache.get("d-1")) })
+    else if (action === "answer") yield* answerNext
+    else {
+      version++
+      if (action === "edit") cache.forget("id of d-1")
+      else if (action === "project edit") cache.forgetProject("p-1")
+      else cache.forgetAll()
+    }
+  }
+  for (const { fiber, since } of askers) {
+    yield* Effect.repeat(answerNext, { until: () => fiber.pollUnsafe() !== undefined })
+    assert.isAtLeast(Option.getOrThrow(yield* Fiber.join(fiber)).policyVersion, since)
+  }
+})
+
+type Loaded = Option.Option<KeyRecord>
+
+const storeOf = Effect.fnUntraced(function* (
+  load: (digest: string) => Effect.Effect<Loaded, KeyCache.ControlStateUnavailable>
+) {
+  const asked: Array<string> = []
+  const counted = (digest: string) =>
+    Effect.suspend(() => {
+      asked.push(digest)
+      return load(digest)
+    })
+  return { asked, cache: KeyCache.make(counted, yield* Effect.scope) }
+})
+
+const asking = <A, E>(ask: Effect.Effect<A, E>) => Effect.forkChild(ask, { startImmediately: true })
+
+/** Until every fiber that can go on has gone on. */
+const settled = Effect.repeat(Effect.yieldNow, { times: 10 })
+
+const recordOf = (digest: string): KeyRecord => ({
+  id: `id of ${digest}`,
+  projectId: Option.none(),
+  disabled: false,
+  revoked: false,
+  expiresAt: Option.none(),
+  policy: neutral,
+  policyVersion: 1,
+  keyMapping: missing,
+  projectMapping: missing
+})
