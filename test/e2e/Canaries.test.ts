@@ -130,7 +130,7 @@ const Row = Schema.Struct({ id: Schema.String })
 const idOf = (value: unknown) => Schema.decodeUnknownSync(Row)(value).id
 
 /** Credentials at every step of the resolution, and callers that end at each. */
-const introduce = async ({ gateway, own, upstream }: Guarded.Guarded): Promise<ReadonlyArray<Caller>> => {
+const introduce = async ({ deployment, gateway, own, upstream }: Guarded.Guarded): Promise<ReadonlyArray<Caller>> => {
   const project = idOf(await gateway.operate("POST", "/projects", { name: "mapped" }))
   const mapped = await RunningGateway.createKey(gateway, { policy: { daily_budget_usd: 1_000 } })
   const ofProject = await RunningGateway.createKey(gateway, { owner_type: "project", project_id: project })
@@ -161,6 +161,7 @@ const introduce = async ({ gateway, own, upstream }: Guarded.Guarded): Promise<R
     { name: "project-mapping", secret: ofProject.raw, managed: own.ofProject, direct: own.ofProject },
     { name: "provider-default", secret: plain.raw, managed: own.ofProvider, direct: own.ofProvider },
     { name: "in-x-api-key", secret: plain.raw, inApiKey: true, managed: own.ofProvider, direct: own.ofProvider },
+    { name: "operator", secret: deployment.adminToken, managed: undefined, direct: undefined },
     { name: "revoked", secret: revoked.raw, managed: undefined, direct: undefined },
     { name: "unknown", secret: `rk_live_${"c".repeat(64)}`, managed: undefined, direct: undefined },
     { name: "malformed", secret: "rk_live_canary", managed: undefined, direct: undefined },
@@ -196,11 +197,10 @@ const without = (canaries: Readonly<Record<string, string>>, ...names: ReadonlyA
   Object.fromEntries(Object.entries(canaries).filter(([name]) => !names.includes(name)))
 
 /** All that must not be anywhere but where it belongs. */
-const secrets = ({ callers, guarded: { deployment, own } }: Traffic["Service"]): Readonly<Record<string, string>> => ({
+const secrets = ({ callers, guarded: { own } }: Traffic["Service"]): Readonly<Record<string, string>> => ({
   ...own,
   ...forged,
   cookie,
-  operatorToken: deployment.adminToken,
   ...Object.fromEntries(callers.map(({ name, secret }) => [`secret of ${name}`, secret]))
 })
 

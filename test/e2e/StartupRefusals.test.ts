@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Redacted } from "effect"
+import { Duration, Effect, Redacted, type Scope } from "effect"
 import * as RunningGateway from "../RunningGateway.ts"
 import * as TemporaryDatabase from "../TemporaryDatabase.ts"
 import { refusing, serve } from "../upstream/ScriptedServer.ts"
@@ -30,6 +30,12 @@ const readable = ([took, { code, output }]: Effect.Success<ReturnType<typeof ref
 /** Where there is a PostgreSQL, the embedded one need not be waited for. */
 const database: Readonly<Record<string, string>> =
   TemporaryDatabase.server === null ? {} : { DATABASE_URL: TemporaryDatabase.server }
+
+/** The same for a start that gets as far as the schema. */
+const ownDatabase: Effect.Effect<Readonly<Record<string, string>>, never, Scope.Scope> = TemporaryDatabase.server ===
+null
+  ? Effect.succeed({})
+  : Effect.orDie(Effect.map(TemporaryDatabase.make, (url) => ({ DATABASE_URL: Redacted.value(url) })))
 
 /** One wrong value for each variable; each holds a word that may not come out again. */
 const mistaken: Readonly<Record<string, string>> = {
@@ -110,7 +116,7 @@ describe("a start that cannot be: what the program needs is not there", () => {
     Effect.gen(function* () {
       const { host } = new URL(yield* refusing)
       const ended = yield* refused({ environment: { ...database, REDIS_URL: `redis://user:canary@${host}` } })
-      readable(ended, /Redis \(REDIS_URL\) cannot be reached/)
+      readable(ended, /Redis \(REDIS_URL\) cannot be used: connect ECONNREFUSED/)
       assert.notInclude(ended[1].output, "canary")
     })
   )
@@ -120,7 +126,7 @@ describe("a start that cannot be: what the program needs is not there", () => {
       const { origin } = yield* serve(() => {})
       const url = `redis://user:canary@${new URL(origin).host}`
       const ended = yield* refused({ environment: { ...database, REDIS_URL: url } })
-      readable(ended, /Redis \(REDIS_URL\) cannot be reached/)
+      readable(ended, /Redis \(REDIS_URL\) cannot be used: /)
       assert.notInclude(ended[1].output, "canary")
     })
   )
@@ -129,7 +135,7 @@ describe("a start that cannot be: what the program needs is not there", () => {
     Effect.gen(function* () {
       const { origin } = yield* serve(() => {})
       const { host } = new URL(origin)
-      const ended = yield* refused({ environment: { [variable]: host } })
+      const ended = yield* refused({ environment: { ...(yield* ownDatabase), [variable]: host } })
       readable(ended, new RegExp(`A listener cannot open: .*EADDRINUSE.*${host}`))
     })
   )
@@ -151,7 +157,7 @@ describe("an upstream URL that points nowhere", () => {
   it.live("is no reason not to start: requests get a 502 in the shape of their family", () =>
     Effect.gen(function* () {
       const gateway = yield* RunningGateway.start({
-        environment: { UPSTREAM_BASE_URL: yield* refusing, UPSTREAM_SERVICE_KEY: "k" }
+        environment: { ...(yield* ownDatabase), UPSTREAM_BASE_URL: yield* refusing, UPSTREAM_SERVICE_KEY: "k" }
       })
       const key = yield* Effect.promise(() => RunningGateway.createKey(gateway))
       const a = yield* chat(gateway, key.raw)

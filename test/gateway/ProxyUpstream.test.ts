@@ -202,6 +202,7 @@ layer(Proxy.database)("ProxyApp and an upstream", (it) => {
       const { headers } = yield* Proxy.issueKey({ tpm_limit: 1000 })
       const wire = yield* gateway.ask({ target: Proxy.chat, headers, body: { max_tokens: 900 } })
       assert.deepStrictEqual([wire.status, wire.ending], [200, "whole"])
+      outage = Effect.void
       yield* gateway.redisReturns
       yield* TestClock.adjust("2 seconds")
       assert.deepInclude((yield* gateway.records)[0], { total_tokens: 11, status_code: 200 })

@@ -1,0 +1,96 @@
+import { randomBytes } from "node:crypto"
+import { Effect, Option, Schema } from "effect"
+import { BenchFailed, type Child, freePort, ready, start } from "./Child.ts"
+import { models } from "./Scenario.ts"
+import * as Store from "./Store.ts"
+
+/** This gateway as its users start it: from its sources, on a real PostgreSQL, a real Redis and the mock upstream. */
+export interface Gateway {
+  readonly child: Child
+  readonly origin: string
+  readonly store: Store.Store
+  /** Makes a key with `policy` and answers it raw. */
+  readonly key: (policy: object) => Effect.Effect<string, BenchFailed>
+  readonly setPrices: Effect.Effect<void, BenchFailed>
+  /** The sum over all labels of a counter at `/metrics`. */
+  readonly metric: (name: string) => Effect.Effect<number, BenchFailed>
+}
+
+export const make = Effect.fnUntraced(function* (name: string, upstream: string, nodeFlags: ReadonlyArray<string>) {
+  const store = yield* Store.make
+  const port = yield* freePort
+  const controlPort = yield* freePort
+  const token = `op_live_${randomBytes(32).toString("hex")}`
+  const child = yield* start({
+    name,
+    args: [...nodeFlags, ...asUsersStartIt],
+    env: {
+      DATABASE_URL: store.databaseUrl,
+      REDIS_URL: store.redisUrl,
+      REDIS_KEY_PREFIX: store.redisPrefix,
+      UPSTREAM_BASE_URL: upstream,
+      UPSTREAM_SERVICE_KEY: "sk-bench-upstream",
+      GATEWAY_ADMIN_TOKEN: token,
+      GATEWAY_BIND_ADDR: `127.0.0.1:${port}`,
+      GATEWAY_CONTROL_BIND_ADDR: `127.0.0.1:${controlPort}`,
+      GATEWAY_DRAIN_SECONDS: "2",
+      LOG_LEVEL: "warn"
+    }
+  })
+  const control = `http://127.0.0.1:${controlPort}/admin-ui`
+  yield* ready(child, `${control}/readyz`)
+
+  const send = (method: string, path: string, body?: object) =>
+    Effect.tryPromise({
+      try: async () => {
+        const answer = await fetch(control + path, {
+          method,
+          headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+          ...(body === undefined ? {} : { body: JSON.stringify(body) })
+        })
+        const text = await answer.text()
+        if (!answer.ok) throw new Error(`${answer.status} ${text}`)
+        return text
+      },
+      catch: (cause) => new BenchFailed({ message: `${name}: ${method} ${path}: ${String(cause)}` })
+    })
+
+  const gateway: Gateway = {
+    child,
+    origin: `http://127.0.0.1:${port}`,
+    store,
+    key: (policy) =>
+      send("POST", "/admin/keys", { owner_type: "individual", policy }).pipe(
+        Effect.flatMap((text) => decodeMinted(text)),
+        Effect.map(({ raw_key }) => raw_key),
+        Effect.catchTag("SchemaError", ({ message }) => Effect.fail(new BenchFailed({ message })))
+      ),
+    setPrices: Effect.forEach(
+      Object.values(models),
+      (model) =>
+        send("PUT", `/admin/model-prices/${model}`, { input_usd_per_million: 0.15, output_usd_per_million: 0.6 }),
+      { discard: true }
+    ),
+    metric: (metric) =>
+      Effect.flatMap(send("GET", "/metrics"), (text) =>
+        Option.match(readMetric(text, metric), {
+          onNone: () => Effect.fail(new BenchFailed({ message: `/admin-ui/metrics has no ${metric}` })),
+          onSome: Effect.succeed
+        })
+      )
+  }
+  return gateway
+})
+
+/** `npm start`, but for npm. */
+const asUsersStartIt = ["src/main.ts", "all"]
+
+const decodeMinted = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Struct({ raw_key: Schema.String })))
+
+const readMetric = (text: string, name: string): Option.Option<number> => {
+  const values = text.split("\n").flatMap((line) => {
+    const [, metric, value] = /^([^{ ]+)(?:\{.*\})? (\S+)/.exec(line) ?? []
+    return metric === name ? [Number(value)] : []
+  })
+  return values.length === 0 ? Option.none() : Option.some(values.reduce((sum, value) => sum + value, 0))
+}

@@ -1,0 +1,87 @@
+import { randomBytes } from "node:crypto"
+import * as PgConnection from "@effect/sql-pg/PgConnection"
+import { Effect, Redacted, Schema, type Scope } from "effect"
+import { Redis as Ioredis } from "ioredis"
+import { BenchFailed } from "./Child.ts"
+
+/** A database and a part of Redis of its own, for one gateway. Both are gone with the scope. */
+export interface Store {
+  readonly databaseUrl: string
+  readonly redisUrl: string
+  readonly redisPrefix: string
+  readonly count: (query: string) => Effect.Effect<number, BenchFailed>
+  readonly redis: Ioredis
+}
+
+const postgresUrl = process.env["DATABASE_URL"] ?? "postgres://postgres@127.0.0.1:5432/postgres"
+const redisUrl = process.env["REDIS_URL"] ?? "redis://127.0.0.1:6379"
+
+const place = (variable: string, local: string): string =>
+  process.env[variable] === undefined
+    ? `nothing answers at ${local}, and ${variable} is not set`
+    : `nothing answers at ${variable}`
+
+const session = (url: string) =>
+  Effect.mapError(
+    PgConnection.make({ url: Redacted.make(url), connectTimeout: "3 seconds" }),
+    () => new BenchFailed({ message: `PostgreSQL is missing: ${place("DATABASE_URL", "127.0.0.1:5432")}.` })
+  )
+
+const query = (url: string, statement: string) =>
+  Effect.scoped(
+    Effect.flatMap(session(url), (session) =>
+      Effect.mapError(
+        session.query(statement),
+        ({ message }) => new BenchFailed({ message: `${statement}: ${message}` })
+      )
+    )
+  )
+
+const redis: Effect.Effect<Ioredis, BenchFailed, Scope.Scope> = Effect.acquireRelease(
+  Effect.tryPromise({
+    try: async () => {
+      const client = new Ioredis(redisUrl, { lazyConnect: true, connectTimeout: 3_000, retryStrategy: () => null })
+      client.on("error", () => {})
+      await client.connect()
+      return client
+    },
+    catch: () => new BenchFailed({ message: `Redis is missing: ${place("REDIS_URL", "127.0.0.1:6379")}.` })
+  }),
+  (client) => Effect.sync(() => client.disconnect())
+)
+
+const decodeCount = Schema.decodeUnknownEffect(Schema.Tuple([Schema.Struct({ count: Schema.FiniteFromString })]))
+
+export const make = Effect.gen(function* () {
+  const name = `svc_bench_${randomBytes(6).toString("hex")}`
+  const url = new URL(postgresUrl)
+  url.pathname = `/${name}`
+  const client = yield* redis
+  const redisPrefix = `{${name}}:`
+  yield* Effect.acquireRelease(query(postgresUrl, `CREATE DATABASE ${name}`), () =>
+    Effect.orDie(query(postgresUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`))
+  )
+  yield* Effect.addFinalizer(() => Effect.promise(() => unlinkAll(client, redisPrefix)))
+  const store: Store = {
+    databaseUrl: url.href,
+    redisUrl,
+    redisPrefix,
+    redis: client,
+    count: (expression) =>
+      query(url.href, `SELECT (${expression})::text AS count`).pipe(
+        Effect.flatMap(({ rows }) => decodeCount(rows)),
+        Effect.map(([{ count }]) => count),
+        Effect.catchTag("SchemaError", ({ message }) => Effect.fail(new BenchFailed({ message })))
+      )
+  }
+  return store
+})
+
+const unlinkAll = async (client: Ioredis, prefix: string): Promise<void> => {
+  let cursor = "0"
+  do {
+    const [next, keys] = await client.scan(cursor, "MATCH", `${prefix}*`, "COUNT", 1_000)
+    if (keys.length > 0) await client.unlink(...keys)
+    cursor = next
+  } while (cursor !== "0")
+}

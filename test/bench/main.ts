@@ -1,0 +1,89 @@
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Console, Effect, Option } from "effect"
+import { Command, Flag } from "effect/cli"
+import { BenchFailed } from "./Child.ts"
+import * as Entrants from "./Entrants.ts"
+import * as Machine from "./Machine.ts"
+import * as Plan from "./Plan.ts"
+import * as Proof from "./Proof.ts"
+import * as Report from "./Report.ts"
+import * as Rounds from "./Rounds.ts"
+import * as Soak from "./Soak.ts"
+
+const say = (line: string): void => {
+  process.stderr.write(`  ${line}\n`)
+}
+
+const compare = Effect.fnUntraced(function* (
+  names: ReadonlyArray<Entrants.Name>,
+  plan: Plan.Plan,
+  nodeFlags: ReadonlyArray<string>
+) {
+  const upstream = yield* Entrants.upstream
+  const entrants = yield* Entrants.make(names, upstream, nodeFlags)
+  const measured = yield* Rounds.run(entrants, plan, say)
+  const everything = entrants.find(({ name }) => name === "everything")
+  const proof =
+    everything?.gateway === undefined
+      ? undefined
+      : yield* Proof.run(everything.gateway, everything.target, plan.proofRequests)
+  yield* Console.log(Report.report(measured, proof, plan, yield* Machine.describe))
+})
+
+const soak = Effect.fnUntraced(function* (minutes: number, nodeFlags: ReadonlyArray<string>) {
+  const upstream = yield* Entrants.upstream
+  const [entrant] = yield* Entrants.make(["everything"], upstream, nodeFlags)
+  if (entrant?.gateway === undefined) return
+  const soaked = yield* Soak.run(entrant, entrant.gateway, minutes)
+  yield* Console.log(Report.soakReport(soaked, yield* Machine.describe))
+})
+
+const chosen = Effect.fnUntraced(function* (only: Option.Option<string>) {
+  const wanted = Option.match(only, { onNone: () => Entrants.names, onSome: (list) => list.split(",") })
+  return yield* Effect.forEach(wanted, (wish) => {
+    const name = Entrants.names.find((name) => name === wish)
+    return name === undefined
+      ? Effect.fail(new BenchFailed({ message: `--only names "${wish}": it can be ${Entrants.names.join(", ")}` }))
+      : Effect.succeed(name)
+  })
+})
+
+const command = Command.make(
+  "bench",
+  {
+    quick: Flag.Boolean("quick").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription("Two minutes instead of ten: indicative figures")
+    ),
+    only: Flag.String("only").pipe(
+      Flag.optional,
+      Flag.withDescription(`Some of ${Entrants.names.join(",")}, separated by commas`)
+    ),
+    soak: Flag.Int("soak").pipe(
+      Flag.optional,
+      Flag.withDescription("Instead: minutes of constant load with everything on, watching memory and records")
+    ),
+    profile: Flag.String("profile").pipe(
+      Flag.optional,
+      Flag.withDescription("A folder for a processor profile of the gateway with everything on")
+    )
+  },
+  Effect.fnUntraced(function* ({ only, profile, quick, soak: minutes }) {
+    const names = yield* chosen(only)
+    const nodeFlags = Option.match(profile, {
+      onNone: () => [],
+      onSome: (folder) => ["--cpu-prof", `--cpu-prof-dir=${folder}`]
+    })
+    yield* Option.match(minutes, {
+      onNone: () => compare(names, quick ? Plan.quick : Plan.full, nodeFlags),
+      onSome: (minutes) => soak(minutes, nodeFlags)
+    })
+  }, Effect.scoped)
+).pipe(Command.withDescription("Measures this gateway against the others, on this machine, in one run"))
+
+Command.run(command, { version: "0.1.0" }).pipe(
+  Effect.catchTag("BenchFailed", ({ message }) => Effect.andThen(Console.error(message), Effect.fail("failed"))),
+  Effect.provide(NodeServices.layer),
+  NodeRuntime.runMain({ disableErrorReporting: true })
+)
