@@ -76,16 +76,17 @@ const answering = (wire: Wire, passage: Passage) => {
   let declined = false
   let tap: UsageTap.UsageTap = UsageTap.blind
   let received = 0
-  /** Bytes to go until the client has the length that it was promised, and takes the answer for whole. */
+  /** Bytes to go until the client takes the answer for whole: it has the length that it was promised, or the last event. */
   let promised = Number.POSITIVE_INFINITY
-  let held: Buffer | undefined
+  const held: Array<Buffer> = []
+  let streams = false
   let tooLarge = false
   let firstByteAt: number | undefined
 
   const sendOrHold = (bytes: Buffer): Flow => {
     promised -= bytes.length
     if (promised <= 0) {
-      held = bytes
+      held.push(bytes)
       return "continue"
     }
     return wire.write(bytes) ? "continue" : "pause"
@@ -109,6 +110,7 @@ const answering = (wire: Wire, passage: Passage) => {
       if (length !== undefined && length > passage.maxResponseBytes) return refuseLarge()
       const chosen = tapFor(passage, upstreamStatus, headers)
       tap = chosen.tap
+      streams = isEventStream(headers)
       // what the tap takes out is not counted in the upstream's length
       if (length !== undefined && length > 0 && !chosen.shortens && bodied(upstreamStatus)) promised = length
       headSent = true
@@ -122,7 +124,9 @@ const answering = (wire: Wire, passage: Passage) => {
       received += bytes.length
       if (received > passage.maxResponseBytes) return refuseLarge()
       const out = tap.push(asBuffer(bytes))
-      return out === undefined || out.length === 0 ? "continue" : sendOrHold(out)
+      if (out === undefined || out.length === 0) return "continue"
+      if (streams && endsStream(out)) promised = 0
+      return sendOrHold(out)
     },
     onDrain: (resume) => wire.onDrain(resume, passage.exchange.idleWithinMs)
   }
@@ -147,10 +151,12 @@ const answering = (wire: Wire, passage: Passage) => {
       },
       finish: () => {
         if (whole) {
-          if (held !== undefined) wire.write(held)
+          for (const bytes of held) wire.write(bytes)
           if (last !== undefined) wire.write(last)
           wire.end()
         } else if (headSent || clientGone) {
+          // the client may still make something of what came
+          if (!clientGone && !tooLarge) for (const bytes of held) wire.write(bytes)
           wire.cut()
         }
       }
@@ -170,7 +176,23 @@ const fallbackStatuses: ReadonlySet<number> = new Set([429, 500, 502, 503, 504])
 const failsOver = (error: GatewayError | undefined): boolean =>
   error?.code === "upstream_connection" || error?.code === "upstream_timeout"
 
+/** After these the clients of both families take a stream for whole, whatever the connection does. */
+const lastEvents = ["data: [DONE]", "event: message_stop", "event: response.completed"].map((line) => ({
+  first: Buffer.from(line),
+  further: Buffer.from(`\n${line}`)
+}))
+
+/** A line of a stream is never part of an event's JSON: line breaks are escaped in there. */
+const endsStream = (bytes: Buffer): boolean =>
+  lastEvents.some(
+    ({ first, further }) => bytes.indexOf(further) !== -1 || bytes.subarray(0, first.length).equals(first)
+  )
+
 const bodied = (status: number): boolean => status !== 204 && status !== 304
+
+const contentType = (headers: Headers.RawHeaders): string => (Headers.get(headers, "content-type") ?? "").toLowerCase()
+
+const isEventStream = (headers: Headers.RawHeaders): boolean => contentType(headers).startsWith("text/event-stream")
 
 const contentLength = (headers: Headers.RawHeaders): number | undefined => {
   const length = Number(Headers.get(headers, "content-length") ?? Number.NaN)
@@ -193,13 +215,15 @@ const tapFor = (
   const encoding = (Headers.get(headers, "content-encoding") ?? "identity").toLowerCase()
   if (reading._tag === "Blind" || status >= 400 || encoding !== "identity")
     return { tap: UsageTap.blind, shortens: false }
-  const type = (Headers.get(headers, "content-type") ?? "").toLowerCase()
-  if (type.startsWith("text/event-stream")) {
+  if (isEventStream(headers)) {
     return reading.hideUsage
       ? { tap: UsageTap.hidingUsage(reading.family, oneEvent), shortens: true }
       : { tap: UsageTap.events(reading.family, oneEvent), shortens: false }
   }
-  return { tap: type.includes("json") ? UsageTap.json(reading.family, wholeAnswer) : UsageTap.blind, shortens: false }
+  return {
+    tap: contentType(headers).includes("json") ? UsageTap.json(reading.family, wholeAnswer) : UsageTap.blind,
+    shortens: false
+  }
 }
 
 const refusalOf = (

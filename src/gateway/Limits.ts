@@ -221,7 +221,8 @@ const sweepLimit = 16
 /**
  * KEYS: open reservations, names of the durable limits that were counted before, one counter per meter. ARGV: now,
  * reservation, seeded (0/1), then per meter: amount, limit, seconds to keep, name of a durable limit (or nothing), seed.
- * A reservation whose lease has ended is given back, and a mark for its settlement left behind.
+ * What takes nothing of a meter is not held up by it: a list of models costs no money. A reservation whose lease has
+ * ended is given back, and a mark for its settlement left behind.
  */
 export const admission: Script<AdmissionAnswer> = {
   name: "admission",
@@ -255,7 +256,7 @@ end
 local used = {}
 for i, m in ipairs(meters) do
   local current = tonumber(redis.call('GET', m.key) or '0')
-  if current + m.amount > m.limit then return { 'refused', i - 1, string.format('%.0f', current) } end
+  if m.amount > 0 and current + m.amount > m.limit then return { 'refused', i - 1, string.format('%.0f', current) } end
   used[i] = string.format('%.0f', current + m.amount)
 end
 for _, m in ipairs(meters) do
@@ -297,7 +298,7 @@ return { 'admitted', unpack(used) }`,
     const used: Array<string> = []
     for (const [index, meter] of meters.entries()) {
       const current = Number(call("GET", meter.key) ?? "0")
-      if (current + meter.amount > meter.limit) return ["refused", index, String(current)]
+      if (meter.amount > 0 && current + meter.amount > meter.limit) return ["refused", index, String(current)]
       used.push(String(current + meter.amount))
     }
     for (const meter of meters) {

@@ -1,5 +1,5 @@
 import { Cause, Context, Effect, Layer, Queue, Schedule } from "effect"
-import { Redis } from "../services/Redis.ts"
+import { Redis, type RedisError } from "../services/Redis.ts"
 import { Limits, type Reservation, type Settled, usageQueue } from "./Limits.ts"
 import * as UsageRecord from "./UsageRecord.ts"
 
@@ -38,8 +38,8 @@ export class UsageLog extends Context.Service<
         })
 
       // bounded by `hasRoom`: beyond it come only the records of requests that were already admitted
-      const backlog = yield* Queue.unbounded<Effect.Effect<void, unknown>>()
-      const settleLater = (attempt: Effect.Effect<void, unknown>) =>
+      const backlog = yield* Queue.unbounded<Effect.Effect<void, RedisError>>()
+      const settleLater = (attempt: Effect.Effect<void, RedisError>) =>
         Effect.suspend(() => {
           waiting++
           return Effect.asVoid(Queue.offer(backlog, attempt))
@@ -48,8 +48,14 @@ export class UsageLog extends Context.Service<
       const settleWaiting = Effect.uninterruptibleMask((restore) =>
         Effect.gen(function* () {
           const attempt = yield* restore(Queue.take(backlog))
-          yield* restore(Effect.retry(attempt, untilRedisIsBack)).pipe(
-            Effect.onInterrupt(() => Queue.offer(backlog, attempt))
+          yield* restore(
+            Effect.retry(attempt, { schedule: untilRedisIsBack, while: ({ retryable }) => retryable })
+          ).pipe(
+            Effect.onInterrupt(() => Queue.offer(backlog, attempt)),
+            // what Redis will never take must not hold up what it will
+            Effect.catchTag("RedisError", (cause) =>
+              Effect.logError("a usage record is lost: Redis refuses it", { cause })
+            )
           )
           waiting--
         })

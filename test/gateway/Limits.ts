@@ -80,6 +80,16 @@ export const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, database: L
       })
     )
 
+    it.effect("what takes nothing of a meter is not held up by it, however full it is", () =>
+      Effect.gen(function* () {
+        const key = yield* keyWith({ daily_budget_usd: limited(0), tpm_limit: limited(10) })
+        yield* key.admitted(nothing)
+        yield* key.settle(yield* key.admitted({ ...nothing, inputTokens: 1, tokens: 1 }), { tokens: 500, nanos: 0 })
+        yield* key.admitted(nothing)
+        assert.deepInclude(yield* key.refused({ ...nothing, inputTokens: 1, tokens: 1 }), { used: 500, wanted: 1 })
+      })
+    )
+
     it.effect("all meters of a request count it, or none does", () =>
       Effect.gen(function* () {
         const key = yield* keyWith({ rpm_limit: limited(5), tpm_limit: limited(100), daily_budget_usd: limited(1) })

@@ -102,8 +102,8 @@ layer(Proxy.database)("ProxyApp, managed by the gateway", (it) => {
         "admission",
         "head 200",
         "write data: 1\n\n",
-        "write data: [DONE]\n\n",
         "settlement",
+        "write data: [DONE]\n\n",
         "end"
       ])
 
@@ -111,6 +111,28 @@ layer(Proxy.database)("ProxyApp, managed by the gateway", (it) => {
       const other = yield* Proxy.issueKey()
       yield* sized.ask({ method: "GET", target: "/v1/models", headers: other.headers })
       assert.deepStrictEqual(sized.journal, ["head 200", "write ab", "appending", "write cd", "end"])
+    })
+  )
+
+  it.effect("holds back the last event of each family alone: what a model says of it is no event", () =>
+    Effect.gen(function* () {
+      for (const last of [
+        "data: [DONE]\n\n",
+        "event: message_stop\ndata: {}\n\n",
+        "event: response.completed\ndata: {}\n\n"
+      ]) {
+        const said = `data: {"delta":"data: [DONE] event: message_stop"}\n\n`
+        const gateway = yield* Proxy.make({ upstream: Upstream.events(said, `${said}${last}`) })
+        const key = yield* Proxy.issueKey()
+        yield* gateway.ask({ target: Proxy.messages, headers: key.headers, body: { stream: true } })
+        assert.deepStrictEqual(gateway.journal, [
+          "head 200",
+          `write ${said}`,
+          "appending",
+          `write ${said}${last}`,
+          "end"
+        ])
+      }
     })
   )
 
