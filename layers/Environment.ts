@@ -1,5 +1,4 @@
 import { Option, Redacted, Result } from "effect"
-import { operatorTokenPrefix, wellFormed } from "../src/gateway/model/Secret.ts"
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -88,7 +87,8 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     proxyAddress: withDefault("GATEWAY_BIND_ADDR", address, { host: "127.0.0.1", port: 8080 }),
     controlAddress: withDefault("GATEWAY_CONTROL_BIND_ADDR", address, { host: "127.0.0.1", port: 8081 }),
     logLevels: withDefault("LOG_LEVEL", logLevels, { gateway_api: "Info", gateway_proxy: "Info" }),
-    adminToken: optional("GATEWAY_ADMIN_TOKEN", operatorToken),
+    // whether it must be a token depends on whether one is active already: the start decides when it knows
+    adminToken: optional("GATEWAY_ADMIN_TOKEN", (value) => Result.succeed(Redacted.make(value))),
     workerToken: optional("SVC_WORKER_TOKEN", credential),
     encryptionKey: optional("GATEWAY_ENCRYPTION_KEY", encryptionKey),
     maxBufferedRequests: withDefault("GATEWAY_MAX_BUFFERED_REQUESTS", positive, 1024),
@@ -169,11 +169,6 @@ const address: Reader<Address> = refine((value) => {
 const credential: Reader<Redacted.Redacted> = refine(
   (value) => (/^[\x21-\x7e]{1,4096}$/.test(value) ? Redacted.make(value) : undefined),
   "must be 1 to 4096 visible ASCII characters"
-)
-
-const operatorToken: Reader<Redacted.Redacted> = refine(
-  (value) => (wellFormed(operatorTokenPrefix, value) ? Redacted.make(value) : undefined),
-  `must begin with ${operatorTokenPrefix} and be 17 to 256 characters long`
 )
 
 const encryptionKey: Reader<Redacted.Redacted<Uint8Array>> = refine((value) => {

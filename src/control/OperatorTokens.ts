@@ -1,4 +1,4 @@
-import { Context, Data, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { Context, Data, Effect, Layer, Option, Redacted, Runtime, Schema } from "effect"
 import type { SqlError } from "effect/sql"
 import * as Secret from "../gateway/model/Secret.ts"
 import { Database } from "../services/Database.ts"
@@ -10,8 +10,11 @@ import { rowStamps, rows, type StoreFailure, settled } from "./Store.ts"
 
 /** `GATEWAY_ADMIN_TOKEN` is set, is needed, and is not an operator token. */
 export class MalformedAdminToken extends Data.TaggedError("MalformedAdminToken") {
+  /** `EX_CONFIG`: trying again will not help. */
+  override readonly [Runtime.errorExitCode] = 78
+
   override get message() {
-    return `GATEWAY_ADMIN_TOKEN must begin with ${Secret.operatorTokenPrefix} and have more than ${Secret.shownLength} characters`
+    return `GATEWAY_ADMIN_TOKEN must begin with ${Secret.operatorTokenPrefix} and have more than ${Secret.shownLength} characters.`
   }
 }
 

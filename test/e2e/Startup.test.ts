@@ -66,6 +66,7 @@ describe.skipIf(!Deployment.available)("start-up: the operator token", () => {
       )
       assert.strictEqual(refused.status, 401)
       yield* stop(again)
+      yield* Effect.flatMap(deployment.start({ environment: { GATEWAY_ADMIN_TOKEN: "no token at all" } }), stop)
       const unset = yield* deployment.start({ environment: noAdminToken })
       yield* Effect.promise(() => unset.operate("GET", "/keys"))
       assert.deepStrictEqual(printed(unset), [])

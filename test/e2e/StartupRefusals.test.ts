@@ -49,7 +49,6 @@ const mistaken: Readonly<Record<string, string>> = {
   GATEWAY_BIND_ADDR: "canary-address",
   GATEWAY_CONTROL_BIND_ADDR: "127.0.0.1:canary",
   LOG_LEVEL: "canary-level",
-  GATEWAY_ADMIN_TOKEN: "canary-operator-token",
   GATEWAY_ENCRYPTION_KEY: "canary-encryption-key",
   REDIS_KEY_PREFIX: "canary prefix",
   GATEWAY_MAX_BUFFERED_REQUESTS: "canary-0",
@@ -80,6 +79,16 @@ describe("a start that cannot be: configuration", () => {
       const ended = yield* refused({ role, environment: set })
       assert.strictEqual(ended[1].code, 78)
       readable(ended, new RegExp(`The role ${role} shares its ${door} with other processes`))
+    })
+  )
+
+  it.live("a first operator token that is none", () =>
+    Effect.gen(function* () {
+      const environment = { ...(yield* ownDatabase), GATEWAY_ADMIN_TOKEN: "canary-operator-token" }
+      const ended = yield* refused({ environment })
+      assert.strictEqual(ended[1].code, 78)
+      readable(ended, /GATEWAY_ADMIN_TOKEN must begin with op_live_ and have more than 16 characters/)
+      assert.notInclude(ended[1].output, "canary")
     })
   )
 
