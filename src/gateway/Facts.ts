@@ -63,10 +63,8 @@ export const parse = (routeId: RouteId | "compat", bytes: Uint8Array): Result.Re
   if (Result.isFailure(parsed)) return Result.fail(parsed.failure)
   const json = parsed.success
   if (!isObject(json)) return Result.fail(problem("The body must be a JSON object."))
-  const repeated = firstRepeated(decidingObjects(routeId, text.success))
-  if (repeated !== undefined) {
-    return Result.fail(problem(`"${printable(repeated)}" appears more than once in the body.`, printable(repeated)))
-  }
+  const ambiguity = firstAmbiguity(decidingObjects(routeId, text.success))
+  if (ambiguity !== undefined) return Result.fail(ambiguity)
   const mistyped = typeMistake(routeId, json)
   if (mistyped !== undefined) return Result.fail(mistyped)
   const guardrails = json["guardrails"] ?? []
@@ -110,14 +108,24 @@ const valuesOf = (text: string, key: string): ReadonlyArray<string> =>
     member.key === key ? [text.slice(member.valueStart, member.end)] : []
   )
 
-const firstRepeated = (objects: ReadonlyArray<string>): string | undefined => {
+/**
+ * What two readers could understand differently: a key that appears twice, and a plain one in disguise (`"m\u006fdel"`).
+ * V8's own parser is one of the readers: it can take an escaped key for another one that an earlier body had in its place
+ * (nodejs/node#63785), and then a model, a stream or a tool would pass unseen.
+ */
+const firstAmbiguity = (objects: ReadonlyArray<string>): BodyProblem | undefined => {
   for (const object of objects) {
     const seen = new Set<string>()
-    const repeated = JsonMembers.topLevel(object).find(({ key }) => seen.size === seen.add(key).size)
-    if (repeated !== undefined) return repeated.key
+    for (const { escaped, key } of JsonMembers.topLevel(object)) {
+      if (seen.has(key)) return problem(`"${printable(key)}" appears more than once in the body.`, printable(key))
+      if (escaped && plainKey.test(key)) return problem(`"${key.slice(0, 64)}" must be written without escapes.`, key)
+      seen.add(key)
+    }
   }
   return undefined
 }
+
+const plainKey = /^[\w-]{1,64}$/
 
 const isObject = (json: Json | undefined): json is JsonObject =>
   typeof json === "object" && json !== null && !Array.isArray(json)

@@ -1,6 +1,8 @@
 /** One member of a JSON object, by its place in the text. */
 export interface Member {
   readonly key: string
+  /** Its text has escapes. */
+  readonly escaped: boolean
   /** Where the key's opening quote stands. */
   readonly start: number
   readonly valueStart: number
@@ -25,7 +27,8 @@ export const topLevel = (text: string): ReadonlyArray<Member> => {
     at = skipSpace(text, keyEnd)
     const valueStart = skipSpace(text, at + 1)
     const end = valueEnd(text, valueStart)
-    members.push({ key: key.includes("\\") ? JSON.parse(key) : key.slice(1, -1), start, valueStart, end })
+    const escaped = key.includes("\\")
+    members.push({ key: escaped ? JSON.parse(key) : key.slice(1, -1), escaped, start, valueStart, end })
     at = skipSpace(text, end)
     if (text[at] !== ",") break
     at = skipSpace(text, at + 1)
@@ -81,11 +84,11 @@ const skipSpace = (text: string, from: number): number => {
 /** Just behind the closing quote of the string that opens at `from`. `indexOf` makes long strings cheap. */
 const stringEnd = (text: string, from: number): number => {
   let quote = text.indexOf('"', from + 1)
-  while (escaped(text, quote)) quote = text.indexOf('"', quote + 1)
+  while (isEscaped(text, quote)) quote = text.indexOf('"', quote + 1)
   return quote + 1
 }
 
-const escaped = (text: string, quote: number): boolean => {
+const isEscaped = (text: string, quote: number): boolean => {
   let at = quote - 1
   while (text[at] === "\\") at--
   return (quote - at) % 2 === 0

@@ -54,6 +54,37 @@ describe("Facts refuses a body that two readers could understand differently", (
     })
   })
 
+  describe("plain members in disguise", () => {
+    it.each(["model", "stream", "tools", "max_tokens", "n", "guardrails", "stream_options"])(
+      "%s is seen wherever an escape stands, also behind a body that misleads V8",
+      (name) => {
+        for (const [at, character] of [...name].entries()) {
+          const escape = `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
+          const disguised = name.slice(0, at) + escape + name.slice(at + 1)
+          Facts.parse(
+            "chat-completions",
+            Buffer.from(JSON.stringify({ user: "", [disguised.slice(0, name.length)]: 1 }))
+          )
+          assert.deepStrictEqual(refusal("chat-completions", `{"user":"","${disguised}":1}`), {
+            code: "invalid_request_body",
+            message: `"${name}" must be written without escapes.`,
+            param: name
+          })
+        }
+      }
+    )
+
+    it("in a batch as well", () => {
+      const hidden = '{"requests":[{"params":{"mo\\u0064el":"dear"}}]}'
+      assert.strictEqual(refusal("message-batches", hidden).param, "model")
+    })
+
+    it("names that need their escapes pass, and so do values", () => {
+      const text = '{"model":"m\\u006fdel","caf\\u00e9":1,"a\\"b":2,"metadata":{"m\\u006fdel":1}}'
+      assert.deepStrictEqual(Result.getOrThrow(parse("chat-completions", text)).facts.models, ["model"])
+    })
+  })
+
   describe("members of the wrong type", () => {
     it.each([
       [{ model: 1 }, "model", "must be a string"],

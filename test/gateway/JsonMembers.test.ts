@@ -69,6 +69,7 @@ describe("JsonMembers", () => {
     ['{"a":1,"usage":null,"b":1.50}', '{"a":1,"b":1.50}'],
     ['{"usage":null}', "{}"],
     ['{"us\\u0061ge":null,"a":{"usage":null}}', '{"a":{"usage":null}}'],
+    ['{"\\\\":1,"usage":null,"\\\\\\"":2}', '{"\\\\":1,"\\\\\\"":2}'],
     ['{"a":"\\"usage\\":{"}', '{"a":"\\"usage\\":{"}'],
     ["{}", "{}"],
     ['[{"usage":null}]', '[{"usage":null}]']

@@ -36,11 +36,14 @@ function scalar() {
   )
 }
 
-/** The names that matter, also in disguise, among any others. */
+/**
+ * The names that matter, also in disguise, among any others. None holds a backslash: behind the same keys, V8 14 would
+ * read a key with escapes as that one (nodejs/node#63785), and the tests compare with what V8 reads.
+ */
 function key() {
   return fc.oneof(
     fc.constantFrom('"usage"', '"a"', '"guardrails"', '"us\\u0061ge"', '"stream_options"', '"__proto__"', '"1"', '""'),
-    text()
+    text().filter((key) => !JSON.parse(key).includes("\\"))
   )
 }
 
