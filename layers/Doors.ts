@@ -14,6 +14,13 @@ import * as UpstreamSimulator from "./UpstreamSimulator.ts"
 export const roles = ["gateway", "control", "all"] as const
 export type Role = (typeof roles)[number]
 
+/** The doors that the program of a role goes through. */
+export const usedBy: Readonly<Record<Role, ReadonlyArray<"database" | "redis" | "upstream">>> = {
+  gateway: ["database", "redis", "upstream"],
+  control: ["database", "redis"],
+  all: ["database", "redis", "upstream"]
+}
+
 export const databaseVariants = ["postgres", "embedded"] as const
 export const redisVariants = ["ioredis", "memory"] as const
 export const upstreamVariants = ["http", "simulator"] as const

@@ -26,6 +26,8 @@ export interface Settings {
   readonly maxBufferedRequests: number
   readonly maxInflightBufferBytes: number
   readonly drainSeconds: number
+  /** From the moment when readiness turns false to the one when the listeners close. */
+  readonly drainDelaySeconds: number
   readonly otlpEndpoint: Option.Option<string>
   /** Variables that are set and that nothing of this version reads, for the start's warning. */
   readonly unread: ReadonlyArray<string>
@@ -94,6 +96,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     maxBufferedRequests: withDefault("GATEWAY_MAX_BUFFERED_REQUESTS", positive, 1024),
     maxInflightBufferBytes: withDefault("GATEWAY_MAX_INFLIGHT_BUFFER_BYTES", positive, 536_870_912),
     drainSeconds: withDefault("GATEWAY_DRAIN_SECONDS", positive, 30),
+    drainDelaySeconds: withDefault("GATEWAY_DRAIN_DELAY_SECONDS", natural, 0),
     otlpEndpoint: optional("OTEL_EXPORTER_OTLP_ENDPOINT", httpUrl),
     unread: unread.filter((variable) => (environment[variable]?.trim() ?? "") !== "")
   }
@@ -176,9 +179,14 @@ const encryptionKey: Reader<Redacted.Redacted<Uint8Array>> = refine((value) => {
   return bytes.length === 32 && /^[A-Za-z0-9+/]{43}=$/.test(value) ? Redacted.make<Uint8Array>(bytes) : undefined
 }, "must be 32 bytes in base64, as `openssl rand -base64 32` makes them")
 
-const positive: Reader<number> = refine((value) => {
+const whole = (value: string): number | undefined => {
   const number = Number(value)
-  return /^\d+$/.test(value) && Number.isSafeInteger(number) && number > 0 ? number : undefined
+  return /^\d+$/.test(value) && Number.isSafeInteger(number) ? number : undefined
+}
+const natural: Reader<number> = refine(whole, "must be 0 or a whole number above 0")
+const positive: Reader<number> = refine((value) => {
+  const number = whole(value)
+  return number === 0 ? undefined : number
 }, "must be a whole number above 0")
 
 const keyPrefix: Reader<string> = refine(

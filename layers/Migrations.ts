@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Effect, Layer } from "effect"
+import { Effect } from "effect"
 import { Migrator, SqlClient, type SqlError } from "effect/sql"
 import * as MigratorFileSystem from "effect/sql/MigratorFileSystem"
 import { Database } from "../src/services/Database.ts"
@@ -36,5 +36,3 @@ export const from = (
   }).pipe(Effect.provide(NodeServices.layer))
 
 export const run = from(fileURLToPath(new URL("../migrations", import.meta.url)))
-
-export const layer: Layer.Layer<never, Failure, Database> = Layer.effectDiscard(run)

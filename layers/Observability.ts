@@ -7,7 +7,7 @@ import type { LogLevel, Settings } from "./Environment.ts"
 /** JSON lines on standard output, and, where an endpoint is set, traces, logs and metrics over OTLP. */
 export const layer = (settings: Settings): Layer.Layer<never> =>
   Option.match(settings.otlpEndpoint, {
-    onNone: () => logs,
+    onNone: () => Layer.merge(logs, Layer.succeed(References.TracerEnabled, false)),
     onSome: (baseUrl) =>
       Otlp.layer({
         baseUrl,

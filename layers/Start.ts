@@ -1,9 +1,9 @@
 import { Console, Data, Effect, Layer, Option, Redacted, Runtime } from "effect"
-import { HttpServer, HttpServerError } from "effect/http"
+import { HttpServerError } from "effect/http"
 import { Migrator, SqlError } from "effect/sql"
 import * as OperatorTokens from "../src/control/OperatorTokens.ts"
 import { RedisError } from "../src/services/Redis.ts"
-import type { Doors } from "./Doors.ts"
+import { type Doors, usedBy } from "./Doors.ts"
 import type { Settings } from "./Environment.ts"
 import * as Migrations from "./Migrations.ts"
 
@@ -15,12 +15,13 @@ export class StartRefused extends Data.TaggedError("StartRefused")<{ readonly me
 
 /** What runs on what, and what will be lost. */
 export const banner = (doors: Doors, settings: Settings): Effect.Effect<void> => {
+  const used = usedBy[doors.role]
   const line = (name: string, text: string) => `  ${name.padEnd(10)}${text}`
   const warnings = [
     ...(doors.database.variant === "postgres" && Option.isNone(settings.encryptionKey)
       ? ["GATEWAY_ENCRYPTION_KEY is not set: upstream credentials are stored as they are"]
       : []),
-    ...(doors.upstream.variant === "http" && Option.isNone(settings.upstreamServiceKey)
+    ...(used.includes("upstream") && doors.upstream.variant === "http" && Option.isNone(settings.upstreamServiceKey)
       ? ["UPSTREAM_SERVICE_KEY is not set: a request needs a credential of its key, its project or the provider"]
       : []),
     ...settings.unread.map((variable) => `${variable} is set, and nothing in this version reads it`)
@@ -28,9 +29,7 @@ export const banner = (doors: Doors, settings: Settings): Effect.Effect<void> =>
   return Console.log(
     [
       `svc-runtime, role ${doors.role}`,
-      ...(["database", "redis", "upstream"] as const).map((door) =>
-        line(door, `${doors[door].variant} (${doors[door].remark})`)
-      ),
+      ...used.map((door) => line(door, `${doors[door].variant} (${doors[door].remark})`)),
       ...warnings.map((warning) => line("warning", warning))
     ].join("\n")
   )
@@ -46,11 +45,8 @@ export const prepare = (settings: Settings) =>
     })
   )
 
-/** Says where a listener can be reached, once it can. */
-export const listening = (name: string, path: string) =>
-  Layer.effectDiscard(
-    HttpServer.addressFormattedWith((address) => Console.log(`  ${name.padEnd(10)}${address}${path}`))
-  )
+/** Says where a listener can be reached. */
+export const announce = (name: string, url: string) => Console.log(`  ${name.padEnd(10)}${url}`)
 
 /** One sentence for a start that failed, without the URL that may hold a password. */
 export const describe = (error: unknown): string => {

@@ -6,11 +6,19 @@ import { type Connection, ConnectionPool, type Limits, type Taker } from "./http
 import { type Phase, type Reason, reasonOf } from "./http/Failure.ts"
 
 export interface Options extends Limits {
+  /** How long an exchange may wait in line for its connection; a shorter deadline of its own comes first. */
+  readonly turnWithinMs: number
   /** How long running exchanges may go on when the layer closes. */
   readonly drainWithin: Duration.Input
 }
 
-const defaults: Options = { connectionsPerOrigin: 1_024, idleConnections: 1_024, drainWithin: "30 seconds" }
+const defaults: Options = {
+  connectionsPerOrigin: 1_024,
+  waitingPerOrigin: 1_024,
+  turnWithinMs: 5_000,
+  idleConnections: 1_024,
+  drainWithin: "30 seconds"
+}
 
 const make = (options: Options) =>
   Effect.gen(function* () {
@@ -24,7 +32,7 @@ const make = (options: Options) =>
     return Upstream.of({
       exchange: (request, sink) =>
         Effect.callback((resume) => {
-          const running = new Running(pool, request, sink, resume)
+          const running = new Running(pool, options, request, sink, resume)
           running.start()
           return Effect.sync(() => running.cancel())
         })
@@ -41,6 +49,9 @@ export const layerWith = (options: Partial<Options>): Layer.Layer<Upstream> =>
  * Not supported: HTTP/2 (it would fold header names), trailers, and an answer that begins with a `100 Continue` which
  * nobody asked for (undici hangs up; reported as `malformed`).
  *
+ * An origin has so many connections. Exchanges beyond them wait in a line that is bounded in number and in time, and
+ * then fail as `busy`: a caller who is told can go elsewhere or come again, one who hears nothing cannot.
+ *
  * Nothing is retried. A kept-alive connection that dies before the request is written is replaced by undici itself;
  * once the kernel has taken bytes, nobody can prove that the server has not acted on them.
  */
@@ -49,6 +60,7 @@ export const layer: Layer.Layer<Upstream> = layerWith({})
 /** One exchange, from the wait for a connection to the last byte. An object of callbacks, because this is the hot path. */
 class Running implements Dispatcher.DispatchHandler, Taker {
   readonly #pool: ConnectionPool
+  readonly #options: Options
   readonly #request: Exchange
   readonly #sink: Sink
   readonly #resume: (result: Effect.Effect<void, UpstreamError>) => void
@@ -62,19 +74,23 @@ class Running implements Dispatcher.DispatchHandler, Taker {
 
   constructor(
     pool: ConnectionPool,
+    options: Options,
     request: Exchange,
     sink: Sink,
     resume: (result: Effect.Effect<void, UpstreamError>) => void
   ) {
     this.#pool = pool
+    this.#options = options
     this.#request = request
     this.#sink = sink
     this.#resume = resume
   }
 
   start(): void {
-    this.#pool.take(this.#request.origin, this)
-    if (!this.#ended) this.#deadline = setTimeout(expire, timerOf(this.#request.headersWithinMs), this)
+    const { headersWithinMs, origin } = this.#request
+    const place = this.#pool.take(origin, this)
+    if (place === "full") this.#busy()
+    else if (place === "waiting") this.#within(Math.min(this.#options.turnWithinMs, headersWithinMs))
   }
 
   cancel(): void {
@@ -82,14 +98,16 @@ class Running implements Dispatcher.DispatchHandler, Taker {
   }
 
   granted(connection: Connection): void {
-    const { method, target, headers, body } = this.#request
+    const { method, target, headers, headersWithinMs, body } = this.#request
     this.#connection = connection
+    this.#within(headersWithinMs)
     const content = body === null || body instanceof Uint8Array ? body : this.#uploading(body)
     connection.dispatch({ method, path: target, headers: headers.slice(), body: content }, this)
   }
 
   expired(): void {
-    if (!this.#paused) this.#fail("timeout")
+    if (this.#connection === undefined) this.#busy()
+    else if (!this.#paused) this.#fail("timeout")
   }
 
   onRequestStart(): void {
@@ -99,8 +117,7 @@ class Running implements Dispatcher.DispatchHandler, Taker {
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
     if (status < 200 || this.#ended) return
     this.#phase = "body"
-    clearTimeout(this.#deadline)
-    this.#deadline = setTimeout(expire, timerOf(this.#request.idleWithinMs), this)
+    this.#within(this.#request.idleWithinMs)
     this.#follow(controller, this.#sink.head(status, textOf(controller.rawHeaders)))
   }
 
@@ -137,9 +154,7 @@ class Running implements Dispatcher.DispatchHandler, Taker {
       for (;;) {
         if (this.#phase !== "body") clearTimeout(this.#deadline)
         const next = await source.next()
-        if (this.#phase !== "body" && !this.#ended) {
-          this.#deadline = setTimeout(expire, timerOf(this.#request.headersWithinMs), this)
-        }
+        if (this.#phase !== "body" && !this.#ended) this.#within(this.#request.headersWithinMs)
         if (next.done === true) return
         yield next.value
       }
@@ -165,6 +180,17 @@ class Running implements Dispatcher.DispatchHandler, Taker {
     queueMicrotask(() => {
       if (!this.#paused && !this.#ended) controller.resume()
     })
+  }
+
+  /** From now on; what was due before is no more. */
+  #within(milliseconds: number): void {
+    clearTimeout(this.#deadline)
+    this.#deadline = setTimeout(expire, timerOf(milliseconds), this)
+  }
+
+  #busy(): void {
+    const error = new UpstreamError({ phase: "connect", reason: "busy", limit: this.#options.connectionsPerOrigin })
+    this.#end(error, Effect.fail(error))
   }
 
   #fail(reason: Reason, cause?: Error): void {

@@ -2,7 +2,7 @@ import * as net from "node:net"
 import * as tls from "node:tls"
 import { type buildConnector, Client, type Dispatcher, errors } from "undici"
 
-/** Wants a connection; told once, unless it leaves the queue first. */
+/** Wants a connection; told once, unless there is no place for it or it leaves the line first. */
 export interface Taker {
   readonly granted: (connection: Connection) => void
 }
@@ -10,6 +10,8 @@ export interface Taker {
 export interface Limits {
   /** Connections to one origin at once; further takers wait in line. */
   readonly connectionsPerOrigin: number
+  /** Takers in the line of one origin. */
+  readonly waitingPerOrigin: number
   /** Connections kept open without work, all origins together. */
   readonly idleConnections: number
 }
@@ -93,18 +95,22 @@ export class ConnectionPool {
     return this.#origins.size
   }
 
-  take(url: string, taker: Taker): void {
+  take(url: string, taker: Taker): "granted" | "waiting" | "full" {
     const origin = this.#origins.get(url) ?? { url, idle: [], waiting: new Set(), open: 0 }
     const kept = origin.idle.pop()
     if (kept !== undefined) {
       this.#idle -= 1
       kept.idle = false
       this.#grant(kept, taker)
-    } else if (origin.open < this.#limits.connectionsPerOrigin) {
-      this.#grant(this.#open(origin), taker)
-    } else {
-      origin.waiting.add(taker)
+      return "granted"
     }
+    if (origin.open < this.#limits.connectionsPerOrigin) {
+      this.#grant(this.#open(origin), taker)
+      return "granted"
+    }
+    if (origin.waiting.size >= this.#limits.waitingPerOrigin) return "full"
+    origin.waiting.add(taker)
+    return "waiting"
   }
 
   leave(url: string, taker: Taker): void {

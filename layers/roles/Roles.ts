@@ -1,5 +1,5 @@
 import { Effect, Layer, Option, SubscriptionRef } from "effect"
-import { HttpRouter } from "effect/http"
+import { HttpRouter, HttpServer } from "effect/http"
 import * as ControlApp from "../../src/control/ControlApp.ts"
 import { Lifecycle } from "../../src/gateway/model/Lifecycle.ts"
 import { GatewaySettings } from "../../src/gateway/model/Settings.ts"
@@ -13,10 +13,10 @@ import * as Gateway from "./Gateway.ts"
 
 /**
  * The whole program of a role. What is provided later is opened earlier and closed later: readiness turns false, then
- * the proxy listener drains, then the control listener goes, then the doors close.
+ * (after the delay) the proxy listener drains, then the control listener goes, then the doors close.
  */
 export const layer = (doors: Doors, settings: Settings) =>
-  beforeAll.pipe(
+  beforeAll(settings).pipe(
     Layer.provide(listeners(doors, settings)),
     Layer.provide(Start.prepare(settings)),
     Layer.provide([Lifecycle.layer, Vault.layer(settings.encryptionKey), gatewaySettings(doors, settings)]),
@@ -35,10 +35,9 @@ const listeners = (doors: Doors, settings: Settings) => {
 }
 
 const proxy = (settings: Settings) =>
-  Layer.mergeAll(Listeners.proxy, Start.listening("proxy", "")).pipe(
+  Listeners.proxy(settings.proxyAddress, drain(settings)).pipe(
     Layer.provide(Gateway.layer),
-    Layer.provide(Observability.level(settings.logLevels.gateway_proxy)),
-    Layer.provide(Listeners.server(settings.proxyAddress, drain(settings)))
+    Layer.provide(Observability.level(settings.logLevels.gateway_proxy))
   )
 
 const operatorApi = (settings: Settings) =>
@@ -49,22 +48,32 @@ const probes = (settings: Settings) =>
 const served = { routerConfig: ControlApp.routerConfig, disableLogger: true, disableListenLog: true } as const
 
 const control = <E, R>(listener: Layer.Layer<never, E, R>, entrance: string, settings: Settings) =>
-  Layer.mergeAll(listener, Start.listening("control", entrance)).pipe(
+  Layer.mergeAll(listener, announced(entrance)).pipe(
     Layer.provide(Observability.level(settings.logLevels.gateway_api)),
     Layer.provide(Listeners.server(settings.controlAddress, "5 seconds"))
   )
 
+const announced = (entrance: string) =>
+  Layer.effectDiscard(HttpServer.addressFormattedWith((address) => Start.announce("control", address + entrance)))
+
 const drain = ({ drainSeconds }: Settings) => `${drainSeconds} seconds` as const
 
-/** Built last, so closed first: load balancers see it before anything else happens. */
-const beforeAll = Layer.effectDiscard(
-  Effect.gen(function* () {
-    const lifecycle = yield* Lifecycle
-    yield* Effect.addFinalizer(() =>
-      Effect.andThen(Effect.logInfo("draining"), SubscriptionRef.set(lifecycle, "draining"))
-    )
-  })
-)
+/**
+ * Built last, so closed first: load balancers see it before anything else happens. What they send until they have looked
+ * is still served, if the delay is as long as that takes.
+ */
+const beforeAll = ({ drainDelaySeconds }: Settings) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const lifecycle = yield* Lifecycle
+      yield* Effect.addFinalizer(() =>
+        Effect.logInfo("draining").pipe(
+          Effect.andThen(SubscriptionRef.set(lifecycle, "draining")),
+          Effect.andThen(Effect.sleep(`${drainDelaySeconds} seconds`))
+        )
+      )
+    })
+  )
 
 const gatewaySettings = (doors: Doors, settings: Settings) =>
   Layer.succeed(GatewaySettings, {

@@ -1,6 +1,6 @@
 import { Cause, Effect, Exit, Result } from "effect"
-import { type Exchange, type Flow, type Sink, Upstream, type UpstreamError } from "../services/Upstream.ts"
-import { GatewayError } from "./GatewayError.ts"
+import type { Exchange, Flow, Sink, Upstream, UpstreamError } from "../services/Upstream.ts"
+import { type ErrorCode, GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import type { Family } from "./model/CanonicalRoute.ts"
 import * as UsageTap from "./UsageTap.ts"
@@ -58,16 +58,14 @@ export interface Settleable {
  * To be run where nothing interrupts: only the exchange itself is interruptible (the client hung up, the gateway shuts
  * down), and what follows it still happens.
  */
-export const pass = Effect.fnUntraced(function* (wire: Wire, passage: Passage) {
-  const upstream = yield* Upstream
+export const pass = (upstream: Upstream["Service"], wire: Wire, passage: Passage): Effect.Effect<Settleable> => {
   const answer = answering(wire, passage)
   const exchange = Effect.suspend(() => {
     answer.begin()
     return upstream.exchange(passage.exchange, answer.sink)
   })
-  const exit = yield* Effect.exit(Effect.interruptible(exchange))
-  return answer.ended(exit)
-})
+  return Effect.map(Effect.exit(Effect.interruptible(exchange)), answer.ended)
+}
 
 const answering = (wire: Wire, passage: Passage) => {
   let status: number | undefined
@@ -172,9 +170,9 @@ const answering = (wire: Wire, passage: Passage) => {
 
 /** Statuses of an upstream that is overloaded or broken (reference §1.6). */
 const fallbackStatuses: ReadonlySet<number> = new Set([429, 500, 502, 503, 504])
+const fallbackCodes: ReadonlySet<ErrorCode> = new Set(["upstream_connection", "upstream_timeout", "gateway_overloaded"])
 
-const failsOver = (error: GatewayError | undefined): boolean =>
-  error?.code === "upstream_connection" || error?.code === "upstream_timeout"
+const failsOver = (error: GatewayError | undefined): boolean => error !== undefined && fallbackCodes.has(error.code)
 
 /** After these the clients of both families take a stream for whole, whatever the connection does. */
 const lastEvents = ["data: [DONE]", "event: message_stop", "event: response.completed"].map((line) => ({
@@ -241,6 +239,14 @@ const refusalOf = (
   if (refused !== undefined) return refused
   const error = Exit.isFailure(exit) ? Result.getOrUndefined(Cause.findError(exit.cause)) : undefined
   if (error === undefined) return new GatewayError({ code: "internal_error", message: "The gateway failed." })
+  if (error.reason === "busy") {
+    const limit = error.limit === undefined ? "" : ` ${error.limit}`
+    return new GatewayError({
+      code: "gateway_overloaded",
+      message: `All${limit} connections that the gateway may have to this upstream are busy, and this request's turn did not come. Try again shortly.`,
+      retryAfterSeconds: 1
+    })
+  }
   if (error.reason === "timeout") {
     const what =
       error.phase === "connect"

@@ -1,19 +1,20 @@
-import { Clock, Context, DateTime, Effect, Layer, Option, Result } from "effect"
+import { Clock, Context, Effect, Layer, Option, Result } from "effect"
 import { Upstream } from "../services/Upstream.ts"
 import * as Billing from "./Billing.ts"
 import { BodyAdmission } from "./BodyAdmission.ts"
 import { ControlState } from "./ControlState.ts"
+import { disabledRoute } from "./DelegatedRequest.ts"
 import { type Destination, Destinations } from "./Destination.ts"
 import * as Facts from "./Facts.ts"
 import * as Forward from "./Forward.ts"
 import { GatewayError } from "./GatewayError.ts"
-import * as Headers from "./Headers.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 import { Limits, type Reading, type Reservation, type Wanted } from "./Limits.ts"
 import * as Meters from "./Meters.ts"
 import { allows } from "./model/AllowList.ts"
 import type { RouteConfig } from "./model/CanonicalRoute.ts"
 import { dearest, type ModelPrice } from "./model/Price.ts"
+import * as Outbound from "./Outbound.ts"
 import * as Policy from "./Policy.ts"
 import * as Request from "./Request.ts"
 import * as RequestBody from "./RequestBody.ts"
@@ -53,29 +54,27 @@ export class GovernedRequest extends Context.Service<
       const upstream = yield* Upstream
       const phase = yield* Tracing.phase
       const clock = yield* Clock.Clock
+      const metersOf = Meters.remembering()
       const now = () => clock.currentTimeMillisUnsafe()
 
-      const readBody = Effect.fnUntraced(function* (
+      const readBody = (
         request: Request.Request,
-        target: Target.Target,
+        { accounting, config, routeId, usageOnRequest }: Target.Target,
         key: KeyRecord,
         lease: BodyLease
-      ) {
-        const { config } = target
-        if (!config.enabled) {
-          return yield* new GatewayError({ code: "disabled_route", message: "Route is disabled by gateway policy." })
-        }
-        return yield* RequestBody.read(request.wire, {
-          routeId: target.routeId,
-          limit: RequestBody.strictest(config.maxRequestBodyBytes, key.policy.max_request_body_bytes),
-          withinMs: config.timeoutMs,
-          lease,
-          managed: config.mode === "managed_by_gateway",
-          asksForUsage: target.accounting === "answer" && target.usageOnRequest
-        })
-      })
+      ) =>
+        config.enabled
+          ? RequestBody.read(request.wire, {
+              routeId,
+              limit: RequestBody.strictest(config.maxRequestBodyBytes, key.policy.max_request_body_bytes),
+              withinMs: config.timeoutMs,
+              lease,
+              managed: config.mode === "managed_by_gateway",
+              asksForUsage: accounting === "answer" && usageOnRequest
+            })
+          : Effect.fail(disabledRoute)
 
-      const decide = (target: Target.Target, key: KeyRecord, facts: Facts.Facts, wanted: Wanted) => {
+      const denialOf = (target: Target.Target, key: KeyRecord, facts: Facts.Facts, wanted: Wanted) => {
         const decision = Policy.decide(key.policy, {
           route: target.route,
           provider: target.provider,
@@ -83,7 +82,7 @@ export class GovernedRequest extends Context.Service<
           hourUtc: new Date(now()).getUTCHours(),
           estimatedCostNanos: wanted.nanos
         })
-        return decision._tag === "Allowed" ? Effect.void : Effect.fail(new GatewayError(decision.denial))
+        return decision._tag === "Allowed" ? undefined : new GatewayError(decision.denial)
       }
 
       /**
@@ -107,9 +106,8 @@ export class GovernedRequest extends Context.Service<
       }
 
       const admit = (request: Request.Request, key: KeyRecord, wanted: Wanted) =>
-        limits.admit(request.recordId, key.id, Meters.of(key.policy, key.id, DateTime.makeUnsafe(now())), wanted).pipe(
-          Effect.tapError(({ cause }) => Effect.logWarning("limits cannot be checked", { cause })),
-          Effect.mapError(() => controlStateUnavailable)
+        Effect.catch(limits.admit(request.recordId, key.id, metersOf(key.policy, key.id, now()), wanted), ({ cause }) =>
+          Effect.andThen(Effect.logWarning("limits cannot be checked", { cause }), Effect.fail(controlStateUnavailable))
         )
 
       const run = (
@@ -155,27 +153,10 @@ export class GovernedRequest extends Context.Service<
         }
 
         const forward = ({ config, destination }: Hop, body: RequestBody.Body, mayFallBack: boolean) => {
-          const { credential, origin, ownHeader, style } = destination
-          return Forward.pass(wire, {
-            exchange: {
-              origin,
-              method: wire.method,
-              target: target.target,
-              headers: Headers.forUpstream(wire.headers, {
-                credential,
-                style,
-                ownHeader,
-                own: Request.ownHeaders(request, key),
-                plainAnswer: target.accounting === "answer"
-              }),
-              body: body.bytes,
-              headersWithinMs: config.timeoutMs,
-              idleWithinMs: config.timeoutMs
-            },
-            reading:
-              target.accounting === "answer"
-                ? { _tag: "Tokens", family: target.family, hideUsage: body.hideUsage }
-                : { _tag: "Blind" },
+          const read = target.accounting === "answer"
+          return Forward.pass(upstream, wire, {
+            exchange: Outbound.exchange({ request, target, config, destination, key, body: body.bytes, read }),
+            reading: read ? { _tag: "Tokens", family: target.family, hideUsage: body.hideUsage } : { _tag: "Blind" },
             maxResponseBytes: Math.min(
               config.maxResponseBodyBytes,
               key.policy.max_response_body_bytes ?? Number.POSITIVE_INFINITY
@@ -184,58 +165,67 @@ export class GovernedRequest extends Context.Service<
             onAnswer: lease.release,
             mayFallBack,
             now
-          }).pipe(Effect.provideService(Upstream, upstream))
+          })
         }
 
         // From the admission on nothing interrupts but the exchange itself: what was reserved is settled.
-        return Effect.uninterruptibleMask((restore) =>
-          Effect.gen(function* () {
-            const read = restore(readBody(request, target, key, lease))
-            const body = yield* phase(
-              "gateway.body",
-              Effect.onInterrupt(read, () => left)
-            )
-            facts = body.facts
-            const price = priceOf(facts.models, control.snapshot().prices)
-            const wanted = Billing.wanted(target.accounting, facts, price)
-            yield* decide(target, key, facts, wanted)
-            const destination = yield* Effect.fromResult(destinations.find(target, key))
-            const fallback = fallbackOf(target, key, body.bytes?.length ?? 0)
-            const admitted = yield* phase("gateway.limits.admit", admit(request, key, wanted))
-            if (admitted._tag === "Refused") {
-              readings = [admitted.reading]
-              return yield* refusal(admitted.reading, admitted.wanted, now())
-            }
-            readings = admitted.readings
-            const sentAt = now()
-            const first = yield* phase(
-              "gateway.upstream",
-              forward({ destination, config: target.config }, body, Option.isSome(fallback))
-            )
-            const fellBack = first.passed.fallsBack && Option.isSome(fallback)
-            const { finish, passed } = fellBack
-              ? yield* phase("gateway.upstream.fallback", forward(fallback.value, body, false))
-              : first
-            const bill = Billing.bill(target.accounting, facts, price, wanted, outcomeOf(passed))
-            const account = {
-              status: passed.status ?? passed.error?.status ?? Request.clientClosed,
-              error: passed.error,
-              bill,
-              provider: fellBack ? ("upstream" as const) : target.provider,
-              fallbackCount: fellBack ? 1 : 0
-            }
-            yield* phase("gateway.settle", settle(admitted.reservation, account))
-            if (passed.error !== undefined && !passed.headSent) Request.refuse(request, passed.error, readings, now())
-            else finish()
-            return {
-              ...account,
-              streamed: facts.stream,
-              aborted: passed.headSent && !passed.whole,
-              upstreamMs: passed.endedAt - sentAt,
-              ...(passed.firstByteAt === undefined ? {} : { firstByteMs: passed.firstByteAt - sentAt })
-            }
-          }).pipe(Effect.catchTag("GatewayError", refused))
-        ).pipe(Effect.ensuring(Effect.sync(lease.release)))
+        const governed = Effect.uninterruptibleMask((restore) =>
+          Effect.catch(
+            Effect.gen(function* () {
+              const read = restore(readBody(request, target, key, lease))
+              const body = yield* phase(
+                "gateway.body",
+                Effect.onInterrupt(read, () => left)
+              )
+              facts = body.facts
+              const price = priceOf(facts.models, control.snapshot().prices)
+              const wanted = Billing.wanted(target.accounting, facts, price)
+              const denial = denialOf(target, key, facts, wanted)
+              if (denial !== undefined) return yield* denial
+              const destination = yield* Effect.fromResult(destinations.find(target, key))
+              const fallback = fallbackOf(target, key, body.bytes?.length ?? 0)
+              const admitted = yield* phase("gateway.limits.admit", admit(request, key, wanted))
+              if (admitted._tag === "Refused") {
+                readings = [admitted.reading]
+                return yield* refusal(admitted.reading, admitted.wanted, now())
+              }
+              readings = admitted.readings
+              const sentAt = now()
+              const first = yield* phase(
+                "gateway.upstream",
+                forward({ destination, config: target.config }, body, Option.isSome(fallback))
+              )
+              const fellBack = first.passed.fallsBack && Option.isSome(fallback)
+              const { finish, passed } = fellBack
+                ? yield* phase("gateway.upstream.fallback", forward(fallback.value, body, false))
+                : first
+              const bill = Billing.bill(target.accounting, facts, price, wanted, outcomeOf(passed))
+              const account = {
+                status: passed.status ?? passed.error?.status ?? Request.clientClosed,
+                error: passed.error,
+                bill,
+                provider: fellBack ? ("upstream" as const) : target.provider,
+                fallbackCount: fellBack ? 1 : 0
+              }
+              yield* phase("gateway.settle", settle(admitted.reservation, account))
+              if (passed.error !== undefined && !passed.headSent) Request.refuse(request, passed.error, readings, now())
+              else finish()
+              const ended: Ended = {
+                ...account,
+                streamed: facts.stream,
+                aborted: passed.headSent && !passed.whole,
+                upstreamMs: passed.endedAt - sentAt,
+                ...(passed.firstByteAt === undefined ? {} : { firstByteMs: passed.firstByteAt - sentAt })
+              }
+              return ended
+            }),
+            refused
+          )
+        )
+        return Effect.onExit(governed, () => {
+          lease.release()
+          return Effect.void
+        })
       }
 
       return GovernedRequest.of({ run })

@@ -85,17 +85,19 @@ export const make = (
     )
   }
 
+  const ask = (digest: string, now: number): Effect.Effect<Loaded, ControlStateUnavailable> => {
+    if ((unknown.get(digest) ?? 0) > now) return Effect.succeed(Option.none())
+    const waiting = loading.get(digest)
+    return waiting === undefined ? loadOnce(digest, now) : Deferred.await(waiting)
+  }
+
   return {
     get: (digest) =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      Effect.suspend(() => {
         const record = known.get(digest)
-        if (record !== undefined) {
-          remember(digest, record)
-          return Effect.succeed(Option.some(record))
-        }
-        if ((unknown.get(digest) ?? 0) > now) return Effect.succeed(Option.none())
-        const waiting = loading.get(digest)
-        return waiting === undefined ? loadOnce(digest, now) : Deferred.await(waiting)
+        if (record === undefined) return Effect.flatMap(Clock.currentTimeMillis, (now) => ask(digest, now))
+        remember(digest, record)
+        return Effect.succeed(Option.some(record))
       }),
     forget: (id) => {
       loading.clear()

@@ -1,14 +1,18 @@
-import { Array, Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
+import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
 import { Database } from "../services/Database.ts"
-import { type Call, Redis, type RedisError, type Reply, type Script } from "../services/Redis.ts"
+import { Redis, type RedisError } from "../services/Redis.ts"
+import { gathering } from "./Gathering.ts"
+import * as Scripts from "./LimitsScripts.ts"
 import * as Meters from "./Meters.ts"
 
 /** What a request holds on its meters until it is settled. */
 export interface Reservation {
-  /** Its entry among the key's open reservations. */
+  /** Its entry among the key's open reservations: `<request id> <counter> <amount> …`, enough to give back what it holds. */
   readonly member: string
   readonly keyId: string
-  readonly held: ReadonlyArray<{ readonly meter: Meters.Meter; readonly amount: number }>
+  readonly meters: ReadonlyArray<Meters.Meter>
+  /** What is held on each. */
+  readonly amounts: ReadonlyArray<number>
 }
 
 /** What a request will use at the most, as far as one can tell. */
@@ -46,7 +50,7 @@ export interface Settled {
 /**
  * RPM, TPM, daily caps and budgets of a key. All meters of a request are checked and raised together by one script, so
  * that no number of concurrent requests, in any number of processes, passes a limit; the reservation is replaced by what
- * was really used, once.
+ * was really used, once. Requests of one moment share a call.
  */
 export class Limits extends Context.Service<
   Limits,
@@ -73,6 +77,21 @@ export class Limits extends Context.Service<
     Effect.gen(function* () {
       const redis = yield* Redis
       const database = yield* Database
+      const queue = redis.key(usageQueue)
+
+      const placesOf = remembered((keyId: string, meters: ReadonlyArray<Meters.Meter>): Places => {
+        const counters = meters.map(({ key }) => redis.key(key))
+        return {
+          open: redis.key(`limits:open:${keyId}`),
+          known: redis.key(`limits:known:${keyId}`),
+          counters,
+          terms: meters.map((meter) => [
+            meter.limit,
+            Meters.keptSeconds[meter.window],
+            durable(meter) ? meter.field : ""
+          ])
+        }
+      })
 
       /** What the key has used in the window according to its usage records. */
       const recorded = (keyId: string, meter: Meters.Meter) => {
@@ -92,78 +111,89 @@ export class Limits extends Context.Service<
         )
       }
 
-      const admit = Effect.fnUntraced(
-        function* (requestId: string, keyId: string, meters: ReadonlyArray<Meters.Meter>, wanted: Wanted) {
-          const held = meters.map((meter) => ({ meter, amount: amountFor(meter, wanted) }))
-          if (held.length === 0) {
-            return { _tag: "Admitted" as const, reservation: { member: "", keyId, held }, readings: [] }
+      const ask = gathering(atOnce, (questions: ReadonlyArray<Question>) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) => {
+          const groups = groupedBy(questions, ({ reservation: { meters }, seeds }) => seeds ?? meters)
+          const keys: Array<string> = []
+          const args: Array<string | number> = [now, now + leaseMs]
+          for (const group of groups) {
+            const { reservation, seeds } = group[0]!.value
+            const { counters, known, open, terms } = placesOf(reservation.keyId, reservation.meters)
+            keys.push(open, known, ...counters)
+            args.push(terms.length, group.length, seeds === undefined ? 0 : 1)
+            for (const [index, term] of terms.entries()) args.push(...term, seeds?.[index] ?? 0)
+            for (const { value } of group) args.push(value.reservation.member, ...value.reservation.amounts)
           }
-          const now = yield* Clock.currentTimeMillis
-          const reservation: Reservation = { member: memberOf(requestId, now + leaseMs, held, redis.key), keyId, held }
-          const attempt = (seeds: ReadonlyArray<number> | undefined) =>
-            redis.run(
-              admission,
-              [
-                redis.key(`limits:open:${keyId}`),
-                redis.key(`limits:known:${keyId}`),
-                ...held.map(({ meter }) => redis.key(meter.key))
-              ],
-              [
-                now,
-                reservation.member,
-                seeds === undefined ? 0 : 1,
-                ...held.flatMap(({ amount, meter }, index) => [
-                  amount,
-                  meter.limit,
-                  Meters.keptSeconds[meter.window],
-                  durable(meter) ? meter.field : "",
-                  seeds?.[index] ?? 0
-                ])
-              ]
-            )
-          let answer = yield* attempt(undefined)
-          if (answer._tag === "Cold") {
-            // A limit that Redis knows nothing of: new, or Redis lost its memory. The spend is on record, so the strict
-            // start is to read it there once; the script takes the numbers only where it still has none.
-            const seeds = yield* Effect.forEach(held, ({ meter }) =>
-              durable(meter) ? recorded(keyId, meter) : Effect.succeed(0)
-            )
-            answer = yield* attempt(seeds)
-          }
-          if (answer._tag === "Cold") return yield* Effect.die(new Error("a seeded admission was answered as cold"))
-          if (answer._tag === "Refused") {
-            const { amount, meter } = held[answer.index]!
-            return { _tag: "Refused" as const, reading: { meter, used: answer.used }, wanted: amount }
-          }
-          const { used } = answer
-          return {
-            _tag: "Admitted" as const,
-            reservation,
-            readings: held.map(({ meter }, index) => ({ meter, used: used[index] ?? 0 }))
-          }
-        },
-        Effect.mapError((cause) => new LimitsUnavailable({ cause }))
+          return Effect.map(redis.run(Scripts.admission, keys, args), (answers) => {
+            const said = new Array<Said>(questions.length)
+            for (const [index, group] of groups.entries()) tell(group, answers[index], said)
+            return said
+          })
+        })
       )
 
-      const queue = redis.key(usageQueue)
-      const settle = Effect.fnUntraced(function* (reservation: Reservation | undefined, used: Settled, record: string) {
-        const held = reservation?.held ?? []
-        if (reservation === undefined || held.length === 0) {
-          return yield* redis.run(appending, [queue], [record])
+      const admit = (
+        requestId: string,
+        keyId: string,
+        meters: ReadonlyArray<Meters.Meter>,
+        wanted: Wanted
+      ): Effect.Effect<Admission, LimitsUnavailable> => {
+        if (meters.length === 0) return Effect.succeed(unlimited)
+        const amounts = meters.map((meter) => amountFor(meter, wanted))
+        const { counters } = placesOf(keyId, meters)
+        const reservation: Reservation = {
+          member: memberOf(requestId, counters, meters, amounts),
+          keyId,
+          meters,
+          amounts
         }
-        return yield* redis.run(
-          settlement,
-          [
-            redis.key(`limits:open:${reservation.keyId}`),
-            redis.key(`limits:open:${reservation.keyId}:${reservation.member.split(" ", 1)[0]}`),
-            queue,
-            ...held.map(({ meter }) => redis.key(meter.key))
-          ],
-          [reservation.member, record, ...held.flatMap(({ amount, meter }) => [amount, settledFor(meter, used)])]
+        return ask({ reservation, seeds: undefined }).pipe(
+          Effect.flatMap((said) => {
+            if (said._tag !== "Cold") return Effect.succeed(said)
+            // A limit that Redis knows nothing of: new, or Redis lost its memory. The spend is on record, so the strict
+            // start is to read it there once; the script takes the numbers only where it still has none.
+            return Effect.forEach(meters, (meter) =>
+              durable(meter) ? recorded(keyId, meter) : Effect.succeed(0)
+            ).pipe(
+              Effect.flatMap((seeds) => ask({ reservation, seeds })),
+              Effect.flatMap((said) =>
+                said._tag === "Cold"
+                  ? Effect.die(new Error("a seeded admission was answered as cold"))
+                  : Effect.succeed(said)
+              )
+            )
+          }),
+          Effect.mapError((cause) => new LimitsUnavailable({ cause }))
         )
+      }
+
+      const settle = gathering(atOnce, (settlements: ReadonlyArray<Settlement>) => {
+        const groups = groupedBy(settlements, ({ reservation }) => reservation?.meters ?? noMeters)
+        const keys: Array<string> = [queue]
+        const args: Array<string | number> = []
+        for (const group of groups) {
+          const { reservation } = group[0]!.value
+          const meters = reservation?.meters ?? noMeters
+          args.push(meters.length, group.length)
+          for (const { value } of group) {
+            args.push(value.record)
+            if (value.reservation === undefined || meters.length === 0) continue
+            args.push(value.reservation.member)
+            for (const [index, meter] of meters.entries()) {
+              args.push(value.reservation.amounts[index]!, settledFor(meter, value.used))
+            }
+          }
+          if (reservation === undefined || meters.length === 0) continue
+          const { counters, open } = placesOf(reservation.keyId, meters)
+          keys.push(open, ...counters)
+        }
+        return Effect.map(redis.run(Scripts.settlement, keys, args), (length) => settlements.map(() => length))
       })
 
-      return Limits.of({ admit, settle })
+      return Limits.of({
+        admit,
+        settle: (reservation, used, record) => settle({ reservation, used, record })
+      })
     })
   )
 }
@@ -176,10 +206,94 @@ const restoredWithin = "2 seconds"
 
 /** How long a reservation outlives a gateway that died with it. A request that runs longer still settles exactly. */
 const leaseMs = 15 * 60_000
-/** A key's open reservations are remembered for as long as the longest counter that they are held on. */
-const openSeconds = Meters.keptSeconds.month
-/** That a reservation was given back is remembered for a day, for a request that runs longer than its lease. */
-const givenBackSeconds = 86_400
+
+/** So many requests in one script take Redis less than a millisecond: nobody else waits for longer. */
+const atOnce = 64
+
+const noMeters: ReadonlyArray<Meters.Meter> = []
+const unlimited: Admission = {
+  _tag: "Admitted",
+  reservation: { member: "", keyId: "", meters: noMeters, amounts: [] },
+  readings: []
+}
+
+/** Where the state of a key's meters stands in Redis, and what the script is told of each. */
+interface Places {
+  readonly open: string
+  readonly known: string
+  readonly counters: ReadonlyArray<string>
+  /** Limit, seconds to keep, name of a durable limit. */
+  readonly terms: ReadonlyArray<readonly [number, number, string]>
+}
+
+/** Made once for a key's meters, which change with the minute. */
+const remembered = (make: (keyId: string, meters: ReadonlyArray<Meters.Meter>) => Places): typeof make => {
+  const places = new WeakMap<ReadonlyArray<Meters.Meter>, Places>()
+  return (keyId, meters) => {
+    const known = places.get(meters)
+    if (known !== undefined) return known
+    const made = make(keyId, meters)
+    places.set(meters, made)
+    return made
+  }
+}
+
+interface Question {
+  readonly reservation: Reservation
+  /** What each durable counter starts from, where Redis has none. */
+  readonly seeds: ReadonlyArray<number> | undefined
+}
+
+type Said = Admission | { readonly _tag: "Cold" }
+const cold: Said = { _tag: "Cold" }
+
+interface Settlement {
+  readonly reservation: Reservation | undefined
+  readonly used: Settled
+  readonly record: string
+}
+
+interface Placed<A> {
+  readonly index: number
+  readonly value: A
+}
+
+/** In the order of the first of each group; `index` is the place among all. */
+const groupedBy = <A>(values: ReadonlyArray<A>, by: (value: A) => object): ReadonlyArray<ReadonlyArray<Placed<A>>> => {
+  const groups = new Map<object, Array<Placed<A>>>()
+  for (const [index, value] of values.entries()) {
+    const group = groups.get(by(value))
+    if (group === undefined) groups.set(by(value), [{ index, value }])
+    else group.push({ index, value })
+  }
+  return [...groups.values()]
+}
+
+/** What the script did with a group, said to each of its requests. */
+const tell = (
+  group: ReadonlyArray<Placed<Question>>,
+  answer: Scripts.AdmissionAnswer | undefined,
+  said: Array<Said>
+): void => {
+  if (answer?._tag !== "Decided") {
+    for (const { index } of group) said[index] = cold
+    return
+  }
+  const used = [...answer.before]
+  for (const [place, { index, value }] of group.entries()) {
+    const { reservation } = value
+    const { amounts, meters } = reservation
+    const refusing = (answer.refusedBy[place] ?? 0) - 1
+    if (refusing >= 0) {
+      const reading = { meter: meters[refusing]!, used: used[refusing]! }
+      said[index] = { _tag: "Refused", reading, wanted: amounts[refusing]! }
+    } else {
+      for (const [i, amount] of amounts.entries()) used[i]! += amount
+      const readings = meters.map((meter, i) => ({ meter, used: used[i]! }))
+      said[index] = { _tag: "Admitted", reservation, readings }
+    }
+  }
+}
 
 /**
  * An estimate never locks a key out: allowed output and guessed costs count at most as much as the limit holds. What is
@@ -197,174 +311,16 @@ const settledFor = (meter: Meters.Meter, used: Settled): number =>
 /** Counters that outlive a minute are restored from the usage records when Redis has lost them. */
 const durable = (meter: Meters.Meter): boolean => meter.window !== "minute"
 
-/** `<request id> <lease end> <counter> <amount> …`: enough to give back what a dead gateway held. */
 const memberOf = (
   requestId: string,
-  leaseEnd: number,
-  held: Reservation["held"],
-  key: (name: string) => string
-): string =>
-  [
-    requestId,
-    leaseEnd,
-    ...held.flatMap(({ amount, meter }) => (meter.unit === "requests" ? [] : [key(meter.key), amount]))
-  ].join(" ")
-
-type AdmissionAnswer =
-  | { readonly _tag: "Admitted"; readonly used: ReadonlyArray<number> }
-  | { readonly _tag: "Refused"; readonly index: number; readonly used: number }
-  | { readonly _tag: "Cold" }
-
-/** At most so many dead reservations are given back on the way of one admission. */
-const sweepLimit = 16
-
-/**
- * KEYS: open reservations, names of the durable limits that were counted before, one counter per meter. ARGV: now,
- * reservation, seeded (0/1), then per meter: amount, limit, seconds to keep, name of a durable limit (or nothing), seed.
- * What takes nothing of a meter is not held up by it: a list of models costs no money. A reservation whose lease has
- * ended is given back, and a mark for its settlement left behind.
- */
-export const admission: Script<AdmissionAnswer> = {
-  name: "admission",
-  lua: `
-local now, member, seeded = tonumber(ARGV[1]), ARGV[2], ARGV[3] == '1'
-local meters = {}
-for i = 3, #KEYS do
-  local at = 4 + (i - 3) * 5
-  meters[#meters + 1] = { key = KEYS[i], amount = tonumber(ARGV[at]), limit = tonumber(ARGV[at + 1]),
-    keep = ARGV[at + 2], name = ARGV[at + 3], seed = ARGV[at + 4] }
-end
-for _, m in ipairs(meters) do
-  if m.name ~= '' then
-    if not redis.call('HGET', KEYS[2], m.name) then
-      if not seeded then return { 'cold' } end
-      redis.call('SET', m.key, m.seed, 'NX', 'EX', m.keep)
-      redis.call('HSET', KEYS[2], m.name, '1')
-    end
-    redis.call('EXPIRE', KEYS[2], '${Meters.keptSeconds.month}')
-  end
-end
-for _, dead in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', '0', '${sweepLimit}')) do
-  redis.call('ZREM', KEYS[1], dead)
-  local words = {}
-  for word in string.gmatch(dead, '%S+') do words[#words + 1] = word end
-  for i = 3, #words, 2 do
-    if redis.call('EXISTS', words[i]) == 1 then redis.call('DECRBY', words[i], words[i + 1]) end
-  end
-  redis.call('SET', KEYS[1] .. ':' .. words[1], '1', 'EX', '${givenBackSeconds}')
-end
-local used = {}
-for i, m in ipairs(meters) do
-  local current = tonumber(redis.call('GET', m.key) or '0')
-  if m.amount > 0 and current + m.amount > m.limit then return { 'refused', i - 1, string.format('%.0f', current) } end
-  used[i] = string.format('%.0f', current + m.amount)
-end
-for _, m in ipairs(meters) do
-  if redis.call('INCRBY', m.key, string.format('%.0f', m.amount)) == m.amount then redis.call('EXPIRE', m.key, m.keep) end
-end
-redis.call('ZADD', KEYS[1], string.match(member, '^%S+ (%d+)'), member)
-redis.call('EXPIRE', KEYS[1], '${openSeconds}')
-return { 'admitted', unpack(used) }`,
-  step: (call, keys, args) => {
-    const [open = "", known = "", ...counters] = keys
-    const [now = "", member = "", seeded] = args
-    const meters = counters.map((key, index) => {
-      const at = 3 + index * 5
-      return {
-        key,
-        amount: Number(args[at]),
-        limit: Number(args[at + 1]),
-        keep: args[at + 2] ?? "",
-        name: args[at + 3] ?? "",
-        seed: args[at + 4] ?? ""
-      }
-    })
-    for (const meter of meters.filter(({ name }) => name !== "")) {
-      if (call("HGET", known, meter.name) === null) {
-        if (seeded !== "1") return ["cold"]
-        call("SET", meter.key, meter.seed, "NX", "EX", meter.keep)
-        call("HSET", known, meter.name, "1")
-      }
-      call("EXPIRE", known, Meters.keptSeconds.month)
-    }
-    for (const dead of texts(call("ZRANGEBYSCORE", open, "-inf", now, "LIMIT", "0", String(sweepLimit)))) {
-      call("ZREM", open, dead)
-      const [requestId, , ...given] = dead.split(" ")
-      for (const [counter = "", amount = ""] of Array.chunksOf(given, 2)) {
-        if (call("EXISTS", counter) === 1) call("DECRBY", counter, amount)
-      }
-      call("SET", `${open}:${requestId}`, "1", "EX", givenBackSeconds)
-    }
-    const used: Array<string> = []
-    for (const [index, meter] of meters.entries()) {
-      const current = Number(call("GET", meter.key) ?? "0")
-      if (meter.amount > 0 && current + meter.amount > meter.limit) return ["refused", index, String(current)]
-      used.push(String(current + meter.amount))
-    }
-    for (const meter of meters) {
-      if (call("INCRBY", meter.key, meter.amount) === meter.amount) call("EXPIRE", meter.key, meter.keep)
-    }
-    call("ZADD", open, member.split(" ")[1] ?? "", member)
-    call("EXPIRE", open, openSeconds)
-    return ["admitted", ...used]
-  },
-  decode: (reply) => {
-    const [tag, ...rest] = Array.isArray(reply) ? reply : []
-    if (tag === "cold") return { _tag: "Cold" }
-    if (tag === "refused") return { _tag: "Refused", index: Number(rest[0]), used: Number(rest[1]) }
-    return { _tag: "Admitted", used: rest.map(Number) }
+  counters: ReadonlyArray<string>,
+  meters: ReadonlyArray<Meters.Meter>,
+  amounts: ReadonlyArray<number>
+): string => {
+  let member = requestId
+  for (const [index, { unit }] of meters.entries()) {
+    // the request was made, whatever becomes of it
+    if (unit !== "requests") member += ` ${counters[index]} ${amounts[index]}`
   }
+  return member
 }
-
-/**
- * KEYS: open reservations, mark of this one having been given back, usage queue, one counter per meter. ARGV:
- * reservation, record, then per meter: reserved, used. What was given back is counted in full, once. A reservation that
- * is neither open nor given back was settled before, or Redis has lost it: nothing is counted, but the record is queued
- * again, because the table takes it once.
- */
-export const settlement: Script<number> = {
-  name: "settlement",
-  lua: `
-local member, record = ARGV[1], ARGV[2]
-local open = redis.call('ZREM', KEYS[1], member) == 1
-if open or redis.call('DEL', KEYS[2]) == 1 then
-  for i = 4, #KEYS do
-    local at = 3 + (i - 4) * 2
-    local change = tonumber(ARGV[at + 1])
-    if open then change = change - tonumber(ARGV[at]) end
-    if change ~= 0 and redis.call('EXISTS', KEYS[i]) == 1 then redis.call('INCRBY', KEYS[i], string.format('%.0f', change)) end
-  end
-end
-redis.call('XADD', KEYS[3], '*', 'record', record)
-return redis.call('XLEN', KEYS[3])`,
-  step: (call, keys, args) => {
-    const [reservations = "", givenBack = "", queue = "", ...counters] = keys
-    const [member = "", record = "", ...amounts] = args
-    const open = call("ZREM", reservations, member) === 1
-    if (open || call("DEL", givenBack) === 1) {
-      for (const [index, counter] of counters.entries()) {
-        const change = Number(amounts[index * 2 + 1]) - (open ? Number(amounts[index * 2]) : 0)
-        if (change !== 0 && call("EXISTS", counter) === 1) call("INCRBY", counter, change)
-      }
-    }
-    return append(call, queue, record)
-  },
-  decode: Number
-}
-
-/** KEYS: usage queue. ARGV: record. For requests that held nothing. */
-export const appending: Script<number> = {
-  name: "appending",
-  lua: `redis.call('XADD', KEYS[1], '*', 'record', ARGV[1])
-return redis.call('XLEN', KEYS[1])`,
-  step: (call, [queue = ""], [record = ""]) => append(call, queue, record),
-  decode: Number
-}
-
-const append = (call: Call, queue: string, record: string): Reply => {
-  call("XADD", queue, "*", "record", record)
-  return call("XLEN", queue)
-}
-
-const texts = (reply: Reply): ReadonlyArray<string> =>
-  Array.isArray(reply) ? reply.filter((item) => typeof item === "string") : []

@@ -35,6 +35,25 @@ export const of = (policy: KeyPolicy, keyId: string, now: DateTime.Utc): Readonl
     return [{ field, unit, window, limit: toUnits(limit.max), key: `${name}:${keyId}:${id}`, endsAt }]
   })
 
+/**
+ * The same, and the same array for as long as the minute, the smallest window, lasts: what is derived from a key's meters
+ * can be remembered by them.
+ */
+export const remembering = (): ((policy: KeyPolicy, keyId: string, now: number) => ReadonlyArray<Meter>) => {
+  const made = new WeakMap<
+    KeyPolicy,
+    { readonly keyId: string; readonly minute: number; readonly meters: ReadonlyArray<Meter> }
+  >()
+  return (policy, keyId, now) => {
+    const minute = Math.floor(now / 60_000)
+    const known = made.get(policy)
+    if (known?.minute === minute && known.keyId === keyId) return known.meters
+    const meters = of(policy, keyId, DateTime.makeUnsafe(now))
+    made.set(policy, { keyId, minute, meters })
+    return meters
+  }
+}
+
 const whole = (units: number): number => Math.floor(units)
 
 const kinds = [

@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Exit, Layer, Option, Redacted, Result } from "effect"
+import { Cause, Clock, Context, Effect, Exit, Layer, LogLevel, Option, Redacted, References, Result } from "effect"
 import { Upstream } from "../services/Upstream.ts"
 import * as Authentication from "./Authentication.ts"
 import * as Billing from "./Billing.ts"
@@ -8,7 +8,7 @@ import { Destinations } from "./Destination.ts"
 import { GatewayError } from "./GatewayError.ts"
 import { controlStateUnavailable, GovernedRequest } from "./GovernedRequest.ts"
 import * as Headers from "./Headers.ts"
-import { unusable } from "./KeyRecord.ts"
+import { type KeyRecord, unusable } from "./KeyRecord.ts"
 import { digestHex } from "./model/Secret.ts"
 import { GatewaySettings } from "./model/Settings.ts"
 import * as Request from "./Request.ts"
@@ -21,8 +21,8 @@ import type { Wire } from "./Wire.ts"
 export class ProxyApp extends Context.Service<
   ProxyApp,
   {
-    /** Answers on the wire, and here with the status that the client saw or would have seen. */
-    readonly handle: (wire: Wire) => Effect.Effect<number>
+    /** Answers on the wire, and here with how it ended. */
+    readonly handle: (wire: Wire) => Effect.Effect<Telemetry.Ended>
   }
 >()("svc/gateway/ProxyApp") {
   static readonly layer = Layer.effect(
@@ -35,39 +35,43 @@ export class ProxyApp extends Context.Service<
       const upstream = yield* Upstream
       const telemetry = yield* Telemetry.make
       const phase = yield* Tracing.phase
+      const traced = yield* Tracing.request
+      /** A line per request is for debugging: where it is not written, it is not made. */
+      const verbose = LogLevel.isLessThanOrEqualTo(yield* References.MinimumLogLevel, "Debug")
       const clock = yield* Clock.Clock
       const now = () => clock.currentTimeMillisUnsafe()
 
-      const authenticate = Effect.fnUntraced(function* (raw: string) {
-        const found = yield* control.key(digestHex(raw)).pipe(
-          Effect.tapError(({ cause }) => Effect.logWarning("a key cannot be looked up", { cause })),
-          Effect.mapError(() => controlStateUnavailable)
-        )
-        const code = Option.match(found, {
-          onNone: () => "invalid_virtual_key" as const,
-          onSome: (record) => unusable(record, now())
+      const authenticate = (raw: string): Effect.Effect<KeyRecord, GatewayError> =>
+        Effect.matchEffect(control.key(digestHex(raw)), {
+          onFailure: ({ cause }) =>
+            Effect.andThen(
+              Effect.logWarning("a key cannot be looked up", { cause }),
+              Effect.fail(controlStateUnavailable)
+            ),
+          onSuccess: (found) => {
+            const refused = Option.match(found, {
+              onNone: () => "invalid_virtual_key" as const,
+              onSome: (record) => unusable(record, now())
+            })
+            return Option.isSome(found) && refused === undefined
+              ? Effect.succeed(found.value)
+              : Effect.fail(Authentication.refusal(refused ?? "invalid_virtual_key"))
+          }
         })
-        if (Option.isNone(found) || code !== undefined) {
-          const refused = code ?? "invalid_virtual_key"
-          return yield* new GatewayError({ code: refused, message: Authentication.refusals[refused] })
-        }
-        return found.value
-      })
 
-      const serve = Effect.fnUntraced(function* (request: Request.Request, target: Target.Target) {
-        const presented = yield* Effect.fromResult(Authentication.presented(request.wire.headers, request.family))
-        if (presented._tag === "GatewayKey") {
-          const key = yield* phase("gateway.auth.verify", authenticate(presented.raw))
-          return yield* governed.run(request, target, key)
+      const serve = (request: Request.Request, target: Target.Target): Effect.Effect<Telemetry.Ended, GatewayError> => {
+        const presented = Authentication.presented(request.wire.headers, request.family)
+        if (Result.isFailure(presented)) return Effect.fail(presented.failure)
+        const { _tag, raw } = presented.success
+        if (_tag === "GatewayKey") {
+          return Effect.flatMap(phase("gateway.auth.verify", authenticate(raw)), (key) =>
+            governed.run(request, target, key)
+          )
         }
-        if (target.config.mode !== "direct_upstream_passthrough") return yield* Authentication.malformed
-        return yield* DelegatedRequest.run(
-          request,
-          target,
-          destinations.delegated(Redacted.make(presented.raw)),
-          now
-        ).pipe(Effect.provideService(Upstream, upstream))
-      })
+        return target.config.mode === "direct_upstream_passthrough"
+          ? DelegatedRequest.run(upstream, request, target, destinations.delegated(Redacted.make(raw)), now)
+          : Effect.fail(Authentication.malformed)
+      }
 
       /** A refusal that leaves no record: nobody is known to have asked. */
       const refuse = (request: Request.Request, error: GatewayError): Telemetry.Ended => {
@@ -75,39 +79,43 @@ export class ProxyApp extends Context.Service<
         return { status: error.status, error, streamed: false, aborted: false, bill: Billing.nothing }
       }
 
-      const handle = (wire: Wire): Effect.Effect<number> =>
+      const refuseCause = (
+        request: Request.Request,
+        cause: Cause.Cause<GatewayError>
+      ): Effect.Effect<Telemetry.Ended> => {
+        const error = Cause.findError(cause)
+        if (Result.isSuccess(error)) return Effect.succeed(refuse(request, error.success))
+        // the client has hung up
+        if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
+        return Effect.as(
+          Effect.logError("a request failed in the gateway", {
+            request_id: request.requestId,
+            defect: Cause.squash(cause)
+          }),
+          refuse(request, internalError)
+        )
+      }
+
+      const logged = (request: Request.Request, target: Target.Target | undefined, ended: Telemetry.Ended) => {
+        if (ended.status >= 500) return Effect.logWarning("request failed", line(request, target, ended))
+        return verbose ? Effect.logDebug("request", line(request, target, ended)) : Effect.void
+      }
+
+      const handle = (wire: Wire): Effect.Effect<Telemetry.Ended> =>
         Effect.suspend(() => {
           telemetry.begin()
           const request = Request.make(wire, now(), settings.workerToken)
           const found = Target.find(wire.method, wire.target, control.snapshot())
-          const target = Result.isSuccess(found) ? found.success : undefined
-          return Effect.flatMap(Effect.fromResult(found), (to) => serve(request, to)).pipe(
-            Effect.catchTag("GatewayError", (error) => Effect.sync(() => refuse(request, error))),
-            Effect.catchDefect((defect) =>
-              Effect.as(
-                Effect.logError("a request failed in the gateway", { request_id: request.requestId, defect }),
-                refuse(request, internalError)
-              )
-            ),
-            Effect.tap(() =>
-              Effect.annotateCurrentSpan({
-                "gateway.request_id": request.requestId,
-                "gateway.route": target?.route ?? "unrouted",
-                "gateway.provider": target?.provider ?? "none"
-              })
-            ),
-            Effect.tap((ended) =>
-              ended.status >= 500
-                ? Effect.logWarning("request failed", line(request, target, ended))
-                : Effect.logDebug("request", line(request, target, ended))
-            ),
-            Effect.onExit((exit) =>
-              Effect.sync(() =>
-                telemetry.end(target, Exit.isSuccess(exit) ? exit.value : left, now() - request.startedAt)
-              )
-            ),
-            Effect.map(({ status }) => status)
+          const target = Result.getOrUndefined(found)
+          const served = Result.isSuccess(found) ? serve(request, found.success) : Effect.fail(found.failure)
+          const answered = Effect.tap(
+            Effect.catchCause(served, (cause) => refuseCause(request, cause)),
+            (ended) => logged(request, target, ended)
           )
+          return Effect.onExit(traced(request, target, answered), (exit) => {
+            telemetry.end(target, Exit.isSuccess(exit) ? exit.value : left, now() - request.startedAt)
+            return Effect.void
+          })
         })
 
       return ProxyApp.of({ handle })

@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import * as Facts from "./Facts.ts"
 import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
@@ -65,22 +65,26 @@ export interface ReadOptions {
 }
 
 /** Reads and understands the body of a canonical route: a JSON object, or nothing where nothing is due. */
-export const read = Effect.fnUntraced(function* (wire: Wire, options: ReadOptions) {
-  const { lease, limit, routeId, withinMs } = options
-  if (wire.method !== "POST") return noBody
+export const read = (wire: Wire, options: ReadOptions): Effect.Effect<Body, GatewayError> => {
+  const { lease, limit, withinMs } = options
+  if (wire.method !== "POST") return Effect.succeed(noBody)
   const unreadable = unreadableType(wire.headers)
-  if (unreadable !== undefined) return yield* new GatewayError({ code: "unsupported_media_type", message: unreadable })
-  const bytes = yield* Effect.mapError(wire.readBody({ maxBytes: limit.bytes, withinMs, lease }), (failure) =>
-    refusal(failure, limit, withinMs)
-  )
-  if (bytes.length === 0 && bodyOptional.has(routeId)) return noBody
-  const parsed = yield* Effect.mapError(
-    Effect.fromResult(Facts.parse(routeId, bytes)),
-    (problem) => new GatewayError(problem)
-  )
-  const body: Body = { ...forwarded(parsed, bytes, options), facts: parsed.facts }
-  return body
-})
+  if (unreadable !== undefined) {
+    return Effect.fail(new GatewayError({ code: "unsupported_media_type", message: unreadable }))
+  }
+  return Effect.matchEffect(wire.readBody({ maxBytes: limit.bytes, withinMs, lease }), {
+    onFailure: (failure) => Effect.fail(refusal(failure, limit, withinMs)),
+    onSuccess: (bytes) => Effect.fromResult(understood(bytes, options))
+  })
+}
+
+const understood = (bytes: Buffer, options: ReadOptions): Result.Result<Body, GatewayError> => {
+  if (bytes.length === 0 && bodyOptional.has(options.routeId)) return Result.succeed(noBody)
+  return Result.mapBoth(Facts.parse(options.routeId, bytes), {
+    onFailure: (problem) => new GatewayError(problem),
+    onSuccess: (parsed) => ({ ...forwarded(parsed, bytes, options), facts: parsed.facts })
+  })
+}
 
 /** The gateway decides on what it reads, so a body that it cannot read goes nowhere. */
 const unreadableType = (headers: Headers.RawHeaders): string | undefined => {

@@ -57,7 +57,6 @@ export type UsageRecord = typeof UsageRecord.Type
 
 /** The queue holds what this process wrote: plain JSON, written on the hot path without a codec. */
 export const encode = (record: UsageRecord): string => JSON.stringify(record)
-export const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(UsageRecord))
 
 /** What a request came to, for its record. */
 export interface Account {

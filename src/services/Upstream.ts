@@ -4,13 +4,16 @@ import { Context, type Effect, Schema } from "effect"
  * The exchange did not run to its end.
  *
  * - `connect`: nothing was sent; `headers`: no response status yet; `body`: the response had begun.
- * - `refused`: no connection to be had (refused, unknown host, TLS); `timeout`: the phase's deadline passed; `reset`:
- *   the connection was lost; `malformed`: what came is not HTTP; `stopped`: this side ended it, because the sink wanted
- *   no more or the request's body failed.
+ * - `refused`: no connection to be had (refused, unknown host, TLS); `busy`: this side has as many exchanges with the
+ *   origin as it may, and this one's turn did not come; `timeout`: the phase's deadline passed; `reset`: the connection
+ *   was lost; `malformed`: what came is not HTTP; `stopped`: this side ended it, because the sink wanted no more or the
+ *   request's body failed.
  */
 export class UpstreamError extends Schema.TaggedError<UpstreamError>()("UpstreamError", {
   phase: Schema.Literals(["connect", "headers", "body"]),
-  reason: Schema.Literals(["refused", "timeout", "reset", "malformed", "stopped"]),
+  reason: Schema.Literals(["refused", "busy", "timeout", "reset", "malformed", "stopped"]),
+  /** With `busy`: how many exchanges with the origin may run at once. */
+  limit: Schema.optionalKey(Schema.Int),
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
@@ -38,7 +41,7 @@ export interface Exchange {
   /** Name, value, name, value. `host` and `content-length` are the driver's. */
   readonly headers: ReadonlyArray<string>
   readonly body: Uint8Array | AsyncIterable<Uint8Array> | null
-  /** Milliseconds to connect and, from there, to the response's headers. */
+  /** Milliseconds to connect and, from there, to the response's headers. A wait for its turn comes before them. */
   readonly headersWithinMs: number
   /** Milliseconds without a byte before the response counts as stalled. A paused exchange does not stall. */
   readonly idleWithinMs: number

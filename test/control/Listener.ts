@@ -3,13 +3,13 @@ import { assert, describe, layer as describeWith, type Vitest } from "@effect/vi
 import { Effect, Layer, Option, Predicate, Redacted, Schema } from "effect"
 import { type Headers, HttpBody, HttpClient, HttpClientRequest, type HttpMethod, HttpRouter } from "effect/http"
 import * as DatabaseEmbedded from "../../layers/DatabaseEmbedded.ts"
-import * as Migrations from "../../layers/Migrations.ts"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
 import * as ControlApp from "../../src/control/ControlApp.ts"
 import * as OperatorTokens from "../../src/control/OperatorTokens.ts"
 import { Lifecycle } from "../../src/gateway/model/Lifecycle.ts"
 import { Vault } from "../../src/gateway/model/Vault.ts"
 import type { Database } from "../../src/services/Database.ts"
+import * as MigratedDatabase from "../MigratedDatabase.ts"
 import * as TemporaryDatabase from "../TemporaryDatabase.ts"
 
 /** The token of every test that does not make its own. */
@@ -26,9 +26,13 @@ export const layer = <E>(database: Layer.Layer<Database, E>, vaultKey = Option.s
   }).pipe(
     Layer.provideMerge(NodeHttpServer.layerTest),
     Layer.provideMerge(Layer.effectDiscard(OperatorTokens.bootstrap(Option.some(Redacted.make(operatorToken))))),
-    Layer.provideMerge(Migrations.layer),
     Layer.provideMerge(
-      Layer.mergeAll(database, RedisMemory.layer({ prefix: "test:" }), Vault.layer(vaultKey), Lifecycle.layer)
+      Layer.mergeAll(
+        MigratedDatabase.of(database),
+        RedisMemory.layer({ prefix: "test:" }),
+        Vault.layer(vaultKey),
+        Lifecycle.layer
+      )
     )
   )
 

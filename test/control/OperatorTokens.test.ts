@@ -5,6 +5,7 @@ import * as DatabasePostgres from "../../layers/DatabasePostgres.ts"
 import * as Migrations from "../../layers/Migrations.ts"
 import { bootstrap, MalformedAdminToken } from "../../src/control/OperatorTokens.ts"
 import { Database } from "../../src/services/Database.ts"
+import * as MigratedDatabase from "../MigratedDatabase.ts"
 import * as TemporaryDatabase from "../TemporaryDatabase.ts"
 
 const given = Redacted.make(`op_live_${"f".repeat(64)}`)
@@ -19,9 +20,8 @@ const empty = Effect.flatMap(Database, ({ sql }) => sql`DELETE FROM operator_tok
 
 const rules = <E>(name: string, database: Layer.Layer<Database, E>) => {
   const options = { excludeTestServices: true, timeout: "60 seconds" } as const
-  const migrated = Layer.provideMerge(Migrations.layer, database)
 
-  describeWith(migrated, options)(`the first operator token (${name})`, (it) => {
+  describeWith(MigratedDatabase.of(database), options)(`the first operator token (${name})`, (it) => {
     it.effect("is made and handed over once when none is given", () =>
       Effect.gen(function* () {
         yield* empty

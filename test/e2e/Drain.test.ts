@@ -8,13 +8,14 @@ import { hello } from "./Calls.ts"
 import * as Deployment from "./Deployment.ts"
 import * as GatedUpstream from "./GatedUpstream.ts"
 
-const setting = Effect.fnUntraced(function* (drainSeconds: number) {
+const setting = Effect.fnUntraced(function* (drainSeconds: number, delaySeconds?: number) {
   const upstream = yield* GatedUpstream.make
   const deployment = yield* Deployment.make({
     environment: {
       UPSTREAM_BASE_URL: upstream.origin,
       UPSTREAM_SERVICE_KEY: "k",
-      GATEWAY_DRAIN_SECONDS: String(drainSeconds)
+      GATEWAY_DRAIN_SECONDS: String(drainSeconds),
+      ...(delaySeconds === undefined ? {} : { GATEWAY_DRAIN_DELAY_SECONDS: String(delaySeconds) })
     }
   })
   const gateway = yield* deployment.start()
@@ -74,6 +75,28 @@ describe.skipIf(!Deployment.available)("a gateway that is asked to end", () => {
         for (const record of records) {
           assert.deepInclude(record, { status_code: 200, usage_source: "reported", total_tokens: 7, streamed: true })
         }
+      })
+  )
+
+  it.live(
+    "with GATEWAY_DRAIN_DELAY_SECONDS it is not ready at once, serves who still comes meanwhile, and then drains",
+    () =>
+      Effect.gen(function* () {
+        const { gateway, key, upstream } = yield* setting(30, 3)
+        gateway.signal("SIGTERM")
+        const [took] = yield* Effect.timed(
+          Effect.gen(function* () {
+            yield* eventually(probe(gateway, "readyz"), (status) => status === 503)
+            const late = yield* streaming(gateway, key.raw)
+            yield* eventually(refusesConnections(gateway.proxy), (refused) => refused)
+            yield* upstream.open
+            const { body, whole } = RawConnection.answerOf(yield* late.until(/\r\n0\r\n\r\n$/))
+            assert.isTrue(whole)
+            assert.strictEqual(body.toString(), GatedUpstream.beginning + GatedUpstream.ending)
+            assert.strictEqual(yield* exitOf(gateway), 0)
+          })
+        )
+        assert.isAtLeast(Duration.toSeconds(took), 2.9)
       })
   )
 

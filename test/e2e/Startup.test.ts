@@ -36,6 +36,20 @@ describe("start-up: one command, and nothing set", () => {
   )
 })
 
+describe.skipIf(!Deployment.available)("start-up: a role", () => {
+  it.live.each(["gateway", "control"] as const)("%s: names the doors that it goes through, and no other", (role) =>
+    Effect.gen(function* () {
+      const deployment = yield* Deployment.make({ environment: { UPSTREAM_BASE_URL: "http://upstream.invalid" } })
+      const banner = (yield* deployment.start({ role })).output()
+      assert.match(banner, /^ {2}database +postgres/m)
+      assert.match(banner, /^ {2}redis +ioredis/m)
+      const asks = role === "gateway"
+      assert.strictEqual(/^ {2}upstream +http \(http:\/\/upstream\.invalid\)$/m.test(banner), asks)
+      assert.strictEqual(/UPSTREAM_SERVICE_KEY is not set/.test(banner), asks)
+    })
+  )
+})
+
 describe.skipIf(!Deployment.available)("start-up: the operator token", () => {
   const Token = Schema.Struct({ hash: Schema.String, row: Schema.String })
   const tokens = `SELECT encode(token_hash, 'hex') AS hash, row_to_json(t)::text AS row FROM operator_tokens t`

@@ -54,6 +54,7 @@ const mistaken: Readonly<Record<string, string>> = {
   GATEWAY_MAX_BUFFERED_REQUESTS: "canary-0",
   GATEWAY_MAX_INFLIGHT_BUFFER_BYTES: "canary-1",
   GATEWAY_DRAIN_SECONDS: "canary-2",
+  GATEWAY_DRAIN_DELAY_SECONDS: "canary-3",
   OTEL_EXPORTER_OTLP_ENDPOINT: "canary-endpoint",
   IDENTITY_AUTH_ENABLED: "canary-flag",
   TRUSTED_GATEWAY_HEADER_ENABLED: "canary-flag"

@@ -1,7 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Effect, Layer } from "effect"
-import * as DatabaseEmbedded from "../../layers/DatabaseEmbedded.ts"
-import * as Migrations from "../../layers/Migrations.ts"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
 import { amountFor, Limits, type Wanted } from "../../src/gateway/Limits.ts"
 import * as Meters from "../../src/gateway/Meters.ts"
@@ -9,11 +7,12 @@ import { neutral } from "../../src/gateway/model/KeyPolicy.ts"
 import { limited } from "../../src/gateway/model/Limit.ts"
 import { Database } from "../../src/services/Database.ts"
 import { Redis, RedisError } from "../../src/services/Redis.ts"
+import * as MigratedDatabase from "../MigratedDatabase.ts"
 import * as RealTime from "../RealTime.ts"
 import * as TemporaryPrefix from "../TemporaryPrefix.ts"
 import { suite } from "./Limits.ts"
 
-const database = RealTime.layer(Migrations.layer.pipe(Layer.provideMerge(DatabaseEmbedded.layer)))
+const database = MigratedDatabase.embedded
 
 suite("memory", RedisMemory.layer({ prefix: "svc-test-limits:" }), database)
 

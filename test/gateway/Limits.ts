@@ -237,8 +237,8 @@ export const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, database: L
         const { command, key: named } = yield* Redis
         const key = yield* keyWith({ tpm_limit: limited(100) })
         const reservation = yield* key.admitted({ ...nothing, inputTokens: 1, tokens: 50 })
-        const [held] = reservation.held
-        yield* command("DEL", named(held?.meter.key ?? ""))
+        const [meter] = reservation.meters
+        yield* command("DEL", named(meter?.key ?? ""))
         yield* key.settle(reservation, { tokens: 70, nanos: 0 })
         assert.strictEqual(yield* key.counter("tpm_limit"), 0)
       })

@@ -3,14 +3,13 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, DateTime, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
-import * as DatabaseEmbedded from "../../layers/DatabaseEmbedded.ts"
-import * as Migrations from "../../layers/Migrations.ts"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
 import { Limits, type Reservation } from "../../src/gateway/Limits.ts"
 import * as Meters from "../../src/gateway/Meters.ts"
 import { neutral } from "../../src/gateway/model/KeyPolicy.ts"
 import { limited, unlimited } from "../../src/gateway/model/Limit.ts"
 import { Redis, type RedisError, type Reply } from "../../src/services/Redis.ts"
+import * as MigratedDatabase from "../MigratedDatabase.ts"
 import * as RealTime from "../RealTime.ts"
 import * as TemporaryPrefix from "../TemporaryPrefix.ts"
 
@@ -28,9 +27,10 @@ describe.skipIf(TemporaryPrefix.server === null)("Limits: the scripts' Lua and t
           policy,
           fc.array(action, { minLength: 1, maxLength: 25 }),
           async (policy, actions) => {
-            const id = randomUUID()
-            const of = (now: DateTime.Utc) => Meters.of({ ...neutral, ...policy }, id, now)
-            const played = (gateway: Gateway) => Effect.andThen(TestClock.setTime(noon), play(gateway, id, of, actions))
+            const ids = [randomUUID(), randomUUID()] as const
+            const of = (id: string, now: DateTime.Utc) => Meters.of({ ...neutral, ...policy }, id, now)
+            const played = (gateway: Gateway) =>
+              Effect.andThen(TestClock.setTime(noon), play(gateway, ids, of, actions))
             assert.deepStrictEqual(await promise(played(typescript)), await promise(played(lua)))
           }
         )
@@ -58,25 +58,28 @@ const gateway = <E>(redis: Layer.Layer<Redis, E>) =>
     return { redis: real, limits: Context.get(limits, Limits) }
   })
 
-const database = RealTime.layer(Migrations.layer.pipe(Layer.provideMerge(DatabaseEmbedded.layer)))
+const database = MigratedDatabase.embedded
 
 const noon = Date.parse("2026-11-20T12:00:00Z")
 
 type Action =
   | {
       readonly _tag: "Admit"
+      /** How many such requests come at once, and how many of them to another key. */
+      readonly times: number
+      readonly others: number
       readonly inputTokens: number
       readonly output: number
       readonly nanos: number
       readonly nanosGuessed: boolean
     }
-  | { readonly _tag: "Settle"; readonly which: number; readonly tokens: number; readonly nanos: number }
+  | { readonly _tag: "Settle"; readonly which: ReadonlyArray<number>; readonly tokens: number; readonly nanos: number }
   | { readonly _tag: "Wait"; readonly ms: number }
 
 const play = Effect.fnUntraced(function* (
   { limits, redis }: Gateway,
-  id: string,
-  meters: (now: DateTime.Utc) => ReadonlyArray<Meters.Meter>,
+  ids: readonly [string, string],
+  meters: (id: string, now: DateTime.Utc) => ReadonlyArray<Meters.Meter>,
   actions: ReadonlyArray<Action>
 ) {
   const reservations: Array<Reservation> = []
@@ -84,40 +87,60 @@ const play = Effect.fnUntraced(function* (
   for (const [index, action] of actions.entries()) {
     if (action._tag === "Wait") yield* TestClock.adjust(action.ms)
     if (action._tag === "Settle") {
-      const reservation = reservations[action.which % Math.max(1, reservations.length)]
-      yield* limits.settle(reservation, action, "{}")
+      const chosen = action.which.map((which) => reservations[which % Math.max(1, reservations.length)])
+      yield* Effect.forEach(chosen, (reservation) => limits.settle(reservation, action, "{}"), atOnce)
     }
     if (action._tag === "Admit") {
       const wanted = { ...action, tokens: action.inputTokens + action.output }
-      const admission = yield* limits.admit(`r-${index}`, id, meters(yield* DateTime.now), wanted)
-      if (admission._tag === "Admitted") reservations.push(admission.reservation)
-      said.push(admission._tag === "Admitted" ? admission.readings : [admission.reading, admission.wanted])
+      const now = yield* DateTime.now
+      const [id, other] = ids
+      const [mine, theirs] = [meters(id, now), meters(other, now)]
+      const admissions = yield* Effect.forEach(
+        Array.from({ length: action.times }, (_, time) => time),
+        (time) =>
+          time < action.others
+            ? limits.admit(`r-${index}-${time}`, other, theirs, wanted)
+            : limits.admit(`r-${index}-${time}`, id, mine, wanted),
+        atOnce
+      )
+      for (const admission of admissions) {
+        if (admission._tag === "Admitted") reservations.push(admission.reservation)
+        const readings = admission._tag === "Admitted" ? admission.readings : [admission.reading]
+        said.push(readings.map(({ meter, used }) => [meter.key, used]))
+      }
     }
-    said.push(yield* dump(redis, id, reservations))
+    said.push(yield* dump(redis, ids, reservations))
   }
   return said
 })
 
+/** In one turn of the event loop: they share a script. */
+const atOnce = { concurrency: "unbounded" } as const
+
 /** Every key that admissions and settlements write, with its value; names without the deployment's prefix. */
 const dump = (
   { command, key }: Redis["Service"],
-  id: string,
+  ids: ReadonlyArray<string>,
   reservations: ReadonlyArray<Reservation>
 ): Effect.Effect<ReadonlyArray<readonly [string, Reply]>, RedisError> => {
-  const open = `limits:open:${id}`
-  const counters = new Set(reservations.flatMap(({ held }) => held.map(({ meter }) => meter.key)))
-  const marks = reservations.map(({ member }) => `${open}:${member.split(" ", 1)[0]}`)
+  const open = ids.map((id) => `limits:open:${id}`)
+  const counters = new Set(reservations.flatMap(({ meters }) => meters.map((meter) => meter.key)))
+  const marks = reservations.map(({ keyId, member }) => `limits:open:${keyId}:${member.split(" ", 1)[0]}`)
   const unprefixed = (reply: Reply): Reply =>
     typeof reply === "string" ? reply.replaceAll(key(""), "") : Array.isArray(reply) ? reply.map(unprefixed) : reply
   return Effect.all([
     ...[...counters, ...marks].map((name) => Effect.map(command("GET", key(name)), (value) => [name, value] as const)),
-    Effect.map(
-      command("HGETALL", key(`limits:known:${id}`)),
-      (value) => ["known", Array.isArray(value) ? value.toSorted() : value] as const
+    ...ids.map((id) =>
+      Effect.map(
+        command("HGETALL", key(`limits:known:${id}`)),
+        (value) => ["known", Array.isArray(value) ? value.toSorted() : value] as const
+      )
     ),
-    Effect.map(
-      command("ZRANGEBYSCORE", key(open), "-inf", "+inf", "WITHSCORES"),
-      (value) => ["open", unprefixed(value)] as const
+    ...open.map((open) =>
+      Effect.map(
+        command("ZRANGEBYSCORE", key(open), "-inf", "+inf", "WITHSCORES"),
+        (value) => ["open", unprefixed(value)] as const
+      )
     )
   ])
 }
@@ -141,6 +164,8 @@ const action: fc.Arbitrary<Action> = fc.oneof(
     weight: 4,
     arbitrary: fc.record({
       _tag: fc.constant("Admit" as const),
+      times: fc.nat(5),
+      others: fc.nat(2),
       inputTokens: fc.nat(60),
       output: fc.nat(60),
       nanos,
@@ -149,7 +174,12 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   },
   {
     weight: 3,
-    arbitrary: fc.record({ _tag: fc.constant("Settle" as const), which: fc.nat(10), tokens: fc.nat(120), nanos })
+    arbitrary: fc.record({
+      _tag: fc.constant("Settle" as const),
+      which: fc.array(fc.nat(10), { minLength: 1, maxLength: 4 }),
+      tokens: fc.nat(120),
+      nanos
+    })
   },
   fc.record({
     _tag: fc.constant("Wait" as const),

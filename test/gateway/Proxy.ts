@@ -1,8 +1,6 @@
 import { randomUUID } from "node:crypto"
-import { Context, Effect, Layer, Option, Redacted } from "effect"
+import { Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import * as DatabaseEmbedded from "../../layers/DatabaseEmbedded.ts"
-import * as Migrations from "../../layers/Migrations.ts"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
 import { BodyAdmission } from "../../src/gateway/BodyAdmission.ts"
 import { ControlState } from "../../src/gateway/ControlState.ts"
@@ -19,12 +17,12 @@ import { UsageLog } from "../../src/gateway/UsageLog.ts"
 import * as UsageRecord from "../../src/gateway/UsageRecord.ts"
 import { Database } from "../../src/services/Database.ts"
 import { Redis, RedisError } from "../../src/services/Redis.ts"
-import * as RealTime from "../RealTime.ts"
+import * as MigratedDatabase from "../MigratedDatabase.ts"
 import { type ClientRequest, type RecordingWire, make as wireOf } from "./RecordingWire.ts"
 import * as ScriptedUpstream from "./ScriptedUpstream.ts"
 
 /** One database for the tests of a file; each gateway of theirs starts from its seeds. */
-export const database = RealTime.layer(Migrations.layer.pipe(Layer.provideMerge(DatabaseEmbedded.layer)))
+export const database = MigratedDatabase.embedded
 
 export interface Options {
   readonly upstream?: ScriptedUpstream.Script
@@ -79,7 +77,7 @@ export const restarted = Effect.fnUntraced(function* (options: Options = {}) {
     sent,
     /** Records that wait for the database, oldest first. */
     records: Effect.flatMap(memory.command("XRANGE", memory.key(usageQueue), "-", "+"), (entries) =>
-      Effect.forEach(Array.isArray(entries) ? entries : [], ([, [, text]]) => UsageRecord.decode(text))
+      Effect.forEach(Array.isArray(entries) ? entries : [], ([, [, text]]) => decodeRecord(text))
     ),
     redisGoes: Effect.sync(() => {
       redisIsGone = true
@@ -98,6 +96,8 @@ const program = ProxyApp.layer.pipe(
 )
 
 export const noon = Date.parse("2026-11-20T12:00:00Z")
+
+const decodeRecord = Schema.decodeUnknownEffect(Schema.fromJsonString(UsageRecord.UsageRecord))
 
 const gone = new RedisError({ operation: "script", retryable: true, cause: new Error("gone") })
 

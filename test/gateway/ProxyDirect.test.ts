@@ -143,6 +143,7 @@ layer(Proxy.database)("ProxyApp, to the direct compatible upstream", (it) => {
   it.effect.each([
     ...[429, 500, 502, 503, 504].map((status) => Upstream.json({ no: "thanks" }, status)),
     Upstream.fails("connect", "refused"),
+    Upstream.fails("connect", "busy"),
     Upstream.fails("headers", "timeout")
   ])("falls back to the model proxy once when that one fails, and says so on the record", (failing) =>
     Effect.gen(function* () {

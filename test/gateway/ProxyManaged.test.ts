@@ -110,7 +110,7 @@ layer(Proxy.database)("ProxyApp, managed by the gateway", (it) => {
       const sized = yield* Proxy.make({ upstream: Upstream.answers(200, ["content-length", "4"], "ab", "cd") })
       const other = yield* Proxy.issueKey()
       yield* sized.ask({ method: "GET", target: "/v1/models", headers: other.headers })
-      assert.deepStrictEqual(sized.journal, ["head 200", "write ab", "appending", "write cd", "end"])
+      assert.deepStrictEqual(sized.journal, ["head 200", "write ab", "settlement", "write cd", "end"])
     })
   )
 
@@ -128,7 +128,7 @@ layer(Proxy.database)("ProxyApp, managed by the gateway", (it) => {
         assert.deepStrictEqual(gateway.journal, [
           "head 200",
           `write ${said}`,
-          "appending",
+          "settlement",
           `write ${said}${last}`,
           "end"
         ])

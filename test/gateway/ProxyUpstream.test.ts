@@ -1,8 +1,9 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
+import { PrometheusMetrics } from "effect/observability"
 import { TestClock } from "effect/testing"
 import type { ErrorCode } from "../../src/gateway/GatewayError.ts"
-import type { UpstreamError } from "../../src/services/Upstream.ts"
+import { UpstreamError } from "../../src/services/Upstream.ts"
 import * as Proxy from "./Proxy.ts"
 import * as RecordingWire from "./RecordingWire.ts"
 import * as Upstream from "./ScriptedUpstream.ts"
@@ -10,6 +11,13 @@ import * as Upstream from "./ScriptedUpstream.ts"
 layer(Proxy.database)("ProxyApp and an upstream", (it) => {
   it.effect.each<Failure>([
     ["connect", "refused", 502, "upstream_connection", "The upstream could not be reached."],
+    [
+      "connect",
+      "busy",
+      503,
+      "gateway_overloaded",
+      "All connections that the gateway may have to this upstream are busy, and this request's turn did not come. Try again shortly."
+    ],
     [
       "connect",
       "timeout",
@@ -54,6 +62,28 @@ layer(Proxy.database)("ProxyApp and an upstream", (it) => {
     })
   )
 
+  it.effect("to which no connection is free: the client learns the limit and when to come back, in its own shape", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        upstream: () => new UpstreamError({ phase: "connect", reason: "busy", limit: 1024 })
+      })
+      const key = yield* Proxy.issueKey()
+      const before = yield* bodiesRefused
+      const wires = yield* Effect.forEach([Proxy.chat, Proxy.messages], (target) =>
+        gateway.ask({ target, headers: key.headers, body: { max_tokens: 5 } })
+      )
+      for (const wire of wires) {
+        assert.deepStrictEqual([wire.status, wire.header("retry-after")], [503, "1"])
+        const { error } = JSON.parse(wire.text)
+        assert.deepStrictEqual([error.code, error.retry_after_seconds], ["gateway_overloaded", 1])
+        assert.match(error.message, /^All 1024 connections that the gateway may have to this upstream are busy/)
+      }
+      assert.strictEqual(JSON.parse(wires[1]?.text ?? "").error.type, "overloaded_error")
+      // the code is shared with bodies that had no room, and the counter of those is not
+      assert.strictEqual(yield* bodiesRefused, before)
+    })
+  )
+
   it.effect.each<readonly [UpstreamError["reason"], ErrorCode]>([
     ["reset", "upstream_connection"],
     ["timeout", "upstream_timeout"],
@@ -70,7 +100,7 @@ layer(Proxy.database)("ProxyApp and an upstream", (it) => {
       })
       assert.deepStrictEqual([wire.status, wire.ending], [200, "cut"])
       assert.include(wire.text, 'data: {"choices":[{}]}\n\n')
-      assert.deepStrictEqual(gateway.journal.slice(-2), ["appending", "cut"])
+      assert.deepStrictEqual(gateway.journal.slice(-2), ["settlement", "cut"])
       assert.deepInclude((yield* gateway.records)[0], {
         status_code: 200,
         error_code: code,
@@ -226,6 +256,10 @@ layer(Proxy.database)("ProxyApp and an upstream", (it) => {
     })
   )
 })
+
+const bodiesRefused = Effect.map(PrometheusMetrics.format(), (page) =>
+  Number(/^gateway_body_admission_rejections_total (\d+)$/m.exec(page)?.[1] ?? 0)
+)
 
 type Failure = readonly [
   phase: UpstreamError["phase"],

@@ -6,7 +6,7 @@ import * as ScriptedServer from "../upstream/ScriptedServer.ts"
 describe("ConnectionPool", () => {
   it.effect("remembers an origin only while it has a connection", () =>
     Effect.gen(function* () {
-      const pool = new ConnectionPool({ connectionsPerOrigin: 1, idleConnections: 2 })
+      const pool = new ConnectionPool({ connectionsPerOrigin: 1, waitingPerOrigin: 1, idleConnections: 2 })
       const servers = yield* Effect.forEach(Array.from({ length: 5 }), () => ScriptedServer.serve(answerTwice))
       for (const { origin } of servers) pool.giveBack(yield* answered(pool, origin))
       assert.strictEqual(pool.origins, 2)
@@ -17,7 +17,7 @@ describe("ConnectionPool", () => {
 
   it.effect("gives the connection that was used last, which is the least likely to be stale", () =>
     Effect.gen(function* () {
-      const pool = new ConnectionPool({ connectionsPerOrigin: 2, idleConnections: 2 })
+      const pool = new ConnectionPool({ connectionsPerOrigin: 2, waitingPerOrigin: 1, idleConnections: 2 })
       const { origin } = yield* ScriptedServer.serve(answerTwice)
       const older = yield* answered(pool, origin)
       const newer = yield* answered(pool, origin)

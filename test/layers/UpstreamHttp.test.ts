@@ -1,5 +1,5 @@
 import { assert, describe, it, layer } from "@effect/vitest"
-import { type Context, Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
+import { type Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import * as UpstreamHttp from "../../layers/UpstreamHttp.ts"
 import type { Sink, Upstream } from "../../src/services/Upstream.ts"
 import { collector } from "../upstream/Collector.ts"
@@ -192,7 +192,7 @@ describe("UpstreamHttp: limits and closing", () => {
       })
       const one = yield* Effect.forkChild(exchange(origin, collector()))
       const peer = yield* Deferred.await(first)
-      assert.deepStrictEqual(yield* failure(origin, { headersWithinMs: 60 }), ["connect", "timeout"])
+      assert.deepStrictEqual(yield* failure(origin, { headersWithinMs: 60 }), ["connect", "busy"])
       const sink = collector()
       const next = yield* Effect.forkChild(exchange(origin, sink))
       yield* Effect.yieldNow
@@ -201,7 +201,72 @@ describe("UpstreamHttp: limits and closing", () => {
       yield* Fiber.join(next)
       assert.strictEqual(sink.body.toString(), "second")
       assert.strictEqual(peers.length, 1)
-    }).pipe(Effect.provide(UpstreamHttp.layerWith({ connectionsPerOrigin: 1 })))
+    }).pipe(Effect.provide(oneConnection()))
+  )
+
+  it.live("nobody waits in line for longer than its own bound, and who leaves it is told the limit", () =>
+    Effect.gen(function* () {
+      const { origin } = yield* occupied
+      const [took, error] = yield* Effect.timed(Effect.flip(exchange(origin, collector())))
+      assert.deepInclude(error, { phase: "connect", reason: "busy", limit: 1 })
+      assert.isBelow(Duration.toMillis(took), 2_000)
+    }).pipe(Effect.provide(oneConnection({ turnWithinMs: 60 })))
+  )
+
+  it.live("beyond the end of the line an exchange is refused at once, and who stands in it keeps the place", () =>
+    Effect.gen(function* () {
+      const { occupant, origin } = yield* occupied
+      const sink = collector()
+      const waiting = yield* Effect.forkChild(exchange(origin, sink))
+      yield* Effect.yieldNow
+      const [took, refusal] = yield* Effect.timed(failure(origin, { headersWithinMs: 60_000 }))
+      assert.deepStrictEqual(refusal, ["connect", "busy"])
+      assert.isBelow(Duration.toMillis(took), 2_000)
+      yield* Fiber.interrupt(occupant)
+      yield* Fiber.join(waiting)
+      assert.strictEqual(sink.body.toString(), "ok")
+    }).pipe(Effect.provide(oneConnection({ waitingPerOrigin: 1, turnWithinMs: 20_000 })))
+  )
+
+  it.live("who leaves the line makes room in it", () =>
+    Effect.gen(function* () {
+      const { origin } = yield* occupied
+      const waiting = yield* Effect.forkChild(exchange(origin, collector()))
+      yield* Effect.yieldNow
+      yield* Fiber.interrupt(waiting)
+      const [took, refusal] = yield* Effect.timed(failure(origin, { headersWithinMs: 100 }))
+      assert.deepStrictEqual(refusal, ["connect", "busy"])
+      assert.isAtLeast(Duration.toMillis(took), 90)
+    }).pipe(Effect.provide(oneConnection({ waitingPerOrigin: 1 })))
+  )
+
+  it.live("one origin's line is not another's", () =>
+    Effect.gen(function* () {
+      const { origin } = yield* occupied
+      const other = yield* serve(keepAnswering)
+      assert.deepStrictEqual(yield* failure(origin), ["connect", "busy"])
+      yield* exchange(other.origin, collector())
+    }).pipe(Effect.provide(oneConnection({ waitingPerOrigin: 0 })))
+  )
+
+  it.live("the wait for a connection is not taken from the upstream's time", () =>
+    Effect.gen(function* () {
+      const first = yield* Deferred.make<Peer>()
+      const { origin } = yield* serve(async (peer) => {
+        await peer.request()
+        Deferred.doneUnsafe(first, Effect.succeed(peer))
+        await peer.request()
+        await Effect.runPromise(Effect.sleep(200))
+        await peer.write(answer("second"))
+      })
+      const one = yield* Effect.forkChild(exchange(origin, collector()))
+      const peer = yield* Deferred.await(first)
+      const next = yield* Effect.forkChild(exchange(origin, collector(), { headersWithinMs: 500 }))
+      yield* Effect.sleep(400)
+      yield* Effect.promise(() => peer.write(answer("first")))
+      yield* Fiber.join(one)
+      yield* Fiber.join(next)
+    }).pipe(Effect.provide(oneConnection()))
   )
 
   it.live("a lost connection makes room for who waits", () =>
@@ -220,7 +285,7 @@ describe("UpstreamHttp: limits and closing", () => {
       yield* Fiber.interrupt(one)
       yield* Fiber.join(next)
       assert.strictEqual(sink.body.toString(), "second")
-    }).pipe(Effect.provide(UpstreamHttp.layerWith({ connectionsPerOrigin: 1 })))
+    }).pipe(Effect.provide(oneConnection()))
   )
 
   it.live("closing lets running exchanges finish", () =>
@@ -252,7 +317,7 @@ describe("UpstreamHttp: limits and closing", () => {
         await peer.request()
         Deferred.doneUnsafe(arrived, Effect.void)
       })
-      const door = yield* opened(UpstreamHttp.layerWith({ connectionsPerOrigin: 1, drainWithin: "50 millis" }))
+      const door = yield* opened(oneConnection({ drainWithin: "50 millis" }))
       const running = yield* Effect.forkChild(Effect.provide(failure(origin), door.services))
       yield* Deferred.await(arrived)
       const waiting = yield* Effect.forkChild(Effect.provide(failure(origin), door.services))
@@ -289,6 +354,22 @@ const opened = (door: Layer.Layer<Upstream>) =>
     const services: Context.Context<Upstream> = yield* Layer.buildWithScope(door, scope)
     return { services, close: Scope.close(scope, Exit.void) }
   })
+
+const oneConnection = (options: Partial<UpstreamHttp.Options> = {}) =>
+  UpstreamHttp.layerWith({ connectionsPerOrigin: 1, drainWithin: "1 milli", ...options })
+
+/** A server whose first connection is taken by an exchange that stays; on others it answers. */
+const occupied = Effect.gen(function* () {
+  const taken = yield* Deferred.make<void>()
+  const { origin } = yield* serve(async (peer) => {
+    if (peer.index > 0) return keepAnswering(peer)
+    await peer.request()
+    Deferred.doneUnsafe(taken, Effect.void)
+  })
+  const occupant = yield* Effect.forkScoped(exchange(origin, collector()))
+  yield* Deferred.await(taken)
+  return { origin, occupant }
+})
 
 const keepAnswering: Script = async (peer) => {
   for (;;) {

@@ -1,0 +1,249 @@
+import { Array as Arr } from "effect"
+import type { Call, Reply, Script } from "../services/Redis.ts"
+import * as Meters from "./Meters.ts"
+
+/** A key's open reservations are remembered for as long as the longest counter that they are held on. */
+const openSeconds = Meters.keptSeconds.month
+/** That a reservation was given back is remembered for a day, for a request that runs longer than its lease. */
+const givenBackSeconds = 86_400
+
+/** At most so many dead reservations are given back on the way of one admission. */
+const sweepLimit = 16
+
+/** What the admission of one group answers: nothing was done (`cold`), or what became of each request. */
+export type AdmissionAnswer =
+  | { readonly _tag: "Cold" }
+  | {
+      readonly _tag: "Decided"
+      /** For each request: 0, or which of its meters (from 1) refused it. */
+      readonly refusedBy: ReadonlyArray<number>
+      /** What each meter held before the first of them. */
+      readonly before: ReadonlyArray<number>
+    }
+
+/**
+ * Requests in groups that share a key and its meters, in the order of their arrival.
+ *
+ * KEYS, per group: open reservations, names of the durable limits that were counted before, one counter per meter.
+ * ARGV: now, end of the leases; per group: number of meters, number of requests, seeded (0/1); per meter: limit, seconds
+ * to keep, name of a durable limit (or nothing), seed; per request: reservation, its amount on each meter.
+ *
+ * What takes nothing of a meter is not held up by it: a list of models costs no money. A reservation whose lease has
+ * ended is given back, and a mark for its settlement left behind.
+ */
+export const admission: Script<ReadonlyArray<AdmissionAnswer>> = {
+  name: "admission",
+  lua: `
+local now, leaseEnd = ARGV[1], ARGV[2]
+local function admit(k, a, m, n)
+  local open, known, seeded = KEYS[k], KEYS[k + 1], ARGV[a + 2] == '1'
+  local limits, before, used, durable = {}, {}, {}, false
+  for i = 1, m do
+    local at = a + 4 * i - 1
+    limits[i] = tonumber(ARGV[at])
+    if ARGV[at + 2] ~= '' then
+      durable = true
+      if not redis.call('HGET', known, ARGV[at + 2]) then
+        if not seeded then return 'cold' end
+        redis.call('SET', KEYS[k + 1 + i], ARGV[at + 3], 'NX', 'EX', ARGV[at + 1])
+        redis.call('HSET', known, ARGV[at + 2], '1')
+      end
+    end
+  end
+  if durable then redis.call('EXPIRE', known, '${Meters.keptSeconds.month}') end
+  for _, dead in ipairs(redis.call('ZRANGEBYSCORE', open, '-inf', now, 'LIMIT', '0', '${sweepLimit}')) do
+    redis.call('ZREM', open, dead)
+    local words = {}
+    for word in string.gmatch(dead, '%S+') do words[#words + 1] = word end
+    for i = 2, #words, 2 do
+      if redis.call('EXISTS', words[i]) == 1 then redis.call('DECRBY', words[i], words[i + 1]) end
+    end
+    redis.call('SET', open .. ':' .. words[1], '1', 'EX', '${givenBackSeconds}')
+  end
+  for i = 1, m do
+    before[i] = tonumber(redis.call('GET', KEYS[k + 1 + i]) or '0')
+    used[i] = before[i]
+  end
+  local answer, reserved = {}, {}
+  for r = 1, n do
+    local at = a + 2 + 4 * m + (r - 1) * (m + 1) + 1
+    local refusedBy = 0
+    for i = 1, m do
+      local amount = tonumber(ARGV[at + i])
+      if amount > 0 and used[i] + amount > limits[i] then
+        refusedBy = i
+        break
+      end
+    end
+    answer[r] = refusedBy
+    if refusedBy == 0 then
+      for i = 1, m do used[i] = used[i] + tonumber(ARGV[at + i]) end
+      reserved[#reserved + 1] = leaseEnd
+      reserved[#reserved + 1] = ARGV[at]
+    end
+  end
+  if #reserved > 0 then
+    for i = 1, m do
+      local more = used[i] - before[i]
+      if redis.call('INCRBY', KEYS[k + 1 + i], string.format('%.0f', more)) == more then
+        redis.call('EXPIRE', KEYS[k + 1 + i], ARGV[a + 4 * i])
+      end
+    end
+    redis.call('ZADD', open, unpack(reserved))
+    redis.call('EXPIRE', open, '${openSeconds}')
+  end
+  for i = 1, m do answer[n + i] = string.format('%.0f', before[i]) end
+  return answer
+end
+local answers, k, a = {}, 1, 3
+while a <= #ARGV do
+  local m, n = tonumber(ARGV[a]), tonumber(ARGV[a + 1])
+  answers[#answers + 1] = admit(k, a, m, n)
+  k = k + 2 + m
+  a = a + 3 + 4 * m + n * (m + 1)
+end
+return answers`,
+  step: (call, keys, args) => {
+    const [now = "", leaseEnd = ""] = args
+    const rest = args.slice(2)
+    const names = [...keys]
+    const answers: Array<Reply> = []
+    while (rest.length > 0) {
+      const [m = 0, n = 0, seeded] = rest.splice(0, 3).map(Number)
+      const meters = Arr.chunksOf(rest.splice(0, 4 * m), 4)
+      const requests = Arr.chunksOf(rest.splice(0, n * (m + 1)), m + 1)
+      const [open = "", known = "", ...counters] = names.splice(0, 2 + m)
+      answers.push(admitGroup(call, { now, leaseEnd, seeded: seeded === 1, open, known, counters, meters, requests }))
+    }
+    return answers
+  },
+  decode: (reply) =>
+    (Array.isArray(reply) ? reply : []).map((answer: Reply): AdmissionAnswer => {
+      if (!Array.isArray(answer)) return { _tag: "Cold" }
+      const refusedBy = answer.filter((item) => typeof item === "number")
+      return { _tag: "Decided", refusedBy, before: answer.slice(refusedBy.length).map(Number) }
+    })
+}
+
+interface Group {
+  readonly now: string
+  readonly leaseEnd: string
+  readonly seeded: boolean
+  readonly open: string
+  readonly known: string
+  readonly counters: ReadonlyArray<string>
+  readonly meters: ReadonlyArray<ReadonlyArray<string>>
+  readonly requests: ReadonlyArray<ReadonlyArray<string>>
+}
+
+const admitGroup = (call: Call, group: Group): Reply => {
+  const { counters, known, leaseEnd, meters, now, open, requests, seeded } = group
+  const durable = meters.flatMap(([, keep = "", name = "", seed = ""], index) =>
+    name === "" ? [] : [{ counter: counters[index]!, keep, name, seed }]
+  )
+  for (const { counter, keep, name, seed } of durable) {
+    if (call("HGET", known, name) !== null) continue
+    if (!seeded) return "cold"
+    call("SET", counter, seed, "NX", "EX", keep)
+    call("HSET", known, name, "1")
+  }
+  if (durable.length > 0) call("EXPIRE", known, Meters.keptSeconds.month)
+  for (const dead of texts(call("ZRANGEBYSCORE", open, "-inf", now, "LIMIT", "0", String(sweepLimit)))) {
+    call("ZREM", open, dead)
+    const [requestId, ...given] = dead.split(" ")
+    for (const [counter = "", amount = ""] of Arr.chunksOf(given, 2)) {
+      if (call("EXISTS", counter) === 1) call("DECRBY", counter, amount)
+    }
+    call("SET", `${open}:${requestId}`, "1", "EX", givenBackSeconds)
+  }
+  const before = counters.map((counter) => Number(call("GET", counter) ?? "0"))
+  const used = [...before]
+  const reserved: Array<string> = []
+  const refusedBy = requests.map(([member = "", ...texts]) => {
+    const amounts = texts.map(Number)
+    const full = amounts.findIndex((amount, i) => amount > 0 && used[i]! + amount > Number(meters[i]?.[0]))
+    if (full === -1) {
+      for (const [i, amount] of amounts.entries()) used[i]! += amount
+      reserved.push(leaseEnd, member)
+    }
+    return full + 1
+  })
+  if (reserved.length > 0) {
+    for (const [i, counter] of counters.entries()) {
+      const more = used[i]! - before[i]!
+      if (call("INCRBY", counter, more) === more) call("EXPIRE", counter, meters[i]?.[1] ?? "")
+    }
+    call("ZADD", open, ...reserved)
+    call("EXPIRE", open, openSeconds)
+  }
+  return [...refusedBy, ...before.map(String)]
+}
+
+/**
+ * KEYS: usage queue; per group of requests that held the same meters: open reservations, one counter per meter. ARGV,
+ * per group: number of meters, number of requests; per request: record, reservation, and per meter what was reserved and
+ * what was used. Without meters there is neither a key nor a reservation: the record is all.
+ *
+ * What was given back is counted in full, once. A reservation that is neither open nor given back was settled before, or
+ * Redis has lost it: nothing is counted, but the record is queued again, because the table takes it once.
+ */
+export const settlement: Script<number> = {
+  name: "settlement",
+  lua: `
+local k, a = 2, 1
+while a <= #ARGV do
+  local m, n = tonumber(ARGV[a]), tonumber(ARGV[a + 1])
+  a = a + 2
+  local changes = {}
+  for i = 1, m do changes[i] = 0 end
+  for _ = 1, n do
+    redis.call('XADD', KEYS[1], '*', 'record', ARGV[a])
+    a = a + 1
+    if m > 0 then
+      local member = ARGV[a]
+      local open = redis.call('ZREM', KEYS[k], member) == 1
+      if open or redis.call('DEL', KEYS[k] .. ':' .. string.match(member, '^%S+')) == 1 then
+        for i = 1, m do
+          changes[i] = changes[i] + tonumber(ARGV[a + 2 * i])
+          if open then changes[i] = changes[i] - tonumber(ARGV[a + 2 * i - 1]) end
+        end
+      end
+      a = a + 1 + 2 * m
+    end
+  end
+  for i = 1, m do
+    if changes[i] ~= 0 and redis.call('EXISTS', KEYS[k + i]) == 1 then
+      redis.call('INCRBY', KEYS[k + i], string.format('%.0f', changes[i]))
+    end
+  end
+  if m > 0 then k = k + 1 + m end
+end
+return redis.call('XLEN', KEYS[1])`,
+  step: (call, [queue = "", ...keys], args) => {
+    const rest = [...args]
+    const names = [...keys]
+    while (rest.length > 0) {
+      const [m = 0, n = 0] = rest.splice(0, 2).map(Number)
+      const [reservations = "", ...counters] = m === 0 ? [] : names.splice(0, 1 + m)
+      const changes = counters.map(() => 0)
+      for (let request = 0; request < n; request++) {
+        call("XADD", queue, "*", "record", rest.shift() ?? "")
+        if (m === 0) continue
+        const [member = "", ...amounts] = rest.splice(0, 1 + 2 * m)
+        const open = call("ZREM", reservations, member) === 1
+        if (!open && call("DEL", `${reservations}:${member.split(" ", 1)[0]}`) !== 1) continue
+        for (const [i, [reserved, used]] of Arr.chunksOf(amounts, 2).entries()) {
+          changes[i]! += Number(used) - (open ? Number(reserved) : 0)
+        }
+      }
+      for (const [i, counter] of counters.entries()) {
+        if (changes[i] !== 0 && call("EXISTS", counter) === 1) call("INCRBY", counter, changes[i]!)
+      }
+    }
+    return call("XLEN", queue)
+  },
+  decode: Number
+}
+
+const texts = (reply: Reply): ReadonlyArray<string> =>
+  Array.isArray(reply) ? reply.filter((item) => typeof item === "string") : []

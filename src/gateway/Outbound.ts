@@ -1,0 +1,36 @@
+import type { Exchange } from "../services/Upstream.ts"
+import type { Destination } from "./Destination.ts"
+import * as Headers from "./Headers.ts"
+import type { KeyRecord } from "./KeyRecord.ts"
+import type { RouteConfig } from "./model/CanonicalRoute.ts"
+import * as Request from "./Request.ts"
+import type { Target } from "./Target.ts"
+
+export interface Outbound {
+  readonly request: Request.Request
+  readonly target: Target
+  /** The settings of the route that it goes by: a fallback has its own. */
+  readonly config: RouteConfig
+  readonly destination: Destination
+  readonly key: KeyRecord | undefined
+  readonly body: Exchange["body"]
+  /** The gateway reads the answer's tokens. */
+  readonly read: boolean
+}
+
+/** What goes to the upstream: the client's request in all but its credentials and what only the gateway may say. */
+export const exchange = ({ body, config, destination, key, read, request, target }: Outbound): Exchange => ({
+  origin: destination.origin,
+  method: request.wire.method,
+  target: target.target,
+  headers: Headers.forUpstream(request.wire.headers, {
+    credential: destination.credential,
+    style: destination.style,
+    ownHeader: destination.ownHeader,
+    own: Request.ownHeaders(request, key),
+    plainAnswer: read
+  }),
+  body,
+  headersWithinMs: config.timeoutMs,
+  idleWithinMs: config.timeoutMs
+})
