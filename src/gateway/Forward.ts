@@ -2,6 +2,7 @@ import { Cause, Effect, Exit, Result } from "effect"
 import type { Exchange, Flow, Sink, Upstream, UpstreamError } from "../services/Upstream.ts"
 import { type ErrorCode, GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
+import * as LastEvent from "./LastEvent.ts"
 import type { Family } from "./model/CanonicalRoute.ts"
 import * as UsageTap from "./UsageTap.ts"
 import type { Wire } from "./Wire.ts"
@@ -77,7 +78,7 @@ const answering = (wire: Wire, passage: Passage) => {
   /** Bytes to go until the client takes the answer for whole: it has the length that it was promised, or the last event. */
   let promised = Number.POSITIVE_INFINITY
   const held: Array<Buffer> = []
-  let streams = false
+  let endsStream: ((chunk: Buffer) => boolean) | undefined
   let tooLarge = false
   let firstByteAt: number | undefined
 
@@ -108,7 +109,7 @@ const answering = (wire: Wire, passage: Passage) => {
       if (length !== undefined && length > passage.maxResponseBytes) return refuseLarge()
       const chosen = tapFor(passage, upstreamStatus, headers)
       tap = chosen.tap
-      streams = isEventStream(headers)
+      if (isEventStream(headers)) endsStream = LastEvent.follow()
       // what the tap takes out is not counted in the upstream's length
       if (length !== undefined && length > 0 && !chosen.shortens && bodied(upstreamStatus)) promised = length
       headSent = true
@@ -123,7 +124,7 @@ const answering = (wire: Wire, passage: Passage) => {
       if (received > passage.maxResponseBytes) return refuseLarge()
       const out = tap.push(asBuffer(bytes))
       if (out === undefined || out.length === 0) return "continue"
-      if (streams && endsStream(out)) promised = 0
+      if (endsStream?.(out) === true) promised = 0
       return sendOrHold(out)
     },
     onDrain: (resume) => wire.onDrain(resume, passage.exchange.idleWithinMs)
@@ -173,18 +174,6 @@ const fallbackStatuses: ReadonlySet<number> = new Set([429, 500, 502, 503, 504])
 const fallbackCodes: ReadonlySet<ErrorCode> = new Set(["upstream_connection", "upstream_timeout", "gateway_overloaded"])
 
 const failsOver = (error: GatewayError | undefined): boolean => error !== undefined && fallbackCodes.has(error.code)
-
-/** After these the clients of both families take a stream for whole, whatever the connection does. */
-const lastEvents = ["data: [DONE]", "event: message_stop", "event: response.completed"].map((line) => ({
-  first: Buffer.from(line),
-  further: Buffer.from(`\n${line}`)
-}))
-
-/** A line of a stream is never part of an event's JSON: line breaks are escaped in there. */
-const endsStream = (bytes: Buffer): boolean =>
-  lastEvents.some(
-    ({ first, further }) => bytes.indexOf(further) !== -1 || bytes.subarray(0, first.length).equals(first)
-  )
 
 const bodied = (status: number): boolean => status !== 204 && status !== 304
 

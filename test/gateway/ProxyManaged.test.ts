@@ -136,6 +136,17 @@ layer(Proxy.database)("ProxyApp, managed by the gateway", (it) => {
     })
   )
 
+  it.effect("holds it back however the upstream cuts it, and nothing before it", () =>
+    Effect.gen(function* () {
+      const chunks = ['data: {"delta":"say ', 'data: [DONE] now"}\n\n', "data: [DO", "NE]", "\n", "\n"]
+      const gateway = yield* Proxy.make({ upstream: Upstream.events(...chunks) })
+      const key = yield* Proxy.issueKey()
+      yield* gateway.ask({ target: Proxy.messages, headers: key.headers, body: { stream: true } })
+      const [said, rest, done, more, ...end] = chunks.map((chunk) => `write ${chunk}`)
+      assert.deepStrictEqual(gateway.journal, ["head 200", said, rest, done, more, "settlement", ...end, "end"])
+    })
+  )
+
   it.effect("asks for the usage of a chat stream, and hides what the client did not ask for", () =>
     Effect.gen(function* () {
       const stream = [
