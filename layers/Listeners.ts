@@ -21,7 +21,7 @@ const clocks = {
   connectionsCheckingInterval: 5_000
 } as const
 
-/** The last request of a connection, and its answer, until that is over. */
+/** The last request of a connection, and its answer. */
 interface Running {
   readonly incoming: IncomingMessage
   readonly outgoing: ServerResponse
@@ -39,12 +39,12 @@ const attended = (server: Server): Server => {
   const running = new WeakMap<Duplex, Running>()
 
   const attend = (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    const { socket } = incoming
-    running.set(socket, { incoming, outgoing })
-    outgoing.once("close", () => {
-      if (running.get(socket)?.outgoing === outgoing) running.delete(socket)
-      if (!server.listening) server.closeIdleConnections()
-    })
+    running.set(incoming.socket, { incoming, outgoing })
+    outgoing.on("close", closeIdle)
+  }
+
+  const closeIdle = () => {
+    if (!server.listening) server.closeIdleConnections()
   }
 
   const refuse = (cause: NodeJS.ErrnoException, socket: Duplex) => {
@@ -66,7 +66,9 @@ const attended = (server: Server): Server => {
 
 /** Nothing is being answered, or only the broken request itself, and its answer has not begun. */
 const answerable = (last: Running | undefined): boolean =>
-  last === undefined || (!last.incoming.complete && last.outgoing.socket !== null && !last.outgoing.headersSent)
+  last === undefined ||
+  last.outgoing.writableFinished ||
+  (!last.incoming.complete && last.outgoing.socket !== null && !last.outgoing.headersSent)
 
 type Unparsable = readonly [status: string, code: ErrorCode, message: string]
 
@@ -116,7 +118,7 @@ export const proxy = (address: Address, drainWithin: Duration.Input) =>
       const server = nodeServer()
       const serve = (incoming: IncomingMessage, outgoing: ServerResponse) => {
         const fiber = run(proxyApp.handle(WireNode.make(incoming, outgoing)))
-        outgoing.once("close", () => {
+        outgoing.on("close", () => {
           if (!outgoing.writableEnded) fiber.interruptUnsafe()
         })
       }

@@ -71,6 +71,7 @@ class Running implements Dispatcher.DispatchHandler, Taker {
   #upload: Readable | undefined
   // Native timers: a sleeping fiber for each exchange, re-armed on each chunk, costs more than the copying does.
   #deadline: NodeJS.Timeout | undefined
+  #patience = 0
 
   constructor(
     pool: ConnectionPool,
@@ -152,7 +153,7 @@ class Running implements Dispatcher.DispatchHandler, Taker {
     const source = body[Symbol.asyncIterator]()
     try {
       for (;;) {
-        if (this.#phase !== "body") clearTimeout(this.#deadline)
+        if (this.#phase !== "body") this.#patient()
         const next = await source.next()
         if (this.#phase !== "body" && !this.#ended) this.#within(this.#request.headersWithinMs)
         if (next.done === true) return
@@ -182,10 +183,20 @@ class Running implements Dispatcher.DispatchHandler, Taker {
     })
   }
 
-  /** From now on; what was due before is no more. */
+  /** From now on; what was due before is no more. Routes give headers and silence the same time: one timer serves both. */
   #within(milliseconds: number): void {
-    clearTimeout(this.#deadline)
+    if (this.#deadline !== undefined && this.#patience === milliseconds) {
+      this.#deadline.refresh()
+      return
+    }
+    this.#patient()
+    this.#patience = milliseconds
     this.#deadline = setTimeout(expire, timerOf(milliseconds), this)
+  }
+
+  #patient(): void {
+    clearTimeout(this.#deadline)
+    this.#deadline = undefined
   }
 
   #busy(): void {
@@ -202,7 +213,7 @@ class Running implements Dispatcher.DispatchHandler, Taker {
   /** `reason`: why the connection cannot serve another exchange. `result`: nobody waits for it after an interruption. */
   #end(reason: Error | undefined, result: Effect.Effect<void, UpstreamError> | undefined): void {
     this.#ended = true
-    clearTimeout(this.#deadline)
+    this.#patient()
     const connection = this.#connection
     if (connection === undefined) this.#pool.leave(this.#request.origin, this)
     // Not within the parser's callback: what runs next may start another exchange.

@@ -8,17 +8,30 @@ const tooSlow: BodyFailure = { _tag: "TooSlow" }
 const cut: BodyFailure = { _tag: "Cut" }
 const noRoom: BodyFailure = { _tag: "NoRoom" }
 
+export const make = (incoming: IncomingMessage, outgoing: ServerResponse): Wire => new NodeWire(incoming, outgoing)
+
 /**
  * A client of Node's HTTP/1.1 server. Reading and writing are plain callbacks on its two streams: this is the byte path
  * of every request.
  */
-export const make = (incoming: IncomingMessage, outgoing: ServerResponse): Wire => ({
-  method: incoming.method ?? "GET",
-  target: incoming.url ?? "/",
-  headers: incoming.rawHeaders,
+class NodeWire implements Wire {
+  readonly method: string
+  readonly target: string
+  readonly headers: Headers.RawHeaders
+  readonly #incoming: IncomingMessage
+  readonly #outgoing: ServerResponse
 
-  readBody: ({ lease, maxBytes, withinMs }) =>
-    Effect.callback<Buffer, BodyFailure>((resume) => {
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse) {
+    this.method = incoming.method ?? "GET"
+    this.target = incoming.url ?? "/"
+    this.headers = incoming.rawHeaders
+    this.#incoming = incoming
+    this.#outgoing = outgoing
+  }
+
+  readBody({ lease, maxBytes, withinMs }: Parameters<Wire["readBody"]>[0]): Effect.Effect<Buffer, BodyFailure> {
+    const incoming = this.#incoming
+    return Effect.callback((resume) => {
       if (declaredLength(incoming) > maxBytes) return resume(Effect.fail(tooLarge))
       const chunks: Array<Buffer> = []
       let size = 0
@@ -40,17 +53,19 @@ export const make = (incoming: IncomingMessage, outgoing: ServerResponse): Wire 
         incoming.off("data", onData).off("end", onEnd).off("close", onCut).off("error", onCut)
       }
       incoming.on("data", onData).on("end", onEnd).on("close", onCut).on("error", onCut)
-      invite(incoming, outgoing)
+      invite(incoming, this.#outgoing)
       return Effect.sync(release)
-    }),
+    })
+  }
 
-  streamBody: async function* ({ idleMs, maxBytes, onFailure }) {
+  async *streamBody({ idleMs, maxBytes, onFailure }: Parameters<Wire["streamBody"]>[0]): AsyncGenerator<Uint8Array> {
+    const incoming = this.#incoming
     const refuse = (failure: BodyFailure): Error => {
       onFailure(failure)
       return new Error(`the request body was not taken: ${failure._tag}`)
     }
     if (declaredLength(incoming) > maxBytes) throw refuse(tooLarge)
-    invite(incoming, outgoing)
+    invite(incoming, this.#outgoing)
     // the connection outlives the body: there is an answer to give
     const chunks: AsyncIterator<Buffer> = incoming.iterator({ destroyOnReturn: false })
     let size = 0
@@ -64,16 +79,21 @@ export const make = (incoming: IncomingMessage, outgoing: ServerResponse): Wire 
       if (size > maxBytes) throw refuse(tooLarge)
       yield next.value
     }
-  },
+  }
 
-  head: (status, headers) => {
-    outgoing.writeHead(status, [...headers])
+  head(status: number, headers: Headers.RawHeaders): void {
+    this.#outgoing.writeHead(status, [...headers])
     // an answer without a length may be long in coming, and its client wants to know that it is accepted; with a length
     // the headers go out in one write with the first bytes
-    if (Headers.get(headers, "content-length") === undefined) outgoing.flushHeaders()
-  },
-  write: (bytes) => outgoing.write(bytes),
-  onDrain: (resume, withinMs) => {
+    if (Headers.get(headers, "content-length") === undefined) this.#outgoing.flushHeaders()
+  }
+
+  write(bytes: Uint8Array): boolean {
+    return this.#outgoing.write(bytes)
+  }
+
+  onDrain(resume: () => void, withinMs: number): void {
+    const outgoing = this.#outgoing
     const stalled = setTimeout(() => outgoing.destroy(), withinMs)
     const onClose = () => clearTimeout(stalled)
     outgoing.once("close", onClose)
@@ -82,22 +102,26 @@ export const make = (incoming: IncomingMessage, outgoing: ServerResponse): Wire 
       outgoing.off("close", onClose)
       resume()
     })
-  },
-  end: () => {
-    outgoing.end()
-  },
-  cut: () => {
-    outgoing.destroy()
-  },
-  answer: (status, headers, body) => {
-    if (outgoing.headersSent) {
-      outgoing.destroy()
+  }
+
+  end(last: Uint8Array | undefined): void {
+    if (last === undefined) this.#outgoing.end()
+    else this.#outgoing.end(last)
+  }
+
+  cut(): void {
+    this.#outgoing.destroy()
+  }
+
+  answer(status: number, headers: Headers.RawHeaders, body: string): void {
+    if (this.#outgoing.headersSent) {
+      this.#outgoing.destroy()
       return
     }
-    outgoing.writeHead(status, [...headers, "content-length", String(Buffer.byteLength(body))])
-    outgoing.end(body)
+    this.#outgoing.writeHead(status, [...headers, "content-length", String(Buffer.byteLength(body))])
+    this.#outgoing.end(body)
   }
-})
+}
 
 const declaredLength = (incoming: IncomingMessage): number => Number(incoming.headers["content-length"] ?? 0)
 

@@ -54,14 +54,17 @@ const position = (entries: ReadonlyArray<Entry>, id: Id): number => {
   return low
 }
 
-/** `~` lets the server keep more than it must; keeping exactly that many is within its promise. */
-const maxLength = (options: Arguments, name: string): { readonly keep: number; readonly used: number } => {
+/** `~` lets the server keep more than it must; keeping exactly that much is within its promise. */
+const threshold = (options: Arguments, name: string): { readonly text: string; readonly used: number } => {
   const exact = options[1] === "=" || options[1] === "~" ? 2 : 1
   const text = options[exact]
   if (text === undefined) return syntaxError()
+  return options[exact + 1]?.toUpperCase() === "LIMIT" ? unknownOption(name, "LIMIT") : { text, used: exact + 1 }
+}
+
+const maxLength = (text: string): number => {
   const keep = whole(text)
-  if (keep < 0) return refuse("ERR The MAXLEN argument must be >= 0.")
-  return options[exact + 1]?.toUpperCase() === "LIMIT" ? unknownOption(name, "LIMIT") : { keep, used: exact + 1 }
+  return keep < 0 ? refuse("ERR The MAXLEN argument must be >= 0.") : keep
 }
 
 const trim = (stream: Stream, keep: number): number =>
@@ -86,7 +89,8 @@ const smaller = (): never => refuse("ERR The ID specified in XADD is equal or sm
 const add = ({ keys }: Server, [key = "", ...rest]: Arguments, name: string) => {
   const option = rest[0]?.toUpperCase()
   if (option === "MINID" || option === "NOMKSTREAM") unknownOption(name, option)
-  const bound = option === "MAXLEN" ? maxLength(rest, name) : undefined
+  const bound = option === "MAXLEN" ? threshold(rest, name) : undefined
+  const keep = bound === undefined ? undefined : maxLength(bound.text)
   const [id = "", ...fields] = rest.slice(bound?.used ?? 0)
   const given = id === "*" ? undefined : parse(id.endsWith("-*") ? id.slice(0, -2) : id, 0n)
   if (fields.length === 0 || fields.length % 2 === 1) wrongArity(name)
@@ -96,7 +100,7 @@ const add = ({ keys }: Server, [key = "", ...rest]: Arguments, name: string) => 
   const stream = known ?? keys.obtain(key, "stream", empty)
   stream.entries.push({ id: next, fields })
   stream.last = next
-  if (bound !== undefined) trim(stream, bound.keep)
+  if (keep !== undefined) trim(stream, keep)
   return written(next)
 }
 
@@ -154,12 +158,14 @@ export const streams: Commands = {
   XTRIM: {
     arity: -4,
     run: ({ keys }, [key = "", ...options], name) => {
-      if (options[0]?.toUpperCase() === "MINID") unknownOption(name, "MINID")
-      if (options[0]?.toUpperCase() !== "MAXLEN") syntaxError()
-      const { keep, used } = maxLength(options, name)
+      const strategy = options[0]?.toUpperCase()
+      if (strategy !== "MINID" && strategy !== "MAXLEN") syntaxError()
+      const { text, used } = threshold(options, name)
+      const [keep, oldest] = strategy === "MAXLEN" ? [maxLength(text), 0n] : [undefined, parse(text, 0n)]
       if (used < options.length) syntaxError()
       const stream = keys.read(key, "stream")
-      return stream === undefined ? 0 : trim(stream, keep)
+      if (stream === undefined) return 0
+      return trim(stream, keep ?? stream.entries.length - position(stream.entries, oldest))
     }
   }
 }

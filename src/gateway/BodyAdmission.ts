@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, Metric } from "effect"
 import { GatewaySettings } from "./model/Settings.ts"
+import * as Series from "./Series.ts"
 import type { BodyLease } from "./Wire.ts"
 
 /**
@@ -13,13 +14,11 @@ export class BodyAdmission extends Context.Service<BodyAdmission, { readonly lea
     BodyAdmission,
     Effect.gen(function* () {
       const { maxBufferedRequests, maxInflightBufferBytes } = yield* GatewaySettings
-      const context = yield* Effect.context<never>()
-      const show = () => {
-        bufferedRequests.updateUnsafe(requests, context)
-        bufferedBytes.updateUnsafe(bytes, context)
-      }
+      const series = yield* Series.make
       let requests = 0
       let bytes = 0
+      series.gauge(bufferedRequests, () => requests)
+      series.gauge(bufferedBytes, () => bytes)
       const lease = (): BodyLease => {
         let held = 0
         let counted = false
@@ -31,7 +30,6 @@ export class BodyAdmission extends Context.Service<BodyAdmission, { readonly lea
             counted = true
             held += more
             bytes += more
-            show()
             return true
           },
           release: () => {
@@ -39,7 +37,6 @@ export class BodyAdmission extends Context.Service<BodyAdmission, { readonly lea
             bytes -= held
             counted = false
             held = 0
-            show()
           }
         }
       }

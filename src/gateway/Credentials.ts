@@ -1,5 +1,5 @@
 import { Option, type Redacted } from "effect"
-import type { StoredCredential } from "./StoredCredential.ts"
+import { missing, type StoredCredential } from "./StoredCredential.ts"
 
 export interface Candidates {
   /** Of enabled mappings only. */
@@ -13,11 +13,10 @@ export interface Candidates {
  * The specification's credential resolution order. A credential that is there and cannot be read ends the search: the
  * next one might open more than the operator meant to.
  */
-export const resolve = (candidates: Candidates): StoredCredential =>
-  [candidates.keyMapping, candidates.projectMapping, candidates.providerDefault].find(
-    ({ _tag }) => _tag !== "Missing"
-  ) ??
-  Option.match(candidates.startupFallback, {
-    onNone: () => ({ _tag: "Missing" }),
-    onSome: (credential) => ({ _tag: "Present", credential })
-  })
+export const resolve = (candidates: Candidates): StoredCredential => {
+  const { keyMapping, projectMapping, providerDefault, startupFallback } = candidates
+  if (keyMapping._tag !== "Missing") return keyMapping
+  if (projectMapping._tag !== "Missing") return projectMapping
+  if (providerDefault._tag !== "Missing") return providerDefault
+  return Option.isNone(startupFallback) ? missing : { _tag: "Present", credential: startupFallback.value }
+}

@@ -53,19 +53,19 @@ interface JsonObject {
 
 /** Reads the JSON object that a canonical route takes. Whatever two readers could understand differently is refused. */
 export const parse = (routeId: RouteId | "compat", bytes: Uint8Array): Result.Result<ParsedBody, BodyProblem> => {
-  const text = Result.try({ try: () => utf8.decode(bytes), catch: () => problem("The body is not valid UTF-8.") })
-  if (Result.isFailure(text)) return Result.fail(text.failure)
-  const parsed = Result.try({
-    try: (): Json => JSON.parse(text.success),
-    catch: () =>
-      problem(bytes.length === 0 ? "The body is empty; this route takes a JSON object." : "The body is not valid JSON.")
-  })
-  if (Result.isFailure(parsed)) return Result.fail(parsed.failure)
-  const json = parsed.success
+  const text = decoded(bytes)
+  if (text === undefined) return Result.fail(problem("The body is not valid UTF-8."))
+  const json = parsed(text)
+  if (json === undefined) {
+    return Result.fail(
+      problem(text === "" ? "The body is empty; this route takes a JSON object." : "The body is not valid JSON.")
+    )
+  }
   if (!isObject(json)) return Result.fail(problem("The body must be a JSON object."))
-  const ambiguity = firstAmbiguity(decidingObjects(routeId, text.success))
+  const ambiguity = firstAmbiguity(decidingObjects(routeId, text))
   if (ambiguity !== undefined) return Result.fail(ambiguity)
-  const mistyped = typeMistake(routeId, json)
+  const requests = requestsOf(routeId, json)
+  const mistyped = typeMistake(json, requests)
   if (mistyped !== undefined) return Result.fail(mistyped)
   const guardrails = json["guardrails"] ?? []
   if (!isStrings(guardrails)) {
@@ -76,16 +76,26 @@ export const parse = (routeId: RouteId | "compat", bytes: Uint8Array): Result.Re
     })
   }
   return Result.succeed({
-    text: text.success,
+    text,
     streamOptions: isObject(json["stream_options"]) ? json["stream_options"] : undefined,
-    facts: {
-      ...featuresOf(routeId, json),
-      inputTokens: estimateInput(json),
-      maxOutputTokens: askedOutput(requestsOf(routeId, json).map(([, request]) => request)),
-      guardrails,
-      namesGuardrails: json["guardrails"] !== undefined
-    }
+    facts: factsOf(json, requests, guardrails)
   })
+}
+
+const decoded = (bytes: Uint8Array): string | undefined => {
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+const parsed = (text: string): Json | undefined => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 const problem = (message: string, param?: string): BodyProblem => ({
@@ -133,46 +143,56 @@ const isObject = (json: Json | undefined): json is JsonObject =>
 const isStrings = (json: Json): json is ReadonlyArray<string> =>
   Array.isArray(json) && json.every((item) => typeof item === "string")
 
+/** The requests inside a body: itself, or each of a message batch. */
+const requestsOf = (routeId: RouteId | "compat", json: JsonObject): ReadonlyArray<Json> => {
+  const batch = json["requests"]
+  if (routeId !== "message-batches" || !Array.isArray(batch)) return [json]
+  return batch.map((item: Json) => (isObject(item) ? (item["params"] ?? null) : null))
+}
+
 /** The members that decisions hang on must have their types: `"stream":"true"` must not stream past a permission. */
-const typeMistake = (routeId: RouteId | "compat", json: JsonObject): BodyProblem | undefined => {
-  for (const [at, request] of requestsOf(routeId, json)) {
-    if (!isObject(request)) return problem(`"${at}" must be an object.`, at)
-    const where = at === "" ? "" : `${at}.`
-    const { model, stream, tools } = request
-    if (model !== undefined && typeof model !== "string")
-      return problem(`"${where}model" must be a string.`, `${where}model`)
-    if (stream !== undefined && stream !== null && typeof stream !== "boolean") {
-      return problem(`"${where}stream" must be true or false.`, `${where}stream`)
-    }
-    if (tools !== undefined && tools !== null && !Array.isArray(tools)) {
-      return problem(`"${where}tools" must be an array.`, `${where}tools`)
-    }
+const typeMistake = (json: JsonObject, requests: ReadonlyArray<Json>): BodyProblem | undefined => {
+  for (let index = 0; index < requests.length; index++) {
+    const request = requests[index]!
+    const mistake = mistakeIn(request)
+    if (mistake === undefined) continue
+    const [type, ...member] = mistake
+    const path = (request === json ? member : ["requests", index, "params", ...member]).join(".")
+    return problem(`"${path}" must be ${type}.`, path)
   }
   return undefined
 }
 
-/** The requests inside a body: itself, or each of a message batch, with the path of each. */
-const requestsOf = (routeId: RouteId | "compat", json: JsonObject): ReadonlyArray<readonly [string, Json]> => {
-  const batch = json["requests"]
-  if (routeId !== "message-batches" || !Array.isArray(batch)) return [["", json]]
-  return batch.map((item: Json, index) => [
-    `requests.${index}.params`,
-    isObject(item) ? (item["params"] ?? null) : null
-  ])
+const mistakeIn = (request: Json): readonly [type: string, member?: string] | undefined => {
+  if (!isObject(request)) return ["an object"]
+  const { model, stream, tools } = request
+  if (model !== undefined && typeof model !== "string") return ["a string", "model"]
+  if (stream !== undefined && stream !== null && typeof stream !== "boolean") return ["true or false", "stream"]
+  if (tools !== undefined && tools !== null && !Array.isArray(tools)) return ["an array", "tools"]
+  return undefined
 }
 
-const featuresOf = (
-  routeId: RouteId | "compat",
-  json: JsonObject
-): Pick<Facts, "requests" | "models" | "stream" | "tools"> => {
-  const requests = requestsOf(routeId, json).flatMap(([, request]) => (isObject(request) ? [request] : []))
-  const models = requests.flatMap(({ model }) => (typeof model === "string" && model !== "" ? [model] : []))
+const factsOf = (json: JsonObject, requests: ReadonlyArray<Json>, guardrails: ReadonlyArray<string>): Facts => {
+  const models: Array<string> = []
+  let streams = false
+  let usesTools = false
+  for (const request of requests) {
+    if (!isObject(request)) continue
+    const { functions, model, stream, tools } = request
+    if (typeof model === "string" && model !== "") models.push(model)
+    streams ||= stream === true
+    // `functions` is the older name of the same permission
+    usesTools ||= nonEmpty(tools) || nonEmpty(functions)
+  }
   return {
     requests: requests.length,
-    models: [...new Set(models)],
-    stream: requests.some(({ stream }) => stream === true),
-    // `functions` is the older name of the same permission
-    tools: requests.some(({ functions, tools }) => nonEmpty(tools) || nonEmpty(functions))
+    models: models.length < 2 ? models : [...new Set(models)],
+    stream: streams,
+    tools: usesTools,
+    inputTokens: estimateInput(json),
+    maxOutputTokens: askedOutput(requests),
+    guardrails,
+    namesGuardrails: json["guardrails"] !== undefined
   }
 }
 
@@ -188,18 +208,24 @@ const inlineMediaTokens = 1600
 const askedOutput = (requests: ReadonlyArray<Json>): number | undefined => {
   let sum = 0
   for (const request of requests) {
-    const asked = isObject(request)
-      ? outputMembers.map((name) => request[name]).find((value) => typeof value === "number" && value > 0)
-      : undefined
-    if (typeof asked !== "number" || !isObject(request)) return undefined
-    sum += Math.min(Math.ceil(asked) * choicesOf(request), 1e12)
+    const asked = isObject(request) ? outputOf(request) : undefined
+    if (asked === undefined) return undefined
+    sum += asked
   }
   return sum
 }
 
+const outputOf = (request: JsonObject): number | undefined => {
+  for (const name of outputMembers) {
+    const asked = request[name]
+    if (typeof asked === "number" && asked > 0) return Math.min(Math.ceil(asked) * choicesOf(request), 1e12)
+  }
+  return undefined
+}
+
 /** How many answers a request asks for at once (`best_of` are made, `n` of them shown). */
-const choicesOf = (request: JsonObject): number =>
-  Math.max(1, ...[request["n"], request["best_of"]].filter((count) => typeof count === "number"))
+const choicesOf = ({ best_of, n }: JsonObject): number =>
+  Math.max(1, typeof n === "number" ? n : 1, typeof best_of === "number" ? best_of : 1)
 
 /**
  * Estimated input tokens of a JSON body (reference §5): each string a quarter of its bytes and at least 1, numbers and
@@ -208,9 +234,10 @@ const choicesOf = (request: JsonObject): number =>
  */
 export const estimateInput = (json: Json): number => {
   let tokens = 0
-  const pending: Array<Json> = isObject(json)
-    ? Object.entries(json).flatMap(([key, value]) => (outputMembers.includes(key) ? [] : [value]))
-    : [json]
+  const pending: Array<Json> = []
+  if (isObject(json)) {
+    for (const key of Object.keys(json)) if (!outputMembers.includes(key)) pending.push(json[key]!)
+  } else pending.push(json)
   for (let value = pending.pop(); value !== undefined; value = pending.pop()) {
     if (typeof value === "string") {
       tokens += isDataUrl(value) ? inlineMediaTokens : Math.max(1, Math.ceil(Buffer.byteLength(value) / 4))
@@ -219,9 +246,7 @@ export const estimateInput = (json: Json): number => {
     } else if (isObject(value)) {
       const inline = value["type"] === "base64" && typeof value["data"] === "string" && isBase64(value["data"])
       if (inline) tokens += inlineMediaTokens
-      for (const [key, member] of Object.entries(value)) {
-        if (!(inline && key === "data")) pending.push(member)
-      }
+      for (const member of Object.values(inline ? { ...value, data: null } : value)) pending.push(member)
     } else if (value !== null) {
       tokens += 1
     }

@@ -60,113 +60,117 @@ export interface Settleable {
  * down), and what follows it still happens.
  */
 export const pass = (upstream: Upstream["Service"], wire: Wire, passage: Passage): Effect.Effect<Settleable> => {
-  const answer = answering(wire, passage)
+  const answer = new Answer(wire, passage)
   const exchange = Effect.suspend(() => {
-    answer.begin()
-    return upstream.exchange(passage.exchange, answer.sink)
+    answer.begun = true
+    return upstream.exchange(passage.exchange, answer)
   })
-  return Effect.map(Effect.exit(Effect.interruptible(exchange)), answer.ended)
+  return Effect.map(Effect.exit(Effect.interruptible(exchange)), (exit) => answer.ended(exit))
 }
 
-const answering = (wire: Wire, passage: Passage) => {
-  let status: number | undefined
-  let headSent = false
-  let begun = false
-  let declined = false
-  let tap: UsageTap.UsageTap = UsageTap.blind
-  let received = 0
+/** The answer of one exchange on its way. An object rather than closures, because this is the hot path. */
+class Answer implements Sink {
+  readonly #wire: Wire
+  readonly #passage: Passage
+  begun = false
+  #status: number | undefined
+  #headSent = false
+  #declined = false
+  #tooLarge = false
+  #tap: UsageTap.UsageTap = UsageTap.blind
+  #received = 0
   /** Bytes to go until the client takes the answer for whole: it has the length that it was promised, or the last event. */
-  let promised = Number.POSITIVE_INFINITY
-  const held: Array<Buffer> = []
-  let endsStream: ((chunk: Buffer) => boolean) | undefined
-  let tooLarge = false
-  let firstByteAt: number | undefined
+  #promised = Number.POSITIVE_INFINITY
+  readonly #held: Array<Buffer> = []
+  #endsStream: ((chunk: Buffer) => boolean) | undefined
+  #firstByteAt: number | undefined
 
-  const sendOrHold = (bytes: Buffer): Flow => {
-    promised -= bytes.length
-    if (promised <= 0) {
-      held.push(bytes)
+  constructor(wire: Wire, passage: Passage) {
+    this.#wire = wire
+    this.#passage = passage
+  }
+
+  head(status: number, headers: Headers.RawHeaders): Flow {
+    const passage = this.#passage
+    if (passage.mayFallBack && fallbackStatuses.has(status)) {
+      this.#declined = true
+      return "stop"
+    }
+    this.#status = status
+    this.#firstByteAt = passage.now()
+    passage.onAnswer()
+    const length = contentLength(headers)
+    if (length !== undefined && length > passage.maxResponseBytes) return this.#refuseLarge()
+    const { shortens, tap } = tapFor(passage, status, headers)
+    this.#tap = tap
+    if (isEventStream(headers)) this.#endsStream = LastEvent.follow()
+    // what the tap takes out is not counted in the upstream's length
+    if (length !== undefined && length > 0 && !shortens && bodied(status)) this.#promised = length
+    this.#headSent = true
+    const theirs = Headers.get(headers, "x-request-id")
+    const out = Headers.forClient(headers, passage.answerHeaders)
+    if (theirs !== undefined) out.push("x-upstream-request-id", theirs)
+    this.#wire.head(status, shortens ? Headers.without(out, "content-length") : out)
+    return "continue"
+  }
+
+  chunk(bytes: Uint8Array): Flow {
+    this.#received += bytes.length
+    if (this.#received > this.#passage.maxResponseBytes) return this.#refuseLarge()
+    const out = this.#tap.push(asBuffer(bytes))
+    if (out === undefined || out.length === 0) return "continue"
+    this.#promised = this.#endsStream?.(out) === true ? 0 : this.#promised - out.length
+    if (this.#promised <= 0) {
+      this.#held.push(out)
       return "continue"
     }
-    return wire.write(bytes) ? "continue" : "pause"
+    return this.#wire.write(out) ? "continue" : "pause"
   }
 
-  const refuseLarge = (): Flow => {
-    tooLarge = true
-    return "stop"
+  onDrain(resume: () => void): void {
+    this.#wire.onDrain(resume, this.#passage.exchange.idleWithinMs)
   }
 
-  const sink: Sink = {
-    head: (upstreamStatus, headers) => {
-      if (passage.mayFallBack && fallbackStatuses.has(upstreamStatus)) {
-        declined = true
-        return "stop"
-      }
-      status = upstreamStatus
-      firstByteAt = passage.now()
-      passage.onAnswer()
-      const length = contentLength(headers)
-      if (length !== undefined && length > passage.maxResponseBytes) return refuseLarge()
-      const chosen = tapFor(passage, upstreamStatus, headers)
-      tap = chosen.tap
-      if (isEventStream(headers)) endsStream = LastEvent.follow()
-      // what the tap takes out is not counted in the upstream's length
-      if (length !== undefined && length > 0 && !chosen.shortens && bodied(upstreamStatus)) promised = length
-      headSent = true
-      const theirs = Headers.get(headers, "x-request-id")
-      const out = Headers.forClient(headers, passage.answerHeaders)
-      if (theirs !== undefined) out.push("x-upstream-request-id", theirs)
-      wire.head(upstreamStatus, chosen.shortens ? Headers.without(out, "content-length") : out)
-      return "continue"
-    },
-    chunk: (bytes) => {
-      received += bytes.length
-      if (received > passage.maxResponseBytes) return refuseLarge()
-      const out = tap.push(asBuffer(bytes))
-      if (out === undefined || out.length === 0) return "continue"
-      if (endsStream?.(out) === true) promised = 0
-      return sendOrHold(out)
-    },
-    onDrain: (resume) => wire.onDrain(resume, passage.exchange.idleWithinMs)
-  }
-
-  const ended = (exit: Exit.Exit<void, UpstreamError>): Settleable => {
+  ended(exit: Exit.Exit<void, UpstreamError>): Settleable {
+    const { mayFallBack, now } = this.#passage
     const whole = Exit.isSuccess(exit)
-    const last = tap.flush()
+    const last = this.#tap.flush()
     const clientGone = Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)
-    const error = whole || clientGone ? undefined : refusalOf(exit, tooLarge, passage)
+    const error = whole || clientGone ? undefined : refusalOf(exit, this.#tooLarge, this.#passage)
     return {
       passed: {
-        status: headSent ? status : undefined,
+        status: this.#headSent ? this.#status : undefined,
         whole,
-        headSent,
+        headSent: this.#headSent,
         error,
         clientGone,
-        begun,
-        fallsBack: passage.mayFallBack && !headSent && !clientGone && (declined || failsOver(error)),
-        seen: tap.seen(),
-        firstByteAt,
-        endedAt: passage.now()
+        begun: this.begun,
+        fallsBack: mayFallBack && !this.#headSent && !clientGone && (this.#declined || failsOver(error)),
+        seen: this.#tap.seen(),
+        firstByteAt: this.#firstByteAt,
+        endedAt: now()
       },
-      finish: () => {
-        if (whole) {
-          for (const bytes of held) wire.write(bytes)
-          if (last !== undefined) wire.write(last)
-          wire.end()
-        } else if (headSent || clientGone) {
-          // the client may still make something of what came
-          if (!clientGone && !tooLarge) for (const bytes of held) wire.write(bytes)
-          wire.cut()
-        }
-      }
+      finish: () => this.#finish(whole, clientGone, last)
     }
   }
 
-  const begin = () => {
-    begun = true
+  #finish(whole: boolean, clientGone: boolean, last: Buffer | undefined): void {
+    if (whole) {
+      if (last !== undefined) this.#held.push(last)
+      const end = this.#held.pop()
+      for (const bytes of this.#held) this.#wire.write(bytes)
+      this.#wire.end(end)
+    } else if (this.#headSent || clientGone) {
+      // the client may still make something of what came
+      if (!clientGone && !this.#tooLarge) for (const bytes of this.#held) this.#wire.write(bytes)
+      this.#wire.cut()
+    }
   }
 
-  return { begin, sink, ended }
+  #refuseLarge(): Flow {
+    this.#tooLarge = true
+    return "stop"
+  }
 }
 
 /** Statuses of an upstream that is overloaded or broken (reference §1.6). */

@@ -18,19 +18,19 @@ export interface Member {
 export const topLevel = (text: string): ReadonlyArray<Member> => {
   const members: Array<Member> = []
   let at = skipSpace(text, 0)
-  if (text[at] !== "{") return members
+  if (text.charCodeAt(at) !== openBrace) return members
   at = skipSpace(text, at + 1)
-  while (text[at] === '"') {
+  while (text.charCodeAt(at) === quote) {
     const start = at
     const keyEnd = stringEnd(text, at)
-    const key = text.slice(start, keyEnd)
+    const key = text.slice(start + 1, keyEnd - 1)
     at = skipSpace(text, keyEnd)
     const valueStart = skipSpace(text, at + 1)
     const end = valueEnd(text, valueStart)
     const escaped = key.includes("\\")
-    members.push({ key: escaped ? JSON.parse(key) : key.slice(1, -1), escaped, start, valueStart, end })
+    members.push({ key: escaped ? JSON.parse(text.slice(start, keyEnd)) : key, escaped, start, valueStart, end })
     at = skipSpace(text, end)
-    if (text[at] !== ",") break
+    if (text.charCodeAt(at) !== comma) break
     at = skipSpace(text, at + 1)
   }
   return members
@@ -40,13 +40,13 @@ export const topLevel = (text: string): ReadonlyArray<Member> => {
 export const items = (text: string): ReadonlyArray<string> => {
   const found: Array<string> = []
   let at = skipSpace(text, 0)
-  if (text[at] !== "[") return found
+  if (text.charCodeAt(at) !== openBracket) return found
   at = skipSpace(text, at + 1)
-  while (at < text.length && text[at] !== "]") {
+  while (at < text.length && text.charCodeAt(at) !== closeBracket) {
     const end = valueEnd(text, at)
     found.push(text.slice(at, end))
     at = skipSpace(text, end)
-    if (text[at] === ",") at = skipSpace(text, at + 1)
+    if (text.charCodeAt(at) === comma) at = skipSpace(text, at + 1)
   }
   return found
 }
@@ -75,6 +75,14 @@ export const withMember = (text: string, key: string, json: string): string => {
   return `${text.slice(0, open)}${JSON.stringify(key)}:${json}${members.length === 0 ? "" : ","}${text.slice(open)}`
 }
 
+const quote = 0x22
+const backslash = 0x5c
+const comma = 0x2c
+const openBrace = 0x7b
+const closeBrace = 0x7d
+const openBracket = 0x5b
+const closeBracket = 0x5d
+
 const skipSpace = (text: string, from: number): number => {
   let at = from
   while (text.charCodeAt(at) <= 0x20) at++
@@ -83,36 +91,42 @@ const skipSpace = (text: string, from: number): number => {
 
 /** Just behind the closing quote of the string that opens at `from`. `indexOf` makes long strings cheap. */
 const stringEnd = (text: string, from: number): number => {
-  let quote = text.indexOf('"', from + 1)
-  while (isEscaped(text, quote)) quote = text.indexOf('"', quote + 1)
-  return quote + 1
+  let end = text.indexOf('"', from + 1)
+  while (isEscaped(text, end)) end = text.indexOf('"', end + 1)
+  return end + 1
 }
 
-const isEscaped = (text: string, quote: number): boolean => {
-  let at = quote - 1
-  while (text[at] === "\\") at--
-  return (quote - at) % 2 === 0
+const isEscaped = (text: string, end: number): boolean => {
+  let at = end - 1
+  while (text.charCodeAt(at) === backslash) at--
+  return (end - at) % 2 === 0
 }
 
 const valueEnd = (text: string, from: number): number => {
-  const first = text[from]
-  if (first === '"') return stringEnd(text, from)
-  if (first !== "{" && first !== "[") {
-    let at = from
-    while (at < text.length && !/[,\]}\s]/.test(text.charAt(at))) at++
-    return at
-  }
+  const first = text.charCodeAt(from)
+  if (first === quote) return stringEnd(text, from)
+  if (first !== openBrace && first !== openBracket) return scalarEnd(text, from)
   let depth = 0
   let at = from
   for (;;) {
-    const character = text[at]
-    if (character === '"') {
+    const character = text.charCodeAt(at)
+    if (character === quote) {
       at = stringEnd(text, at)
       continue
     }
-    if (character === "{" || character === "[") depth++
-    else if (character === "}" || character === "]") depth--
+    if (character === openBrace || character === openBracket) depth++
+    else if (character === closeBrace || character === closeBracket) depth--
     at++
     if (depth === 0) return at
   }
+}
+
+/** Just behind a number, `true`, `false` or `null`, which ends before space, a comma or a bracket. */
+const scalarEnd = (text: string, from: number): number => {
+  let at = from
+  for (; at < text.length; at++) {
+    const character = text.charCodeAt(at)
+    if (character <= 0x20 || character === comma || character === closeBrace || character === closeBracket) break
+  }
+  return at
 }

@@ -41,15 +41,15 @@ export type Decision =
 
 /** Reference §8.4, in its order: the same function for the request path and for whoever asks why. */
 export const decide = (policy: KeyPolicy, question: Question): Decision => {
-  const passed: Array<Check> = []
-  for (const check of checks) {
+  for (let index = 0; index < checks.length; index++) {
+    const check = checks[index]!
     const denial = check.test(policy, question)
     if (denial !== undefined) {
+      const passed = names.slice(0, index)
       return { _tag: "Denied", passed, denial: { check: check.name, code: "policy_denied", ...denial } }
     }
-    passed.push(check.name)
   }
-  return { _tag: "Allowed", passed }
+  return allowed
 }
 
 interface Rule {
@@ -141,3 +141,7 @@ const checks: ReadonlyArray<Rule> = [
         : undefined
   }
 ]
+
+const names = checks.map(({ name }) => name)
+
+const allowed: Decision = { _tag: "Allowed", passed: names }

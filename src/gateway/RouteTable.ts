@@ -19,17 +19,17 @@ export const match = (method: string, { path, segments }: CanonicalPath): Route 
   if (first === "services") return { _tag: "Service", name: second ?? "" }
   // One trailing slash is the same route: an upstream that ignores it must not be a way around the route's policy.
   const wanted = segments.at(-1) === "" ? segments.slice(0, -1) : segments
-  const onPath = routes.filter((route) => fits(route.segments, wanted))
-  const found = onPath.find(({ route }) => (route.methods as ReadonlyArray<string>).includes(method))
-  if (found !== undefined) return { _tag: "Canonical", route: found.route }
+  const onPath = routes.find((route) => fits(route.segments, wanted))?.route
+  if (onPath?.methods.some((one) => one === method)) return { _tag: "Canonical", route: onPath }
   if (first === "providers" && second === "compat") {
     return method === "POST"
       ? { _tag: "Compat", rest: path.slice("/providers/compat".length) || "/" }
       : { _tag: "Unrouted", allowed: ["POST"] }
   }
-  return { _tag: "Unrouted", allowed: onPath.flatMap(({ route }) => route.methods) }
+  return { _tag: "Unrouted", allowed: onPath?.methods ?? [] }
 }
 
+/** No path fits two of them. */
 const routes = canonicalRoutes.map((route) => ({ route, segments: route.pattern.slice(1).split("/") }))
 
 const fits = (pattern: ReadonlyArray<string>, segments: ReadonlyArray<string>): boolean =>

@@ -1,8 +1,9 @@
-import { type Context, Effect, Metric } from "effect"
+import { Effect, Metric, type Scope } from "effect"
 import type { Bill } from "./Billing.ts"
 import type { ErrorCode, GatewayError } from "./GatewayError.ts"
 import type { Provider } from "./model/CanonicalRoute.ts"
 import { toDollars } from "./model/Price.ts"
+import * as Series from "./Series.ts"
 import type { Target } from "./Target.ts"
 
 /** How a request ended. */
@@ -70,7 +71,7 @@ function authenticationCodes(): ReadonlyArray<ErrorCode> {
   ]
 }
 
-const kindOf = (code: ErrorCode): string | undefined => {
+const denialKind = (code: ErrorCode): string | undefined => {
   if (authenticationCodes().includes(code)) return "auth"
   if (code === "budget_exceeded") return "budget"
   if (code === "gateway_overloaded") return "body_admission"
@@ -78,9 +79,9 @@ const kindOf = (code: ErrorCode): string | undefined => {
   return code === "policy_denied" || code === "disabled_route" || code === "guardrail_forbidden" ? "policy" : undefined
 }
 
-/** The labelled instances, made once: labelling a metric anew for every request costs more than raising it. */
-interface Labelled {
-  readonly byDimension: Metric.Counter<number>
+/** What requests of one kind came to, and its histograms: labelling a metric anew for every request costs more than raising it. */
+interface Kind {
+  requests: number
   readonly duration: Metric.Histogram<number>
   readonly upstream: Metric.Histogram<number>
   readonly firstByte: Metric.Histogram<number>
@@ -95,50 +96,72 @@ export interface Telemetry {
 }
 
 /** Metrics are raised without an effect: this runs for every request. */
-export const make: Effect.Effect<Telemetry> = Effect.map(Effect.context<never>(), (context: Context.Context<never>) => {
-  const labelled = new Map<string, Labelled>()
+export const make: Effect.Effect<Telemetry, never, Scope.Scope> = Effect.gen(function* () {
+  const context = yield* Effect.context<never>()
+  const series = yield* Series.make
+  const kinds = new Map<string, Kind>()
   let requestsNow = 0
+  const sum = { requests: 0, errors: 0, tokens: 0, costNanos: 0, aborts: 0, selections: 0, fallbacks: 0 }
 
-  const labels = (route: string, provider: string, { status, streamed }: Ended): Labelled => {
+  series.gauge(active, () => requestsNow)
+  series.counter(requests, () => sum.requests)
+  series.counter(errors, () => sum.errors)
+  series.counter(tokens, () => sum.tokens)
+  series.counter(cost, () => toDollars(sum.costNanos))
+  series.counter(aborts, () => sum.aborts)
+  series.counter(selections, () => sum.selections)
+  series.counter(fallbacks, () => sum.fallbacks)
+
+  const kindOf = (route: string, provider: string, { status, streamed }: Ended): Kind => {
     const statusClass = `${Math.floor(status / 100)}xx`
     const key = `${route} ${provider} ${statusClass} ${streamed}`
-    const found = labelled.get(key)
+    const found = kinds.get(key)
     if (found !== undefined) return found
     const of = { route: label(route), provider }
     const timed = { ...of, stream: String(streamed) }
-    const made: Labelled = {
-      byDimension: Metric.withAttributes(byDimension, { ...of, status_class: statusClass }),
+    const made: Kind = {
+      requests: 0,
       duration: Metric.withAttributes(duration, timed),
       upstream: Metric.withAttributes(upstreamDuration, timed),
       firstByte: Metric.withAttributes(firstByte, timed)
     }
-    labelled.set(key, made)
+    kinds.set(key, made)
+    // streamed or not, it is one series
+    const both = [true, false].map((streamed) => `${route} ${provider} ${statusClass} ${streamed}`)
+    series.counter(Metric.withAttributes(byDimension, { ...of, status_class: statusClass }), () =>
+      both.reduce((total, key) => total + (kinds.get(key)?.requests ?? 0), 0)
+    )
     return made
   }
 
   return {
-    begin: () => active.updateUnsafe(++requestsNow, context),
+    begin: () => {
+      requestsNow++
+    },
     end: (target, ended, durationMs) => {
       const { aborted, bill, error, fallbackCount = 0, firstByteMs, status, upstreamMs } = ended
       const route = target?.route ?? "unrouted"
-      const of = labels(route, ended.provider ?? target?.provider ?? "none", ended)
-      active.updateUnsafe(--requestsNow, context)
-      requests.updateUnsafe(1, context)
-      of.byDimension.updateUnsafe(1, context)
-      of.duration.updateUnsafe(durationMs, context)
-      if (status >= 400) errors.updateUnsafe(1, context)
-      if (aborted) aborts.updateUnsafe(1, context)
-      if (upstreamMs !== undefined) selections.updateUnsafe(1, context)
-      if (fallbackCount > 0) fallbacks.updateUnsafe(1, context)
-      if (bill.usage.total !== undefined) tokens.updateUnsafe(bill.usage.total, context)
-      if (bill.costNanos !== null) cost.updateUnsafe(toDollars(bill.costNanos), context)
-      if (upstreamMs !== undefined) of.upstream.updateUnsafe(upstreamMs, context)
-      if (firstByteMs !== undefined) of.firstByte.updateUnsafe(firstByteMs, context)
+      const kind = kindOf(route, ended.provider ?? target?.provider ?? "none", ended)
+      requestsNow--
+      sum.requests++
+      kind.requests++
+      if (status >= 400) sum.errors++
+      if (aborted) sum.aborts++
+      if (upstreamMs !== undefined) sum.selections++
+      if (fallbackCount > 0) sum.fallbacks++
+      sum.tokens += bill.usage.total ?? 0
+      sum.costNanos += bill.costNanos ?? 0
+      kind.duration.updateUnsafe(durationMs, context)
+      if (upstreamMs !== undefined) kind.upstream.updateUnsafe(upstreamMs, context)
+      if (firstByteMs !== undefined) kind.firstByte.updateUnsafe(firstByteMs, context)
       // what became of an exchange is no denial, also where the code is shared with one (`gateway_overloaded`)
-      const kind = error === undefined || upstreamMs !== undefined ? undefined : kindOf(error.code)
-      if (error !== undefined && kind !== undefined) {
+      const denied = error === undefined || upstreamMs !== undefined ? undefined : denialKind(error.code)
+      if (error !== undefined && denied !== undefined) {
         refusals[error.code]?.updateUnsafe(1, context)
-        Metric.withAttributes(denials, { kind, route: label(route), reason: error.code }).updateUnsafe(1, context)
+        Metric.withAttributes(denials, { kind: denied, route: label(route), reason: error.code }).updateUnsafe(
+          1,
+          context
+        )
       }
     }
   }

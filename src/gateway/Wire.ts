@@ -46,8 +46,8 @@ export interface Wire {
   readonly write: (bytes: Uint8Array) => boolean
   /** Calls back once when the client has caught up. A client that has not within `withinMs` is cut off. */
   readonly onDrain: (resume: () => void, withinMs: number) => void
-  /** The answer is whole. */
-  readonly end: () => void
+  /** The answer is whole, with these bytes as its last. */
+  readonly end: (last: Uint8Array | undefined) => void
   /** The answer is not whole, and the client shall see that it is not. */
   readonly cut: () => void
   /** The complete answer at once. What is unread of the request is discarded, within bounds. */

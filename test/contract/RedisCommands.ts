@@ -130,7 +130,8 @@ export const families: Readonly<Record<string, ReadonlyArray<fc.Arbitrary<Random
     command("XREVRANGE", edge, edge, optional(fc.tuple(fc.constant("COUNT"), small))),
     command("XDEL", some(id)),
     command("XLEN"),
-    command("XTRIM", fc.constantFrom("MAXLEN", "BAD"), optional(fc.constant("=")), integer)
+    command("XTRIM", fc.constantFrom("MAXLEN", "BAD"), optional(fc.constant("=")), integer),
+    command("XTRIM", fc.constantFrom("MINID", "minid"), optional(fc.constant("=")), id)
   ]
 }
 

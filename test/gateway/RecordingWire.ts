@@ -31,6 +31,11 @@ export const make = (request: ClientRequest, journal: Array<string> = []): Recor
   let received: Headers.RawHeaders = []
   let ending: RecordingWire["ending"] = "open"
   const fail = (failure: BodyFailure) => Effect.fail(failure)
+  const keep = (chunk: Uint8Array) => {
+    if (status === undefined || ending !== "open") throw new Error("a write outside of the answer")
+    chunks.push(Buffer.from(chunk))
+    journal.push(`write ${Buffer.from(chunk).toString()}`)
+  }
   return {
     method,
     target,
@@ -62,15 +67,14 @@ export const make = (request: ClientRequest, journal: Array<string> = []): Recor
       journal.push(`head ${code}`)
     },
     write: (chunk) => {
-      if (status === undefined || ending !== "open") throw new Error("a write outside of the answer")
-      chunks.push(Buffer.from(chunk))
-      journal.push(`write ${Buffer.from(chunk).toString()}`)
+      keep(chunk)
       return !slow
     },
     onDrain: (resume) => {
       if (slow) resume()
     },
-    end: () => {
+    end: (last) => {
+      if (last !== undefined) keep(last)
       ending = "whole"
       journal.push("end")
     },

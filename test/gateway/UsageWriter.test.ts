@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto"
+import * as PgClient from "@effect/sql-pg/PgClient"
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
-import { SqlError } from "effect/sql"
+import { Reactivity } from "effect/reactivity"
+import { SqlClient, SqlError } from "effect/sql"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
 import { usageQueue } from "../../src/gateway/Limits.ts"
 import * as UsageRecord from "../../src/gateway/UsageRecord.ts"
@@ -31,6 +33,21 @@ layer(Proxy.database)("UsageWriter", (it) => {
       assert.deepInclude(row, { ...numbers, status: "success", at: new Date(created_at) })
       const [used] = yield* sql`SELECT last_used_at FROM api_keys WHERE id = ${key.id}`
       assert.deepStrictEqual(used, { last_used_at: new Date(created_at) })
+    })
+  )
+
+  it.effect("writes NULL where a record has nothing to say", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const queue = yield* emptyQueue
+      const silent = { model: undefined, cost_nanos: undefined, task_id: undefined }
+      const record = recordOf(silent)
+      const text = UsageRecord.encode(record)
+      assert.doesNotHaveAnyKeys(JSON.parse(text), Object.keys(silent))
+      yield* queue.add(text)
+      yield* queue.write
+      const rows = yield* sql`SELECT model, cost_nanos, task_id FROM usage_events WHERE id = ${record.id}`
+      assert.deepStrictEqual(rows, [{ model: null, cost_nanos: null, task_id: null }])
     })
   )
 
@@ -86,12 +103,18 @@ layer(Proxy.database)("UsageWriter", (it) => {
       const queue = yield* emptyQueue
       const record = recordOf()
       yield* queue.add(UsageRecord.encode(record))
-      const down = { ...database, transaction: () => Effect.fail(unreachable) }
+      const sql = yield* SqlClient.make({
+        acquirer: Effect.fail(unreachable),
+        compiler: PgClient.makeCompiler(),
+        driver: "none",
+        spanAttributes: []
+      })
+      const down = { ...database, sql }
       assert.strictEqual(yield* Effect.flip(Effect.provideService(queue.write, Database, down)), unreachable)
       assert.strictEqual(yield* queue.length, 1)
       yield* queue.write
       assert.deepStrictEqual([yield* written([record]), yield* queue.length], [1, 0])
-    })
+    }).pipe(Effect.provide(Reactivity.layer))
   )
 
   it.effect("says of a record what its status was", () =>

@@ -18,17 +18,15 @@ export interface ModelPrice {
 }
 
 /** The dearest of several, part by part: what a batch of mixed models costs at the most. */
-export const dearest = (prices: ReadonlyArray<ModelPrice>): ModelPrice | undefined => {
-  const most = (part: (price: ModelPrice) => number) => Math.max(...prices.map(part))
-  return prices.length === 0
-    ? undefined
-    : {
-        input: most(({ input }) => input),
-        output: most(({ output }) => output),
-        cachedInput: most(({ cachedInput, input }) => cachedInput ?? input),
-        cacheWrite: most(({ cacheWrite, input }) => cacheWrite ?? input)
-      }
-}
+export const dearest = ([first, ...others]: ReadonlyArray<ModelPrice>): ModelPrice | undefined =>
+  first === undefined ? undefined : others.reduce(dearer, first)
+
+const dearer = (a: ModelPrice, b: ModelPrice): ModelPrice => ({
+  input: Math.max(a.input, b.input),
+  output: Math.max(a.output, b.output),
+  cachedInput: Math.max(a.cachedInput ?? a.input, b.cachedInput ?? b.input),
+  cacheWrite: Math.max(a.cacheWrite ?? a.input, b.cacheWrite ?? b.input)
+})
 
 export interface PricedTokens {
   /** All input, cached and cache-writing input included. */
