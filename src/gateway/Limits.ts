@@ -7,7 +7,7 @@ import * as Meters from "./Meters.ts"
 
 /** What a request holds on its meters until it is settled. */
 export interface Reservation {
-  /** Its entry among the key's open reservations: `<request id> <counter> <amount> …`, enough to give back what it holds. */
+  /** Its entry among the key's open reservations: `<request id> <counter>:<window> <amount> …`, to give back what it holds. */
   readonly member: string
   readonly keyId: string
   readonly meters: ReadonlyArray<Meters.Meter>
@@ -140,9 +140,8 @@ export class Limits extends Context.Service<
       ): Effect.Effect<Admission, LimitsUnavailable> => {
         if (meters.length === 0) return Effect.succeed(unlimited)
         const amounts = meters.map((meter) => amountFor(meter, wanted))
-        const { counters } = placesOf(keyId, meters)
         const reservation: Reservation = {
-          member: memberOf(requestId, counters, meters, amounts),
+          member: memberOf(requestId, meters, amounts),
           keyId,
           meters,
           amounts
@@ -311,16 +310,12 @@ const settledFor = (meter: Meters.Meter, used: Settled): number =>
 /** Counters that outlive a minute are restored from the usage records when Redis has lost them. */
 const durable = (meter: Meters.Meter): boolean => meter.window !== "minute"
 
-const memberOf = (
-  requestId: string,
-  counters: ReadonlyArray<string>,
-  meters: ReadonlyArray<Meters.Meter>,
-  amounts: ReadonlyArray<number>
-): string => {
+const memberOf = (requestId: string, meters: ReadonlyArray<Meters.Meter>, amounts: ReadonlyArray<number>): string => {
   let member = requestId
-  for (const [index, { unit }] of meters.entries()) {
+  for (let i = 0; i < meters.length; i++) {
+    const { name, unit, windowId } = meters[i]!
     // the request was made, whatever becomes of it
-    if (unit !== "requests") member += ` ${counters[index]} ${amounts[index]}`
+    if (unit !== "requests") member += ` ${name}:${windowId} ${amounts[i]}`
   }
   return member
 }

@@ -29,7 +29,8 @@ export type AdmissionAnswer =
  * to keep, name of a durable limit (or nothing), seed; per request: reservation, its amount on each meter.
  *
  * What takes nothing of a meter is not held up by it: a list of models costs no money. A reservation whose lease has
- * ended is given back, and a mark for its settlement left behind.
+ * ended is given back to the counters that it names (the key's id is in the name of the set), and a mark for its
+ * settlement left behind.
  */
 export const admission: Script<ReadonlyArray<AdmissionAnswer>> = {
   name: "admission",
@@ -53,12 +54,12 @@ local function admit(k, a, m, n)
   if durable then redis.call('EXPIRE', known, '${Meters.keptSeconds.month}') end
   for _, dead in ipairs(redis.call('ZRANGEBYSCORE', open, '-inf', now, 'LIMIT', '0', '${sweepLimit}')) do
     redis.call('ZREM', open, dead)
-    local words = {}
-    for word in string.gmatch(dead, '%S+') do words[#words + 1] = word end
-    for i = 2, #words, 2 do
-      if redis.call('EXISTS', words[i]) == 1 then redis.call('DECRBY', words[i], words[i + 1]) end
+    local prefix, id = string.match(open, '^(.*)limits:open:(.*)$')
+    for name, window, amount in string.gmatch(dead, ' (%S+):(%d+) (%d+)') do
+      local counter = prefix .. name .. ':' .. id .. ':' .. window
+      if redis.call('EXISTS', counter) == 1 then redis.call('DECRBY', counter, amount) end
     end
-    redis.call('SET', open .. ':' .. words[1], '1', 'EX', '${givenBackSeconds}')
+    redis.call('SET', open .. ':' .. string.match(dead, '^%S+'), '1', 'EX', '${givenBackSeconds}')
   end
   for i = 1, m do
     before[i] = tonumber(redis.call('GET', KEYS[k + 1 + i]) or '0')
@@ -151,7 +152,10 @@ const admitGroup = (call: Call, group: Group): Reply => {
   for (const dead of texts(call("ZRANGEBYSCORE", open, "-inf", now, "LIMIT", "0", String(sweepLimit)))) {
     call("ZREM", open, dead)
     const [requestId, ...given] = dead.split(" ")
-    for (const [counter = "", amount = ""] of Arr.chunksOf(given, 2)) {
+    const [, prefix, id] = /^(.*)limits:open:(.*)$/.exec(open) ?? []
+    for (const [place = "", amount = ""] of Arr.chunksOf(given, 2)) {
+      const [, name, window] = /^(.*):(\d+)$/.exec(place) ?? []
+      const counter = `${prefix}${name}:${id}:${window}`
       if (call("EXISTS", counter) === 1) call("DECRBY", counter, amount)
     }
     call("SET", `${open}:${requestId}`, "1", "EX", givenBackSeconds)

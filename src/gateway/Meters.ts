@@ -20,8 +20,10 @@ export interface Meter {
   readonly window: Window
   /** In whole units: requests, tokens, nano-dollars. */
   readonly limit: number
-  /** Name of its key in Redis (reference §5). */
+  /** Name of its key in Redis (reference §5): `<name>:<key id>:<window id>`. */
   readonly key: string
+  readonly name: string
+  readonly windowId: string
   /** When the window ends, in epoch milliseconds. */
   readonly endsAt: number
 }
@@ -32,7 +34,9 @@ export const of = (policy: KeyPolicy, keyId: string, now: DateTime.Utc): Readonl
     const limit: Limit = policy[field]
     if (limit._tag === "Unlimited") return []
     const { endsAt, id } = windowAt(window, now)
-    return [{ field, unit, window, limit: toUnits(limit.max), key: `${name}:${keyId}:${id}`, endsAt }]
+    return [
+      { field, unit, window, limit: toUnits(limit.max), key: `${name}:${keyId}:${id}`, name, windowId: id, endsAt }
+    ]
   })
 
 /**

@@ -113,7 +113,7 @@ const insert = (records: string) =>
     const [lock] = yield* sql<{
       mine: boolean
     }>`WITH lock AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(${writerLock}) AS mine),
-      seen AS (SELECT r.* FROM lock, jsonb_to_recordset(${records}::jsonb) AS r (
+      seen AS (SELECT r.* FROM lock, json_to_recordset(${records}::json) AS r (
       id uuid, created_at bigint, request_id text, key_id uuid, project_id uuid, route text, model text,
       provider text, status_code integer, error_code text, latency_ms bigint, usage_source text,
       input_tokens bigint, output_tokens bigint, total_tokens bigint, cached_input_tokens bigint,
