@@ -35,24 +35,30 @@ class NodeWire implements Wire {
       if (declaredLength(incoming) > maxBytes) return resume(Effect.fail(tooLarge))
       const chunks: Array<Buffer> = []
       let size = 0
-      const finish = (result: Effect.Effect<Buffer, BodyFailure>) => {
+      const fail = (failure: BodyFailure) => {
         release()
-        resume(result)
+        resume(Effect.fail(failure))
       }
       const onData = (chunk: Buffer) => {
         size += chunk.length
-        if (size > maxBytes) return finish(Effect.fail(tooLarge))
-        if (!lease.grow(chunk.length)) return finish(Effect.fail(noRoom))
+        if (size > maxBytes) return fail(tooLarge)
+        if (!lease.grow(chunk.length)) return fail(noRoom)
         chunks.push(chunk)
       }
-      const onEnd = () => finish(Effect.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)))
-      const onCut = () => finish(Effect.fail(cut))
-      const timer = setTimeout(() => finish(Effect.fail(tooSlow)), withinMs)
+      // no more data can come: those listeners may stay, and taking them off would cost more than the rest of this
+      const onEnd = () => {
+        clearTimeout(timer)
+        incoming.off("close", onCut)
+        resume(Effect.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)))
+      }
+      const onCut = () => fail(cut)
+      const timer = setTimeout(() => fail(tooSlow), withinMs)
       const release = () => {
         clearTimeout(timer)
-        incoming.off("data", onData).off("end", onEnd).off("close", onCut).off("error", onCut)
+        incoming.off("data", onData).off("end", onEnd).off("close", onCut)
       }
-      incoming.on("data", onData).on("end", onEnd).on("close", onCut).on("error", onCut)
+      // Node tells of an aborted request by "close", and by "error" only to whoever listens for it
+      incoming.on("data", onData).on("end", onEnd).on("close", onCut)
       invite(incoming, this.#outgoing)
       return Effect.sync(release)
     })
