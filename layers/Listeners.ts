@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { type Duration, Effect, FiberSet, Layer } from "effect"
+import { type Duration, Effect, Layer } from "effect"
 import { HttpServer, HttpServerError } from "effect/http"
 import { body, type ErrorCode, GatewayError } from "../src/gateway/GatewayError.ts"
 import { ProxyApp } from "../src/gateway/ProxyApp.ts"
@@ -113,20 +113,29 @@ export const proxy = (address: Address, drainWithin: Duration.Input) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const proxyApp = yield* ProxyApp
-      // first made, so last closed: what was cut off is still settled
-      const run = yield* FiberSet.runtime(yield* FiberSet.make())()
       const server = nodeServer()
+      let running = 0
+      let whenIdle = () => {}
       const serve = (incoming: IncomingMessage, outgoing: ServerResponse) => {
-        const fiber = run(proxyApp.handle(WireNode.make(incoming, outgoing)))
+        running++
+        const hungUp = proxyApp.handle(WireNode.make(incoming, outgoing), () => {
+          running--
+          if (running === 0) whenIdle()
+        })
         outgoing.on("close", () => {
-          if (!outgoing.writableEnded) fiber.interruptUnsafe()
+          if (!outgoing.writableEnded) hungUp()
         })
       }
       server.on("request", serve).on("checkContinue", serve)
+      /** What was cut off is still settled. */
+      const idle = Effect.callback<void>((resume) => {
+        whenIdle = () => resume(Effect.void)
+        if (running === 0) whenIdle()
+      })
       const { port } = yield* Effect.acquireRelease(listening(server, address), () =>
-        Effect.andThen(
-          Effect.timeoutOption(drained(server), drainWithin),
-          Effect.sync(() => server.closeAllConnections())
+        Effect.timeoutOption(drained(server), drainWithin).pipe(
+          Effect.andThen(Effect.sync(() => server.closeAllConnections())),
+          Effect.andThen(Effect.timeoutOption(idle, settledWithin))
         )
       )
       yield* Start.announce(
@@ -135,6 +144,9 @@ export const proxy = (address: Address, drainWithin: Duration.Input) =>
       )
     })
   )
+
+/** A settlement waits for Redis no longer than its deadline. */
+const settledWithin = "5 seconds"
 
 const listening = (server: Server, { host, port }: Address) =>
   Effect.callback<{ readonly port: number }, HttpServerError.ServeError>((resume) => {

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream"
-import { type Duration, Effect, Layer } from "effect"
+import { type Duration, Effect, Exit, Layer } from "effect"
 import type { Dispatcher } from "undici"
-import { type Exchange, type Flow, type Sink, Upstream, UpstreamError } from "../src/services/Upstream.ts"
+import { type Exchange, type Flow, ofCallbacks, type Sink, Upstream, UpstreamError } from "../src/services/Upstream.ts"
 import { type Connection, ConnectionPool, type Limits, type Taker } from "./http/ConnectionPool.ts"
 import { type Phase, type Reason, reasonOf } from "./http/Failure.ts"
 
@@ -29,13 +29,10 @@ const make = (options: Options) =>
         Effect.andThen(Effect.sync(() => pool.destroy()))
       )
     )
-    return Upstream.of({
-      exchange: (request, sink) =>
-        Effect.callback((resume) => {
-          const running = new Running(pool, options, request, sink, resume)
-          running.start()
-          return Effect.sync(() => running.cancel())
-        })
+    return ofCallbacks((request, sink, done) => {
+      const running = new Running(pool, options, request, sink, done)
+      running.start()
+      return () => running.cancel()
     })
   })
 
@@ -63,7 +60,7 @@ class Running implements Dispatcher.DispatchHandler, Taker {
   readonly #options: Options
   readonly #request: Exchange
   readonly #sink: Sink
-  readonly #resume: (result: Effect.Effect<void, UpstreamError>) => void
+  readonly #done: (exit: Exit.Exit<void, UpstreamError>) => void
   #phase: Phase = "connect"
   #ended = false
   #paused = false
@@ -78,13 +75,13 @@ class Running implements Dispatcher.DispatchHandler, Taker {
     options: Options,
     request: Exchange,
     sink: Sink,
-    resume: (result: Effect.Effect<void, UpstreamError>) => void
+    done: (exit: Exit.Exit<void, UpstreamError>) => void
   ) {
     this.#pool = pool
     this.#options = options
     this.#request = request
     this.#sink = sink
-    this.#resume = resume
+    this.#done = done
   }
 
   start(): void {
@@ -131,13 +128,13 @@ class Running implements Dispatcher.DispatchHandler, Taker {
   onResponseEnd(): void {
     // When the end of the connection is the end of the answer, undici takes a reset for it.
     if (this.#connection?.broken) this.#fail("reset")
-    else if (!this.#ended) this.#end(undefined, Effect.void)
+    else if (!this.#ended) this.#end(undefined, Exit.void)
   }
 
   onResponseError(_: unknown, error: Error): void {
     if (this.#ended) return
     const reason = reasonOf(this.#phase, error)
-    if (reason === undefined) this.#end(error, Effect.die(error))
+    if (reason === undefined) this.#end(error, Exit.die(error))
     else this.#fail(reason, error)
   }
 
@@ -201,17 +198,17 @@ class Running implements Dispatcher.DispatchHandler, Taker {
 
   #busy(): void {
     const error = new UpstreamError({ phase: "connect", reason: "busy", limit: this.#options.connectionsPerOrigin })
-    this.#end(error, Effect.fail(error))
+    this.#end(error, Exit.fail(error))
   }
 
   #fail(reason: Reason, cause?: Error): void {
     if (this.#ended) return
     const error = new UpstreamError({ phase: this.#phase, reason, ...(cause === undefined ? {} : { cause }) })
-    this.#end(error, Effect.fail(error))
+    this.#end(error, Exit.fail(error))
   }
 
   /** `reason`: why the connection cannot serve another exchange. `result`: nobody waits for it after an interruption. */
-  #end(reason: Error | undefined, result: Effect.Effect<void, UpstreamError> | undefined): void {
+  #end(reason: Error | undefined, result: Exit.Exit<void, UpstreamError> | undefined): void {
     this.#ended = true
     this.#patient()
     const connection = this.#connection
@@ -221,7 +218,7 @@ class Running implements Dispatcher.DispatchHandler, Taker {
       this.#upload?.destroy()
       if (connection !== undefined && reason === undefined) this.#pool.giveBack(connection)
       if (connection !== undefined && reason !== undefined) this.#pool.discard(connection, reason)
-      if (result !== undefined) this.#resume(result)
+      if (result !== undefined) this.#done(result)
     })
   }
 }

@@ -1,5 +1,5 @@
 import { Clock, Effect, Layer } from "effect"
-import { type Exchange, type Flow, type Sink, Upstream, UpstreamError } from "../src/services/Upstream.ts"
+import { type Exchange, type Flow, ofEffects, type Sink, Upstream, UpstreamError } from "../src/services/Upstream.ts"
 import type { Answer } from "./simulator/Answer.ts"
 import { defaultSettings, type Settings, Simulator } from "./simulator/Simulator.ts"
 
@@ -11,7 +11,10 @@ export interface Options extends Settings {
 const defaults: Options = { ...defaultSettings, paceMs: 20 }
 
 export const layerWith = (options: Partial<Options>): Layer.Layer<Upstream> =>
-  Layer.sync(Upstream, () => make({ ...defaults, ...options }))
+  Layer.effect(
+    Upstream,
+    Effect.suspend(() => make({ ...defaults, ...options }))
+  )
 
 /**
  * `Upstream` without a network: the simulated model proxy of `simulator/Simulator.ts`, at every origin. Its time is
@@ -39,7 +42,7 @@ const make = (options: Options) => {
     }
   })
 
-  return Upstream.of({ exchange })
+  return ofEffects(exchange)
 }
 
 /** Waits for `needed`, or fails when that is longer than allowed. */

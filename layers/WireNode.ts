@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { Effect } from "effect"
+import { Result } from "effect"
 import * as Headers from "../src/gateway/Headers.ts"
 import type { BodyFailure, Wire } from "../src/gateway/Wire.ts"
 
@@ -29,39 +29,39 @@ class NodeWire implements Wire {
     this.#outgoing = outgoing
   }
 
-  readBody({ lease, maxBytes, withinMs }: Parameters<Wire["readBody"]>[0]): Effect.Effect<Buffer, BodyFailure> {
+  readBody(
+    { lease, maxBytes, withinMs }: Parameters<Wire["readBody"]>[0],
+    done: Parameters<Wire["readBody"]>[1]
+  ): void {
     const incoming = this.#incoming
-    return Effect.callback((resume) => {
-      if (declaredLength(incoming) > maxBytes) return resume(Effect.fail(tooLarge))
-      const chunks: Array<Buffer> = []
-      let size = 0
-      const fail = (failure: BodyFailure) => {
-        release()
-        resume(Effect.fail(failure))
-      }
-      const onData = (chunk: Buffer) => {
-        size += chunk.length
-        if (size > maxBytes) return fail(tooLarge)
-        if (!lease.grow(chunk.length)) return fail(noRoom)
-        chunks.push(chunk)
-      }
-      // no more data can come: those listeners may stay, and taking them off would cost more than the rest of this
-      const onEnd = () => {
-        clearTimeout(timer)
-        incoming.off("close", onCut)
-        resume(Effect.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)))
-      }
-      const onCut = () => fail(cut)
-      const timer = setTimeout(() => fail(tooSlow), withinMs)
-      const release = () => {
-        clearTimeout(timer)
-        incoming.off("data", onData).off("end", onEnd).off("close", onCut)
-      }
-      // Node tells of an aborted request by "close", and by "error" only to whoever listens for it
-      incoming.on("data", onData).on("end", onEnd).on("close", onCut)
-      invite(incoming, this.#outgoing)
-      return Effect.sync(release)
-    })
+    if (declaredLength(incoming) > maxBytes) {
+      done(Result.fail(tooLarge))
+      return
+    }
+    const chunks: Array<Buffer> = []
+    let size = 0
+    const fail = (failure: BodyFailure) => {
+      clearTimeout(timer)
+      incoming.off("data", onData).off("end", onEnd).off("close", onCut)
+      done(Result.fail(failure))
+    }
+    const onData = (chunk: Buffer) => {
+      size += chunk.length
+      if (size > maxBytes) return fail(tooLarge)
+      if (!lease.grow(chunk.length)) return fail(noRoom)
+      chunks.push(chunk)
+    }
+    // no more data can come: those listeners may stay, and taking them off would cost more than the rest of this
+    const onEnd = () => {
+      clearTimeout(timer)
+      incoming.off("close", onCut)
+      done(Result.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)))
+    }
+    const onCut = () => fail(cut)
+    const timer = setTimeout(() => fail(tooSlow), withinMs)
+    // Node tells of an aborted request by "close", and by "error" only to whoever listens for it
+    incoming.on("data", onData).on("end", onEnd).on("close", onCut)
+    invite(incoming, this.#outgoing)
   }
 
   async *streamBody({ idleMs, maxBytes, onFailure }: Parameters<Wire["streamBody"]>[0]): AsyncGenerator<Uint8Array> {

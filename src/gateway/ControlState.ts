@@ -15,6 +15,8 @@ export class ControlState extends Context.Service<
   ControlState,
   {
     readonly snapshot: () => Snapshot.Snapshot
+    /** The key whose SHA-256 is `digest` (hex), at once, if it is in memory. */
+    readonly knownKey: (digest: string) => KeyRecord.KeyRecord | undefined
     /** The key whose SHA-256 is `digest` (hex). Known keys are answered at once, unknown ones remembered for a second. */
     readonly key: (
       digest: string
@@ -91,7 +93,7 @@ export class ControlState extends Context.Service<
       )
       yield* Effect.forkScoped(Effect.repeat(Effect.ignore(overtaken), Schedule.spaced("1 second")))
 
-      return ControlState.of({ snapshot: () => snapshot, key: keys.get })
+      return ControlState.of({ snapshot: () => snapshot, knownKey: keys.known, key: keys.get })
     })
   )
 }

@@ -1,4 +1,3 @@
-import { Effect } from "effect"
 import type { Upstream } from "../services/Upstream.ts"
 import * as Billing from "./Billing.ts"
 import type { Destination } from "./Destination.ts"
@@ -8,7 +7,6 @@ import * as Outbound from "./Outbound.ts"
 import * as Request from "./Request.ts"
 import * as RequestBody from "./RequestBody.ts"
 import type { Target } from "./Target.ts"
-import type { Ended } from "./Telemetry.ts"
 import type { BodyFailure, Wire } from "./Wire.ts"
 
 /**
@@ -20,15 +18,19 @@ export const run = (
   request: Request.Request,
   target: Target,
   destination: Destination,
-  now: () => number
-): Effect.Effect<Ended, GatewayError> => {
+  now: () => number,
+  outcome: Request.Outcome
+): Request.HungUp => {
   const { wire } = request
   const { config } = target
-  if (!config.enabled) return Effect.fail(disabledRoute)
+  if (!config.enabled) {
+    outcome.refused(disabledRoute)
+    return () => {}
+  }
   const limit = RequestBody.strictest(config.maxRequestBodyBytes, null)
   const body = wire.method === "POST" ? streamed(wire, limit.bytes, config.timeoutMs) : undefined
   const sentAt = now()
-  const forwarded = Forward.pass(upstream, wire, {
+  const passage: Forward.Passage = {
     exchange: Outbound.exchange({
       request,
       target,
@@ -48,18 +50,18 @@ export const run = (
       return failure === undefined ? undefined : RequestBody.refusal(failure, limit, config.timeoutMs)
     },
     now
-  })
-  return Effect.map(Effect.uninterruptible(forwarded), ({ finish, passed }) => {
+  }
+  return Forward.pass(upstream, wire, passage, ({ finish, passed }) => {
     if (passed.error !== undefined && !passed.headSent) Request.refuse(request, passed.error, [], now())
     else finish()
-    return {
+    outcome.ended({
       status: passed.status ?? passed.error?.status ?? Request.clientClosed,
       error: passed.error,
       streamed: false,
       aborted: passed.headSent && !passed.whole,
       bill: Billing.nothing,
       upstreamMs: passed.endedAt - sentAt
-    }
+    })
   })
 }
 

@@ -1,4 +1,4 @@
-import { Cause, Effect, Exit, Result } from "effect"
+import { Cause, Exit, Result } from "effect"
 import type { Exchange, Flow, Sink, Upstream, UpstreamError } from "../services/Upstream.ts"
 import { type ErrorCode, GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
@@ -53,26 +53,41 @@ export interface Settleable {
 }
 
 /**
- * Sends the request on and the answer back, byte for byte. Never fails: whatever happened is in what it answers. The
- * last bytes of an answer wait for `finish`, so that what must be on record when the client has its answer is there.
- *
- * To be run where nothing interrupts: only the exchange itself is interruptible (the client hung up, the gateway shuts
- * down), and what follows it still happens.
+ * Sends the request on and the answer back, byte for byte, and tells `done` once, whatever happened. The last bytes of an
+ * answer wait for `finish`, so that what must be on record when the client has its answer is there. Answers what to call
+ * when the client hangs up.
  */
-export const pass = (upstream: Upstream["Service"], wire: Wire, passage: Passage): Effect.Effect<Settleable> => {
+export const pass = (
+  upstream: Upstream["Service"],
+  wire: Wire,
+  passage: Passage,
+  done: (settleable: Settleable) => void
+): (() => void) => {
   const answer = new Answer(wire, passage)
-  const exchange = Effect.suspend(() => {
-    answer.begun = true
-    return upstream.exchange(passage.exchange, answer)
-  })
-  return Effect.map(Effect.exit(Effect.interruptible(exchange)), (exit) => answer.ended(exit))
+  let over = false
+  const ended = (exit: Exit.Exit<void, UpstreamError>) => {
+    if (over) return
+    over = true
+    done(answer.ended(exit))
+  }
+  const cancel = upstream.start(passage.exchange, answer, ended)
+  return () => {
+    if (over) return
+    cancel()
+    ended(Exit.interrupt())
+  }
+}
+
+/** For a client that is gone before anything was sent. */
+export const unsent = (wire: Wire, passage: Passage): Settleable => {
+  const { finish, passed } = new Answer(wire, passage).ended(Exit.interrupt())
+  return { finish, passed: { ...passed, begun: false } }
 }
 
 /** The answer of one exchange on its way. An object rather than closures, because this is the hot path. */
 class Answer implements Sink {
   readonly #wire: Wire
   readonly #passage: Passage
-  begun = false
   #status: number | undefined
   #headSent = false
   #declined = false
@@ -144,7 +159,7 @@ class Answer implements Sink {
         headSent: this.#headSent,
         error,
         clientGone,
-        begun: this.begun,
+        begun: true,
         fallsBack: mayFallBack && !this.#headSent && !clientGone && (this.#declined || failsOver(error)),
         seen: this.#tap.seen(),
         firstByteAt: this.#firstByteAt,

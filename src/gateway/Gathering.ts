@@ -1,4 +1,4 @@
-import { type Context, Effect } from "effect"
+import { Effect, Exit } from "effect"
 
 /**
  * Gathers what is asked for within one turn of the event loop into one call, of at most `most` items. One request alone
@@ -8,35 +8,33 @@ import { type Context, Effect } from "effect"
 export const gathering = <Item, A, E>(
   most: number,
   call: (items: ReadonlyArray<Item>) => Effect.Effect<ReadonlyArray<A>, E>
-): ((item: Item) => Effect.Effect<A, E>) => {
-  interface Waiting {
-    readonly item: Item
-    readonly resume: (answer: Effect.Effect<A, E>) => void
-  }
-  let gathered: Array<Waiting> = []
+): Effect.Effect<(item: Item, done: (exit: Exit.Exit<A, E>) => void) => void> =>
+  Effect.map(Effect.context<never>(), (context) => {
+    interface Waiting {
+      readonly item: Item
+      readonly done: (exit: Exit.Exit<A, E>) => void
+    }
+    let gathered: Array<Waiting> = []
 
-  const run = (context: Context.Context<never>, waiting: ReadonlyArray<Waiting>) =>
-    Effect.runForkWith(context)(
-      Effect.matchCause(call(waiting.map(({ item }) => item)), {
-        onSuccess: (answers) => {
-          for (const [index, { resume }] of waiting.entries()) resume(Effect.succeed(answers[index]!))
-        },
-        onFailure: (cause) => {
-          for (const { resume } of waiting) resume(Effect.failCause(cause))
-        }
-      })
-    )
-
-  return (item) =>
-    Effect.withFiber(({ context }) =>
-      Effect.callback((resume) => {
-        gathered.push({ item, resume })
-        if (gathered.length > 1) return
-        setImmediate(() => {
-          const all = gathered
-          gathered = []
-          for (let from = 0; from < all.length; from += most) run(context, all.slice(from, from + most))
+    const run = (waiting: ReadonlyArray<Waiting>) =>
+      Effect.runForkWith(context)(
+        Effect.matchCause(call(waiting.map(({ item }) => item)), {
+          onSuccess: (answers) => {
+            for (const [index, { done }] of waiting.entries()) done(Exit.succeed(answers[index]!))
+          },
+          onFailure: (cause) => {
+            for (const { done } of waiting) done(Exit.failCause(cause))
+          }
         })
+      )
+
+    return (item, done) => {
+      gathered.push({ item, done })
+      if (gathered.length > 1) return
+      setImmediate(() => {
+        const all = gathered
+        gathered = []
+        for (let from = 0; from < all.length; from += most) run(all.slice(from, from + most))
       })
-    )
-}
+    }
+  })

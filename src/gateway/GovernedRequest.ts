@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer, Option, Result } from "effect"
+import { Cause, Clock, Context, Effect, Exit, Layer, Option, Result } from "effect"
 import { Upstream } from "../services/Upstream.ts"
 import * as Billing from "./Billing.ts"
 import { BodyAdmission } from "./BodyAdmission.ts"
@@ -19,8 +19,8 @@ import * as Policy from "./Policy.ts"
 import * as Request from "./Request.ts"
 import * as RequestBody from "./RequestBody.ts"
 import * as Target from "./Target.ts"
-import type { Ended } from "./Telemetry.ts"
-import * as Tracing from "./Tracing.ts"
+import * as Telemetry from "./Telemetry.ts"
+import type * as Tracing from "./Tracing.ts"
 import { UsageLog } from "./UsageLog.ts"
 import * as UsageRecord from "./UsageRecord.ts"
 import type { BodyLease } from "./Wire.ts"
@@ -35,12 +35,17 @@ interface Hop {
 export class GovernedRequest extends Context.Service<
   GovernedRequest,
   {
-    /** Fails only where not even a record can be kept. */
+    /**
+     * Refuses without a record only where none can be kept. A chain of callbacks rather than an effect: it runs for every
+     * request, and takes a quarter less of its time so.
+     */
     readonly run: (
       request: Request.Request,
       target: Target.Target,
-      key: KeyRecord
-    ) => Effect.Effect<Ended, GatewayError>
+      key: KeyRecord,
+      span: Tracing.Span,
+      outcome: Request.Outcome
+    ) => Request.HungUp
   }
 >()("svc/gateway/GovernedRequest") {
   static readonly layer = Layer.effect(
@@ -52,27 +57,23 @@ export class GovernedRequest extends Context.Service<
       const admission = yield* BodyAdmission
       const destinations = yield* Destinations
       const upstream = yield* Upstream
-      const phase = yield* Tracing.phase
+      const log = Effect.runForkWith(yield* Effect.context<never>())
       const clock = yield* Clock.Clock
       const metersOf = Meters.remembering()
       const now = () => clock.currentTimeMillisUnsafe()
 
-      const readBody = (
-        request: Request.Request,
+      const readOptions = (
         { accounting, config, routeId, usageOnRequest }: Target.Target,
         key: KeyRecord,
         lease: BodyLease
-      ) =>
-        config.enabled
-          ? RequestBody.read(request.wire, {
-              routeId,
-              limit: RequestBody.strictest(config.maxRequestBodyBytes, key.policy.max_request_body_bytes),
-              withinMs: config.timeoutMs,
-              lease,
-              managed: config.mode === "managed_by_gateway",
-              asksForUsage: accounting === "answer" && usageOnRequest
-            })
-          : Effect.fail(disabledRoute)
+      ): RequestBody.ReadOptions => ({
+        routeId,
+        limit: RequestBody.strictest(config.maxRequestBodyBytes, key.policy.max_request_body_bytes),
+        withinMs: config.timeoutMs,
+        lease,
+        managed: config.mode === "managed_by_gateway",
+        asksForUsage: accounting === "answer" && usageOnRequest
+      })
 
       const denialOf = (target: Target.Target, key: KeyRecord, facts: Facts.Facts, wanted: Wanted) => {
         const decision = Policy.decide(key.policy, {
@@ -105,56 +106,65 @@ export class GovernedRequest extends Context.Service<
         })
       }
 
-      const admit = (request: Request.Request, key: KeyRecord, wanted: Wanted) =>
-        Effect.catch(limits.admit(request.recordId, key.id, metersOf(key.policy, key.id, now()), wanted), ({ cause }) =>
-          Effect.andThen(Effect.logWarning("limits cannot be checked", { cause }), Effect.fail(controlStateUnavailable))
-        )
-
-      const run = (
-        request: Request.Request,
-        target: Target.Target,
-        key: KeyRecord
-      ): Effect.Effect<Ended, GatewayError> => {
+      const run: GovernedRequest["Service"]["run"] = (request, target, key, span, outcome) => {
         const { wire } = request
         // without a record: it would be one more in the queue that is full
-        if (!usageLog.hasRoom()) return Effect.fail(queueFull)
+        if (!usageLog.hasRoom()) {
+          outcome.refused(queueFull)
+          return () => {}
+        }
         const lease = admission.lease()
         let facts = Facts.none
         let readings: ReadonlyArray<Reading> = []
+        /** The client hung up while nothing could be called off: what was reserved is settled, and nothing more begun. */
+        let gone = false
+        const noted = () => {
+          gone = true
+        }
+        /** What it means, at the moment, that the client hangs up. */
+        let hungUp: Request.HungUp = noted
 
-        const settle = (
-          reservation: Reservation | undefined,
-          account: Pick<UsageRecord.Account, "status" | "error" | "bill" | "provider" | "fallbackCount">
-        ) =>
+        const guarded =
+          <A>(step: (value: A) => void) =>
+          (value: A): void => {
+            try {
+              step(value)
+            } catch (defect) {
+              lease.release()
+              outcome.failed(defect)
+            }
+          }
+
+        const settle = (reservation: Reservation | undefined, account: Accounted, then: () => void) => {
+          const settled = span.phase("gateway.settle")
           usageLog.settle(
             reservation,
             account.bill.settled,
-            UsageRecord.of({ ...account, request, target, key, facts, endedAt: now() })
+            UsageRecord.of({ ...account, request, target, key, facts, endedAt: now() }),
+            guarded<void>(() => {
+              settled()
+              lease.release()
+              then()
+            })
           )
+        }
 
-        /** The client hung up before its body was whole: nothing was had, and that it asked is on record. */
-        const left = Effect.suspend(() =>
-          settle(undefined, {
-            status: Request.clientClosed,
-            error: undefined,
-            bill: Billing.nothing,
-            provider: target.provider,
-            fallbackCount: 0
-          })
-        )
-
-        const refused = (error: GatewayError): Effect.Effect<Ended> => {
-          const { provider } = target
-          const account = { status: error.status, error, bill: Billing.nothing, provider, fallbackCount: 0 }
-          return Effect.map(settle(undefined, account), () => {
+        const refuse = (error: GatewayError) => {
+          const account = { ...unaccounted, status: error.status, error, provider: target.provider }
+          settle(undefined, account, () => {
             Request.refuse(request, error, readings, now())
-            return { ...account, streamed: facts.stream, aborted: false }
+            outcome.ended({ ...account, streamed: facts.stream, aborted: false })
           })
         }
 
-        const forward = ({ config, destination }: Hop, body: RequestBody.Body, mayFallBack: boolean) => {
+        const forward = (
+          { config, destination }: Hop,
+          body: RequestBody.Body,
+          mayFallBack: boolean,
+          then: (settleable: Forward.Settleable) => void
+        ) => {
           const read = target.accounting === "answer"
-          return Forward.pass(upstream, wire, {
+          const passage: Forward.Passage = {
             exchange: Outbound.exchange({ request, target, config, destination, key, body: body.bytes, read }),
             reading: read ? { _tag: "Tokens", family: target.family, hideUsage: body.hideUsage } : { _tag: "Blind" },
             maxResponseBytes: Math.min(
@@ -165,73 +175,128 @@ export class GovernedRequest extends Context.Service<
             onAnswer: lease.release,
             mayFallBack,
             now
-          })
+          }
+          if (gone) return then(Forward.unsent(wire, passage))
+          const exchanged = span.phase("gateway.upstream")
+          let over = false
+          const cancel = Forward.pass(
+            upstream,
+            wire,
+            passage,
+            guarded((settleable) => {
+              over = true
+              hungUp = noted
+              exchanged()
+              then(settleable)
+            })
+          )
+          if (!over) hungUp = cancel
         }
 
-        // From the admission on nothing interrupts but the exchange itself: what was reserved is settled.
-        const governed = Effect.uninterruptibleMask((restore) =>
-          Effect.catch(
-            Effect.gen(function* () {
-              const read = restore(readBody(request, target, key, lease))
-              const body = yield* phase(
-                "gateway.body",
-                Effect.onInterrupt(read, () => left)
-              )
-              facts = body.facts
-              const price = priceOf(facts.models, control.snapshot().prices)
-              const wanted = Billing.wanted(target.accounting, facts, price)
-              const denial = denialOf(target, key, facts, wanted)
-              if (denial !== undefined) return yield* denial
-              const destination = yield* Effect.fromResult(destinations.find(target, key))
-              const fallback = fallbackOf(target, key, body.bytes?.length ?? 0)
-              const admitted = yield* phase("gateway.limits.admit", admit(request, key, wanted))
-              if (admitted._tag === "Refused") {
-                readings = [admitted.reading]
-                return yield* refusal(admitted.reading, admitted.wanted, now())
-              }
-              readings = admitted.readings
-              const sentAt = now()
-              const first = yield* phase(
-                "gateway.upstream",
-                forward({ destination, config: target.config }, body, Option.isSome(fallback))
-              )
-              const fellBack = first.passed.fallsBack && Option.isSome(fallback)
-              const { finish, passed } = fellBack
-                ? yield* phase("gateway.upstream.fallback", forward(fallback.value, body, false))
-                : first
-              const bill = Billing.bill(target.accounting, facts, price, wanted, outcomeOf(passed))
-              const account = {
-                status: passed.status ?? passed.error?.status ?? Request.clientClosed,
-                error: passed.error,
-                bill,
-                provider: fellBack ? ("upstream" as const) : target.provider,
-                fallbackCount: fellBack ? 1 : 0
-              }
-              yield* phase("gateway.settle", settle(admitted.reservation, account))
+        const send = (
+          body: RequestBody.Body,
+          first: Hop,
+          fallback: Option.Option<Hop>,
+          reservation: Reservation,
+          billOf: (outcome: Billing.Outcome) => Billing.Bill
+        ) => {
+          const sentAt = now()
+          const conclude = ({ finish, passed }: Forward.Settleable, fellBack: boolean) => {
+            const account: Accounted = {
+              status: passed.status ?? passed.error?.status ?? Request.clientClosed,
+              error: passed.error,
+              bill: billOf(outcomeOf(passed)),
+              provider: fellBack ? "upstream" : target.provider,
+              fallbackCount: fellBack ? 1 : 0
+            }
+            settle(reservation, account, () => {
               if (passed.error !== undefined && !passed.headSent) Request.refuse(request, passed.error, readings, now())
               else finish()
-              const ended: Ended = {
+              outcome.ended({
                 ...account,
                 streamed: facts.stream,
                 aborted: passed.headSent && !passed.whole,
                 upstreamMs: passed.endedAt - sentAt,
                 ...(passed.firstByteAt === undefined ? {} : { firstByteMs: passed.firstByteAt - sentAt })
+              })
+            })
+          }
+          forward(first, body, Option.isSome(fallback), (settleable) => {
+            if (settleable.passed.fallsBack && Option.isSome(fallback)) {
+              forward(fallback.value, body, false, (second) => conclude(second, true))
+            } else conclude(settleable, false)
+          })
+        }
+
+        const decide = (body: RequestBody.Body) => {
+          facts = body.facts
+          const price = priceOf(facts.models, control.snapshot().prices)
+          const wanted = Billing.wanted(target.accounting, facts, price)
+          const denial = denialOf(target, key, facts, wanted)
+          if (denial !== undefined) return refuse(denial)
+          const destination = destinations.find(target, key)
+          if (Result.isFailure(destination)) return refuse(destination.failure)
+          const fallback = fallbackOf(target, key, body.bytes?.length ?? 0)
+          const checked = span.phase("gateway.limits.admit")
+          limits.admit(
+            request.recordId,
+            key.id,
+            metersOf(key.policy, key.id, now()),
+            wanted,
+            guarded((exit) => {
+              checked()
+              if (Exit.isFailure(exit)) {
+                log(Effect.logWarning("limits cannot be checked", { cause: Cause.squash(exit.cause) }))
+                return refuse(controlStateUnavailable)
               }
-              return ended
-            }),
-            refused
+              if (exit.value._tag === "Refused") {
+                readings = [exit.value.reading]
+                return refuse(refusal(exit.value.reading, exit.value.wanted, now()))
+              }
+              readings = exit.value.readings
+              const hop = { destination: destination.success, config: target.config }
+              send(body, hop, fallback, exit.value.reservation, (outcome) =>
+                Billing.bill(target.accounting, facts, price, wanted, outcome)
+              )
+            })
           )
+        }
+
+        if (!target.config.enabled) {
+          refuse(disabledRoute)
+          return noted
+        }
+        let left = false
+        const read = span.phase("gateway.body")
+        // before its body is whole: nothing was had, and that it asked is on record
+        hungUp = () => {
+          left = true
+          settle(undefined, { ...unaccounted, status: Request.clientClosed, provider: target.provider }, () =>
+            outcome.ended(Telemetry.left)
+          )
+        }
+        RequestBody.read(
+          wire,
+          readOptions(target, key, lease),
+          guarded((body) => {
+            if (left) return
+            hungUp = noted
+            read()
+            if (Result.isFailure(body)) refuse(body.failure)
+            else decide(body.success)
+          })
         )
-        return Effect.onExit(governed, () => {
-          lease.release()
-          return Effect.void
-        })
+        return () => hungUp()
       }
 
       return GovernedRequest.of({ run })
     })
   )
 }
+
+type Accounted = Pick<UsageRecord.Account, "status" | "error" | "bill" | "provider" | "fallbackCount">
+
+const unaccounted = { error: undefined, bill: Billing.nothing, fallbackCount: 0 } as const
 
 export const controlStateUnavailable = new GatewayError({
   code: "control_state_unavailable",

@@ -19,6 +19,8 @@ const unknownForMs = 1000
 const concurrentLoads = 4
 
 export interface KeyCache {
+  /** At once, if it is in memory. */
+  readonly known: (digest: string) => KeyRecord | undefined
   readonly get: (digest: string) => Effect.Effect<Loaded, ControlStateUnavailable>
   readonly forget: (id: string) => void
   readonly forgetProject: (projectId: string) => void
@@ -85,6 +87,12 @@ export const make = (
     )
   }
 
+  const recall = (digest: string): KeyRecord | undefined => {
+    const record = known.get(digest)
+    if (record !== undefined) remember(digest, record)
+    return record
+  }
+
   const ask = (digest: string, now: number): Effect.Effect<Loaded, ControlStateUnavailable> => {
     if ((unknown.get(digest) ?? 0) > now) return Effect.succeed(Option.none())
     const waiting = loading.get(digest)
@@ -92,12 +100,13 @@ export const make = (
   }
 
   return {
+    known: recall,
     get: (digest) =>
       Effect.suspend(() => {
-        const record = known.get(digest)
-        if (record === undefined) return Effect.flatMap(Clock.currentTimeMillis, (now) => ask(digest, now))
-        remember(digest, record)
-        return Effect.succeed(Option.some(record))
+        const record = recall(digest)
+        return record === undefined
+          ? Effect.flatMap(Clock.currentTimeMillis, (now) => ask(digest, now))
+          : Effect.succeed(Option.some(record))
       }),
     forget: (id) => {
       loading.clear()

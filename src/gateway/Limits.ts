@@ -1,4 +1,4 @@
-import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
+import { Cause, Clock, Context, DateTime, Effect, Exit, Layer, Schema } from "effect"
 import { Database } from "../services/Database.ts"
 import { Redis, type RedisError } from "../services/Redis.ts"
 import { gathering } from "./Gathering.ts"
@@ -55,12 +55,14 @@ export interface Settled {
 export class Limits extends Context.Service<
   Limits,
   {
+    /** Tells `done` once; so does `settle`. Callbacks, because both are on the path of every request. */
     readonly admit: (
       requestId: string,
       keyId: string,
       meters: ReadonlyArray<Meters.Meter>,
-      wanted: Wanted
-    ) => Effect.Effect<Admission, LimitsUnavailable>
+      wanted: Wanted,
+      done: (exit: Exit.Exit<Admission, LimitsUnavailable>) => void
+    ) => void
     /**
      * In one step: replaces the reservation by what was used and appends `record` to the usage queue. Doing it twice is
      * doing it once. Answers the queue's length.
@@ -68,8 +70,9 @@ export class Limits extends Context.Service<
     readonly settle: (
       reservation: Reservation | undefined,
       used: Settled,
-      record: string
-    ) => Effect.Effect<number, RedisError>
+      record: string,
+      done: (exit: Exit.Exit<number, RedisError>) => void
+    ) => void
   }
 >()("svc/gateway/Limits") {
   static readonly layer = Layer.effect(
@@ -78,6 +81,7 @@ export class Limits extends Context.Service<
       const redis = yield* Redis
       const database = yield* Database
       const queue = redis.key(usageQueue)
+      const fork = Effect.runForkWith(yield* Effect.context<never>())
 
       const placesOf = remembered((keyId: string, meters: ReadonlyArray<Meters.Meter>): Places => {
         const counters = meters.map(({ key }) => redis.key(key))
@@ -111,7 +115,7 @@ export class Limits extends Context.Service<
         )
       }
 
-      const ask = gathering(atOnce, (questions: ReadonlyArray<Question>) =>
+      const ask = yield* gathering(atOnce, (questions: ReadonlyArray<Question>) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
           const groups = groupedBy(questions, ({ reservation: { meters }, seeds }) => seeds ?? meters)
           const keys: Array<string> = []
@@ -132,41 +136,35 @@ export class Limits extends Context.Service<
         })
       )
 
-      const admit = (
-        requestId: string,
-        keyId: string,
-        meters: ReadonlyArray<Meters.Meter>,
-        wanted: Wanted
-      ): Effect.Effect<Admission, LimitsUnavailable> => {
-        if (meters.length === 0) return Effect.succeed(unlimited)
-        const amounts = meters.map((meter) => amountFor(meter, wanted))
-        const reservation: Reservation = {
-          member: memberOf(requestId, meters, amounts),
-          keyId,
-          meters,
-          amounts
-        }
-        return ask({ reservation, seeds: undefined }).pipe(
-          Effect.flatMap((said) => {
-            if (said._tag !== "Cold") return Effect.succeed(said)
-            // A limit that Redis knows nothing of: new, or Redis lost its memory. The spend is on record, so the strict
-            // start is to read it there once; the script takes the numbers only where it still has none.
-            return Effect.forEach(meters, (meter) =>
-              durable(meter) ? recorded(keyId, meter) : Effect.succeed(0)
-            ).pipe(
-              Effect.flatMap((seeds) => ask({ reservation, seeds })),
-              Effect.flatMap((said) =>
-                said._tag === "Cold"
-                  ? Effect.die(new Error("a seeded admission was answered as cold"))
-                  : Effect.succeed(said)
-              )
-            )
-          }),
+      /**
+       * A limit that Redis knows nothing of: new, or Redis lost its memory. The spend is on record, so the strict start is
+       * to read it there once; the script takes the numbers only where it still has none.
+       */
+      const admitCold = (reservation: Reservation) =>
+        Effect.forEach(reservation.meters, (meter) =>
+          durable(meter) ? recorded(reservation.keyId, meter) : Effect.succeed(0)
+        ).pipe(
+          Effect.flatMap((seeds) => Effect.callback<Said, RedisError>((resume) => ask({ reservation, seeds }, resume))),
+          Effect.flatMap((said) =>
+            said._tag === "Cold"
+              ? Effect.die(new Error("a seeded admission was answered as cold"))
+              : Effect.succeed(said)
+          ),
           Effect.mapError((cause) => new LimitsUnavailable({ cause }))
         )
+
+      const admit: Limits["Service"]["admit"] = (requestId, keyId, meters, wanted, done) => {
+        if (meters.length === 0) return done(unlimited)
+        const amounts = meters.map((meter) => amountFor(meter, wanted))
+        const reservation = { member: memberOf(requestId, meters, amounts), keyId, meters, amounts }
+        ask({ reservation, seeds: undefined }, (exit) => {
+          if (Exit.isFailure(exit)) done(Exit.fail(new LimitsUnavailable({ cause: Cause.squash(exit.cause) })))
+          else if (exit.value._tag === "Cold") fork(admitCold(reservation)).addObserver(done)
+          else done(Exit.succeed(exit.value))
+        })
       }
 
-      const settle = gathering(atOnce, (settlements: ReadonlyArray<Settlement>) => {
+      const settle = yield* gathering(atOnce, (settlements: ReadonlyArray<Settlement>) => {
         const groups = groupedBy(settlements, ({ reservation }) => reservation?.meters ?? noMeters)
         const keys: Array<string> = [queue]
         const args: Array<string | number> = []
@@ -191,7 +189,7 @@ export class Limits extends Context.Service<
 
       return Limits.of({
         admit,
-        settle: (reservation, used, record) => settle({ reservation, used, record })
+        settle: (reservation, used, record, done) => settle({ reservation, used, record }, done)
       })
     })
   )
@@ -210,11 +208,11 @@ const leaseMs = 15 * 60_000
 const atOnce = 64
 
 const noMeters: ReadonlyArray<Meters.Meter> = []
-const unlimited: Admission = {
+const unlimited: Exit.Exit<Admission> = Exit.succeed({
   _tag: "Admitted",
   reservation: { member: "", keyId: "", meters: noMeters, amounts: [] },
   readings: []
-}
+})
 
 /** Where the state of a key's meters stands in Redis, and what the script is told of each. */
 interface Places {

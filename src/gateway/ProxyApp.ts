@@ -21,8 +21,8 @@ import type { Wire } from "./Wire.ts"
 export class ProxyApp extends Context.Service<
   ProxyApp,
   {
-    /** Answers on the wire, and here with how it ended. */
-    readonly handle: (wire: Wire) => Effect.Effect<Telemetry.Ended>
+    /** Answers on the wire, and tells `done` once how it ended. */
+    readonly handle: (wire: Wire, done: (ended: Telemetry.Ended) => void) => Request.HungUp
   }
 >()("svc/gateway/ProxyApp") {
   static readonly layer = Layer.effect(
@@ -34,43 +34,67 @@ export class ProxyApp extends Context.Service<
       const settings = yield* GatewaySettings
       const upstream = yield* Upstream
       const telemetry = yield* Telemetry.make
-      const phase = yield* Tracing.phase
-      const traced = yield* Tracing.request
+      const traced = yield* Tracing.make
+      const fork = Effect.runForkWith(yield* Effect.context<never>())
       /** A line per request is for debugging: where it is not written, it is not made. */
       const verbose = LogLevel.isLessThanOrEqualTo(yield* References.MinimumLogLevel, "Debug")
       const clock = yield* Clock.Clock
       const now = () => clock.currentTimeMillisUnsafe()
 
-      const authenticate = (raw: string): Effect.Effect<KeyRecord, GatewayError> =>
-        Effect.matchEffect(control.key(digestHex(raw)), {
-          onFailure: ({ cause }) =>
-            Effect.andThen(
-              Effect.logWarning("a key cannot be looked up", { cause }),
-              Effect.fail(controlStateUnavailable)
-            ),
-          onSuccess: (found) => {
-            const refused = Option.match(found, {
-              onNone: () => "invalid_virtual_key" as const,
-              onSome: (record) => unusable(record, now())
-            })
-            return Option.isSome(found) && refused === undefined
-              ? Effect.succeed(found.value)
-              : Effect.fail(Authentication.refusal(refused ?? "invalid_virtual_key"))
+      /** The key that was presented, at once if it is in memory. */
+      const authenticate = (
+        raw: string,
+        span: Tracing.Span,
+        outcome: Request.Outcome,
+        then: (key: KeyRecord) => Request.HungUp
+      ): Request.HungUp => {
+        const digest = digestHex(raw)
+        const usable = (key: KeyRecord): Request.HungUp => {
+          const code = unusable(key, now())
+          if (code === undefined) return then(key)
+          outcome.refused(Authentication.refusal(code))
+          return ignored
+        }
+        const known = control.knownKey(digest)
+        if (known !== undefined) return usable(known)
+        let gone = false
+        let hungUp: Request.HungUp = () => {
+          gone = true
+        }
+        const verified = span.phase("gateway.auth.verify")
+        fork(control.key(digest)).addObserver((exit) => {
+          verified()
+          if (gone) return outcome.ended(Telemetry.left)
+          if (Exit.isFailure(exit)) {
+            fork(Effect.logWarning("a key cannot be looked up", { cause: Cause.squash(exit.cause) }))
+            return outcome.refused(controlStateUnavailable)
           }
+          if (Option.isNone(exit.value)) return outcome.refused(Authentication.refusal("invalid_virtual_key"))
+          hungUp = usable(exit.value.value)
         })
+        return () => hungUp()
+      }
 
-      const serve = (request: Request.Request, target: Target.Target): Effect.Effect<Telemetry.Ended, GatewayError> => {
+      const serve = (
+        request: Request.Request,
+        target: Target.Target,
+        span: Tracing.Span,
+        outcome: Request.Outcome
+      ): Request.HungUp => {
         const presented = Authentication.presented(request.wire.headers, request.family)
-        if (Result.isFailure(presented)) return Effect.fail(presented.failure)
+        if (Result.isFailure(presented)) {
+          outcome.refused(presented.failure)
+          return ignored
+        }
         const { _tag, raw } = presented.success
         if (_tag === "GatewayKey") {
-          return Effect.flatMap(phase("gateway.auth.verify", authenticate(raw)), (key) =>
-            governed.run(request, target, key)
-          )
+          return authenticate(raw, span, outcome, (key) => governed.run(request, target, key, span, outcome))
         }
-        return target.config.mode === "direct_upstream_passthrough"
-          ? DelegatedRequest.run(upstream, request, target, destinations.delegated(Redacted.make(raw)), now)
-          : Effect.fail(Authentication.malformed)
+        if (target.config.mode !== "direct_upstream_passthrough") {
+          outcome.refused(Authentication.malformed)
+          return ignored
+        }
+        return DelegatedRequest.run(upstream, request, target, destinations.delegated(Redacted.make(raw)), now, outcome)
       }
 
       /** A refusal that leaves no record: nobody is known to have asked. */
@@ -79,44 +103,39 @@ export class ProxyApp extends Context.Service<
         return { status: error.status, error, streamed: false, aborted: false, bill: Billing.nothing }
       }
 
-      const refuseCause = (
-        request: Request.Request,
-        cause: Cause.Cause<GatewayError>
-      ): Effect.Effect<Telemetry.Ended> => {
-        const error = Cause.findError(cause)
-        if (Result.isSuccess(error)) return Effect.succeed(refuse(request, error.success))
-        // the client has hung up
-        if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
-        return Effect.as(
-          Effect.logError("a request failed in the gateway", {
-            request_id: request.requestId,
-            defect: Cause.squash(cause)
-          }),
-          refuse(request, internalError)
-        )
+      const handle: ProxyApp["Service"]["handle"] = (wire, done) => {
+        telemetry.begin()
+        const request = Request.make(wire, now(), settings.workerToken)
+        const found = Target.find(wire.method, wire.target, control.snapshot())
+        const target = Result.getOrUndefined(found)
+        const span = traced(request, target)
+        let over = false
+        const ended = (ended: Telemetry.Ended) => {
+          // what fails behind the end changes nothing of it
+          if (over) return
+          over = true
+          telemetry.end(target, ended, now() - request.startedAt)
+          span.end(ended.status)
+          if (ended.status >= 500) fork(Effect.logWarning("request failed", line(request, target, ended)))
+          else if (verbose) fork(Effect.logDebug("request", line(request, target, ended)))
+          done(ended)
+        }
+        const outcome: Request.Outcome = {
+          ended,
+          refused: (error) => ended(refuse(request, error)),
+          failed: (defect) => {
+            fork(Effect.logError("a request failed in the gateway", { request_id: request.requestId, defect }))
+            ended(refuse(request, internalError))
+          }
+        }
+        try {
+          if (Result.isSuccess(found)) return serve(request, found.success, span, outcome)
+          outcome.refused(found.failure)
+        } catch (defect) {
+          outcome.failed(defect)
+        }
+        return ignored
       }
-
-      const logged = (request: Request.Request, target: Target.Target | undefined, ended: Telemetry.Ended) => {
-        if (ended.status >= 500) return Effect.logWarning("request failed", line(request, target, ended))
-        return verbose ? Effect.logDebug("request", line(request, target, ended)) : Effect.void
-      }
-
-      const handle = (wire: Wire): Effect.Effect<Telemetry.Ended> =>
-        Effect.suspend(() => {
-          telemetry.begin()
-          const request = Request.make(wire, now(), settings.workerToken)
-          const found = Target.find(wire.method, wire.target, control.snapshot())
-          const target = Result.getOrUndefined(found)
-          const served = Result.isSuccess(found) ? serve(request, found.success) : Effect.fail(found.failure)
-          const answered = Effect.tap(
-            Effect.catchCause(served, (cause) => refuseCause(request, cause)),
-            (ended) => logged(request, target, ended)
-          )
-          return Effect.onExit(traced(request, target, answered), (exit) => {
-            telemetry.end(target, Exit.isSuccess(exit) ? exit.value : left, now() - request.startedAt)
-            return Effect.void
-          })
-        })
 
       return ProxyApp.of({ handle })
     })
@@ -128,13 +147,7 @@ const internalError = new GatewayError({
   message: "The gateway failed. The request id tells an operator where to look."
 })
 
-const left: Telemetry.Ended = {
-  status: Request.clientClosed,
-  error: undefined,
-  streamed: false,
-  aborted: false,
-  bill: Billing.nothing
-}
+const ignored: Request.HungUp = () => {}
 
 /** What a log line says of a request: nothing that the client wrote but its id. */
 const line = (request: Request.Request, target: Target.Target | undefined, { error, status }: Telemetry.Ended) => ({

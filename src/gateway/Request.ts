@@ -6,6 +6,7 @@ import type { Family } from "./model/CanonicalRoute.ts"
 import { equal } from "./model/Secret.ts"
 import * as RateLimitHeaders from "./RateLimitHeaders.ts"
 import { familyOf } from "./Target.ts"
+import type { Ended } from "./Telemetry.ts"
 import type { Wire } from "./Wire.ts"
 
 /** A request on its way, and what it is known by. */
@@ -43,6 +44,17 @@ export const make = (wire: Wire, startedAt: number, workerToken: Option.Option<R
     runId: trusted ? Headers.acceptableId(Headers.get(headers, "x-svc-run-id")) : undefined
   }
 }
+
+/** How a request tells its end: one of these, once. */
+export interface Outcome {
+  readonly ended: (ended: Ended) => void
+  /** Nobody is known to have asked: no record is kept. */
+  readonly refused: (error: GatewayError.GatewayError) => void
+  readonly failed: (defect: unknown) => void
+}
+
+/** To be called when the client hangs up. */
+export type HungUp = () => void
 
 /** The status of a request whose client left before an answer began: for records and metrics, never sent. */
 export const clientClosed = 499

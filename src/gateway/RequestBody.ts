@@ -1,4 +1,4 @@
-import { Effect, Result } from "effect"
+import { Result } from "effect"
 import * as Facts from "./Facts.ts"
 import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
@@ -65,17 +65,23 @@ export interface ReadOptions {
 }
 
 /** Reads and understands the body of a canonical route: a JSON object, or nothing where nothing is due. */
-export const read = (wire: Wire, options: ReadOptions): Effect.Effect<Body, GatewayError> => {
+export const read = (
+  wire: Wire,
+  options: ReadOptions,
+  done: (result: Result.Result<Body, GatewayError>) => void
+): void => {
   const { lease, limit, withinMs } = options
-  if (wire.method !== "POST") return Effect.succeed(noBody)
-  const unreadable = unreadableType(wire.headers)
-  if (unreadable !== undefined) {
-    return Effect.fail(new GatewayError({ code: "unsupported_media_type", message: unreadable }))
+  const unreadable = wire.method === "POST" ? unreadableType(wire.headers) : undefined
+  if (wire.method !== "POST") done(Result.succeed(noBody))
+  else if (unreadable !== undefined) {
+    done(Result.fail(new GatewayError({ code: "unsupported_media_type", message: unreadable })))
+  } else {
+    wire.readBody({ maxBytes: limit.bytes, withinMs, lease }, (read) =>
+      done(
+        Result.isSuccess(read) ? understood(read.success, options) : Result.fail(refusal(read.failure, limit, withinMs))
+      )
+    )
   }
-  return Effect.matchEffect(wire.readBody({ maxBytes: limit.bytes, withinMs, lease }), {
-    onFailure: (failure) => Effect.fail(refusal(failure, limit, withinMs)),
-    onSuccess: (bytes) => Effect.fromResult(understood(bytes, options))
-  })
 }
 
 const understood = (bytes: Buffer, options: ReadOptions): Result.Result<Body, GatewayError> => {

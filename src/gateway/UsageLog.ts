@@ -1,4 +1,4 @@
-import { Cause, Context, Effect, Layer, Queue, Schedule } from "effect"
+import { Cause, Context, Effect, Exit, Layer, Queue, Schedule } from "effect"
 import { Redis, type RedisError } from "../services/Redis.ts"
 import { Limits, type Reservation, type Settled, usageQueue } from "./Limits.ts"
 import * as UsageRecord from "./UsageRecord.ts"
@@ -12,14 +12,15 @@ export class UsageLog extends Context.Service<
   UsageLog,
   {
     /**
-     * Settles the reservation and queues the record. While Redis does not answer, records are kept in memory, up to
+     * Settles the reservation and queues the record, then tells `done`. While Redis does not answer, records are kept in memory, up to
      * 10,000 of them, and settled when it does.
      */
     readonly settle: (
       reservation: Reservation | undefined,
       used: Settled,
-      record: UsageRecord.UsageRecord
-    ) => Effect.Effect<void>
+      record: UsageRecord.UsageRecord,
+      done: () => void
+    ) => void
     /** False while a further record might be lost, in Redis or in memory: then no request is admitted, nor recorded. */
     readonly hasRoom: () => boolean
   }
@@ -32,10 +33,15 @@ export class UsageLog extends Context.Service<
       let queued = 0
       let waiting = 0
 
-      const settleNow = (reservation: Reservation | undefined, used: Settled, record: string) =>
-        Effect.map(limits.settle(reservation, used, record), (length) => {
-          queued = length
-        })
+      const fork = Effect.runForkWith(yield* Effect.context<never>())
+
+      const settleAgain = (reservation: Reservation | undefined, used: Settled, record: string) =>
+        Effect.map(
+          Effect.callback<number, RedisError>((resume) => limits.settle(reservation, used, record, resume)),
+          (length) => {
+            queued = length
+          }
+        )
 
       // bounded by `hasRoom`: beyond it come only the records of requests that were already admitted
       const backlog = yield* Queue.unbounded<Effect.Effect<void, RedisError>>()
@@ -84,14 +90,16 @@ export class UsageLog extends Context.Service<
       yield* Effect.forkScoped(Effect.repeat(Effect.ignore(measure), Schedule.spaced("1 second")))
 
       return UsageLog.of({
-        settle: (reservation, used, record) => {
-          const attempt = settleNow(reservation, used, UsageRecord.encode(record))
-          return Effect.catchCause(attempt, (cause) =>
-            Effect.andThen(
-              Effect.logWarning("a usage record waits for Redis", { cause: Cause.squash(cause) }),
-              settleLater(attempt)
-            )
-          )
+        settle: (reservation, used, record, done) => {
+          const text = UsageRecord.encode(record)
+          limits.settle(reservation, used, text, (exit) => {
+            if (Exit.isSuccess(exit)) queued = exit.value
+            else {
+              fork(settleLater(settleAgain(reservation, used, text)))
+              fork(Effect.logWarning("a usage record waits for Redis", { cause: Cause.squash(exit.cause) }))
+            }
+            done()
+          })
         },
         hasRoom: () => queued < queueLimit && waiting < backlogLimit
       })

@@ -1,4 +1,4 @@
-import type { Effect } from "effect"
+import type { Result } from "effect"
 import type { RawHeaders } from "./Headers.ts"
 
 /** Why a request body could not be had whole. */
@@ -26,12 +26,15 @@ export interface Wire {
   readonly target: string
   readonly headers: RawHeaders
 
-  /** Reads the body whole: at most `maxBytes`, within `withinMs`. */
-  readonly readBody: (options: {
-    readonly maxBytes: number
-    readonly withinMs: number
-    readonly lease: BodyLease
-  }) => Effect.Effect<Buffer, BodyFailure>
+  /** Reads the body whole, at most `maxBytes` of it, within `withinMs`, and tells `done` once. */
+  readonly readBody: (
+    options: {
+      readonly maxBytes: number
+      readonly withinMs: number
+      readonly lease: BodyLease
+    },
+    done: (result: Result.Result<Buffer, BodyFailure>) => void
+  ) => void
 
   /** The body as it comes, for requests that nobody looks into. It throws after `onFailure` was told why. */
   readonly streamBody: (options: {

@@ -1,4 +1,4 @@
-import { Context, type Effect, Schema } from "effect"
+import { Context, Effect, type Exit, Schema } from "effect"
 
 /**
  * The exchange did not run to its end.
@@ -53,5 +53,40 @@ export class Upstream extends Context.Service<
   {
     /** Succeeds when the last byte has gone to the sink. Interruption ends the exchange at the upstream too. */
     readonly exchange: (request: Exchange, sink: Sink) => Effect.Effect<void, UpstreamError>
+
+    /**
+     * The same without a fiber, for the path of every request. Tells `done` once; `cancel` ends the exchange at the
+     * upstream too, and then `done` is told nothing.
+     */
+    readonly start: Start
   }
 >()("svc/Upstream") {}
+
+export type Start = (request: Exchange, sink: Sink, done: (exit: Exit.Exit<void, UpstreamError>) => void) => () => void
+
+/** The door of a driver that works by callbacks. */
+export const ofCallbacks = (start: Start): Upstream["Service"] => ({
+  start,
+  exchange: (request, sink) =>
+    Effect.callback((resume) => {
+      const cancel = start(request, sink, resume)
+      return Effect.sync(cancel)
+    })
+})
+
+/** The door of a variant that works by effects. */
+export const ofEffects = (exchange: Upstream["Service"]["exchange"]): Effect.Effect<Upstream["Service"]> =>
+  Effect.map(Effect.context<never>(), (context) => ({
+    exchange,
+    start: (request, sink, done) => {
+      let cancelled = false
+      const fiber = Effect.runForkWith(context)(exchange(request, sink))
+      fiber.addObserver((exit) => {
+        if (!cancelled) done(exit)
+      })
+      return () => {
+        cancelled = true
+        fiber.interruptUnsafe()
+      }
+    }
+  }))

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Effect, Layer } from "effect"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
-import { amountFor, Limits, type Wanted } from "../../src/gateway/Limits.ts"
+import { type Admission, amountFor, Limits, type LimitsUnavailable, type Wanted } from "../../src/gateway/Limits.ts"
 import * as Meters from "../../src/gateway/Meters.ts"
 import { neutral } from "../../src/gateway/model/KeyPolicy.ts"
 import { limited } from "../../src/gateway/model/Limit.ts"
@@ -24,7 +24,9 @@ describe("Limits", () => {
   it.effect("a key without limits is admitted without a word to Redis or the database", () =>
     Effect.gen(function* () {
       const limits = yield* Limits
-      const admission = yield* limits.admit("r-1", "k-1", [], wanted({}))
+      const admission = yield* Effect.callback<Admission, LimitsUnavailable>((resume) =>
+        limits.admit("r-1", "k-1", [], wanted({}), resume)
+      )
       assert.deepStrictEqual(admission._tag === "Admitted" && admission.readings, [])
     }).pipe(
       Effect.provide(Limits.layer.pipe(Layer.provide([Layer.mock(Redis, { key: String }), Layer.mock(Database, {})])))
@@ -34,7 +36,11 @@ describe("Limits", () => {
   it.effect("nobody can say whether a request fits while Redis is gone", () =>
     Effect.gen(function* () {
       const limits = yield* Limits
-      const error = yield* Effect.flip(limits.admit("r-1", "k-1", minuteMeters, wanted({})))
+      const error = yield* Effect.flip(
+        Effect.callback<Admission, LimitsUnavailable>((resume) =>
+          limits.admit("r-1", "k-1", minuteMeters, wanted({}), resume)
+        )
+      )
       assert.strictEqual(error._tag, "LimitsUnavailable")
     }).pipe(
       Effect.provide(

@@ -6,6 +6,7 @@ import { TestClock } from "effect/testing"
 import {
   type Admission,
   Limits,
+  type LimitsUnavailable,
   type Reservation,
   type Settled,
   usageQueue,
@@ -15,7 +16,7 @@ import * as Meters from "../../src/gateway/Meters.ts"
 import { type KeyPolicy, neutral } from "../../src/gateway/model/KeyPolicy.ts"
 import { limited } from "../../src/gateway/model/Limit.ts"
 import { Database } from "../../src/services/Database.ts"
-import { Redis } from "../../src/services/Redis.ts"
+import { Redis, type RedisError } from "../../src/services/Redis.ts"
 
 /** What limits promise, on any Redis: time is the test's, the server's own only lets keys expire. */
 export const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, database: Layer.Layer<Database, unknown>) =>
@@ -300,7 +301,9 @@ const keyWith = Effect.fnUntraced(function* (policy: Partial<KeyPolicy>, id: str
   yield* setTime("12:00:00")
   const meters = Effect.map(DateTime.now, (now) => Meters.of({ ...neutral, ...policy }, id, now))
   const admit = (wanted: Wanted = nothing) =>
-    Effect.flatMap(meters, (meters) => limits.admit(randomUUID(), id, meters, wanted))
+    Effect.flatMap(meters, (meters) =>
+      Effect.callback<Admission, LimitsUnavailable>((resume) => limits.admit(randomUUID(), id, meters, wanted, resume))
+    )
   const counterOf = (meter: Meters.Meter) => Effect.map(command("GET", named(meter.key)), Number)
   return {
     id,
@@ -324,7 +327,7 @@ const keyWith = Effect.fnUntraced(function* (policy: Partial<KeyPolicy>, id: str
         )
       ),
     settle: (reservation: Reservation | undefined, used: Settled, record = "{}") =>
-      limits.settle(reservation, used, record),
+      Effect.callback<number, RedisError>((resume) => limits.settle(reservation, used, record, resume)),
     counters: Effect.flatMap(meters, Effect.forEach(counterOf)),
     counter: (field: Meters.Meter["field"]) =>
       Effect.flatMap(meters, (all) => Effect.all(all.filter((meter) => meter.field === field).map(counterOf))).pipe(

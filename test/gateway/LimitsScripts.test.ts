@@ -4,7 +4,7 @@ import { Context, DateTime, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
-import { Limits, type Reservation } from "../../src/gateway/Limits.ts"
+import { type Admission, Limits, type LimitsUnavailable, type Reservation } from "../../src/gateway/Limits.ts"
 import * as Meters from "../../src/gateway/Meters.ts"
 import { neutral } from "../../src/gateway/model/KeyPolicy.ts"
 import { limited, unlimited } from "../../src/gateway/model/Limit.ts"
@@ -88,7 +88,12 @@ const play = Effect.fnUntraced(function* (
     if (action._tag === "Wait") yield* TestClock.adjust(action.ms)
     if (action._tag === "Settle") {
       const chosen = action.which.map((which) => reservations[which % Math.max(1, reservations.length)])
-      yield* Effect.forEach(chosen, (reservation) => limits.settle(reservation, action, "{}"), atOnce)
+      yield* Effect.forEach(
+        chosen,
+        (reservation) =>
+          Effect.callback<number, RedisError>((resume) => limits.settle(reservation, action, "{}", resume)),
+        atOnce
+      )
     }
     if (action._tag === "Admit") {
       const wanted = { ...action, tokens: action.inputTokens + action.output }
@@ -98,9 +103,11 @@ const play = Effect.fnUntraced(function* (
       const admissions = yield* Effect.forEach(
         Array.from({ length: action.times }, (_, time) => time),
         (time) =>
-          time < action.others
-            ? limits.admit(`r-${index}-${time}`, other, theirs, wanted)
-            : limits.admit(`r-${index}-${time}`, id, mine, wanted),
+          Effect.callback<Admission, LimitsUnavailable>((resume) =>
+            time < action.others
+              ? limits.admit(`r-${index}-${time}`, other, theirs, wanted, resume)
+              : limits.admit(`r-${index}-${time}`, id, mine, wanted, resume)
+          ),
         atOnce
       )
       for (const admission of admissions) {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto"
-import { Context, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { Context, Deferred, Effect, Exit, Layer, Option, Redacted, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
 import { BodyAdmission } from "../../src/gateway/BodyAdmission.ts"
@@ -13,8 +13,10 @@ import { digest, mint } from "../../src/gateway/model/Secret.ts"
 import { GatewaySettings } from "../../src/gateway/model/Settings.ts"
 import { Vault } from "../../src/gateway/model/Vault.ts"
 import { ProxyApp } from "../../src/gateway/ProxyApp.ts"
+import type { Ended } from "../../src/gateway/Telemetry.ts"
 import { UsageLog } from "../../src/gateway/UsageLog.ts"
 import * as UsageRecord from "../../src/gateway/UsageRecord.ts"
+import type { Wire } from "../../src/gateway/Wire.ts"
 import { Database } from "../../src/services/Database.ts"
 import { Redis, RedisError } from "../../src/services/Redis.ts"
 import * as MigratedDatabase from "../MigratedDatabase.ts"
@@ -64,15 +66,27 @@ export const restarted = Effect.fnUntraced(function* (options: Options = {}) {
     ),
     ProxyApp
   )
+  /** Ends with the answer. To interrupt it is to hang up, and to wait for what comes of that. */
+  const handle = (wire: Wire) =>
+    Effect.suspend(() => {
+      const over = Deferred.makeUnsafe<Ended>()
+      const hungUp = app.handle(wire, (ended) => Deferred.doneUnsafe(over, Exit.succeed(ended)))
+      return Effect.onInterrupt(Deferred.await(over), () =>
+        Effect.andThen(
+          Effect.sync(() => hungUp()),
+          Deferred.await(over)
+        )
+      )
+    })
   /** Sends a request and waits for the end of its answer. */
   const ask = (request: ClientRequest): Effect.Effect<RecordingWire> =>
     Effect.suspend(() => {
       const wire = wireOf(request, journal)
-      return Effect.as(app.handle(wire), wire)
+      return Effect.as(handle(wire), wire)
     })
   return {
     ask,
-    handle: app.handle,
+    handle,
     journal,
     sent,
     /** Records that wait for the database, oldest first. */

@@ -3,7 +3,7 @@ import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import type { ErrorCode } from "../../src/gateway/GatewayError.ts"
 import * as Proxy from "./Proxy.ts"
-import type { ClientRequest } from "./RecordingWire.ts"
+import * as RecordingWire from "./RecordingWire.ts"
 import * as Upstream from "./ScriptedUpstream.ts"
 
 layer(Proxy.database)("ProxyApp refuses", (it) => {
@@ -152,10 +152,11 @@ layer(Proxy.database)("ProxyApp refuses", (it) => {
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({ configured: Proxy.configureRoute("chat-completions", { timeoutMs: 5000 }) })
       const key = yield* Proxy.issueKey()
-      const asking = yield* Effect.forkChild(gateway.ask({ target: Proxy.chat, headers: key.headers, body: "stalls" }))
+      const wire = RecordingWire.make({ target: Proxy.chat, headers: key.headers, body: "stalls" }, gateway.journal)
+      const asking = yield* Effect.forkChild(gateway.handle(wire))
       yield* Effect.repeat(Effect.yieldNow, { until: () => gateway.journal.includes("the body stalls") })
-      yield* TestClock.adjust("5 seconds")
-      const wire = yield* Fiber.join(asking)
+      wire.tooSlow()
+      yield* Fiber.join(asking)
       assert.deepStrictEqual([wire.status, codeOf(wire.text)], [408, "request_body_timeout"])
       assert.include(wire.text, "within 5000 ms (timeout_ms of the route)")
     })
@@ -265,11 +266,11 @@ layer(Proxy.database)("ProxyApp refuses", (it) => {
   )
 })
 
-type Unrecorded = [what: string, request: Partial<ClientRequest>, status: number, code: ErrorCode]
+type Unrecorded = [what: string, request: Partial<RecordingWire.ClientRequest>, status: number, code: ErrorCode]
 type Recorded = [
   what: string,
   policy: { readonly [field: string]: unknown },
-  request: Partial<ClientRequest>,
+  request: Partial<RecordingWire.ClientRequest>,
   status: number,
   code: ErrorCode
 ]

@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Result } from "effect"
 import * as Headers from "../../src/gateway/Headers.ts"
 import type { BodyFailure, Wire } from "../../src/gateway/Wire.ts"
 
@@ -18,6 +18,8 @@ export interface RecordingWire extends Wire {
   readonly received: Headers.RawHeaders
   readonly header: (name: string) => string | undefined
   readonly text: string
+  /** A body that stalls is given up. */
+  readonly tooSlow: () => void
   /** `whole`: the client had the end of its answer. `cut`: it saw that there is more. `open`: neither, yet. */
   readonly ending: "open" | "whole" | "cut"
 }
@@ -30,7 +32,8 @@ export const make = (request: ClientRequest, journal: Array<string> = []): Recor
   let status: number | undefined
   let received: Headers.RawHeaders = []
   let ending: RecordingWire["ending"] = "open"
-  const fail = (failure: BodyFailure) => Effect.fail(failure)
+  let stalled = () => {}
+  const fail = (failure: BodyFailure) => Result.fail(failure)
   const keep = (chunk: Uint8Array) => {
     if (status === undefined || ending !== "open") throw new Error("a write outside of the answer")
     chunks.push(Buffer.from(chunk))
@@ -40,16 +43,17 @@ export const make = (request: ClientRequest, journal: Array<string> = []): Recor
     method,
     target,
     headers,
-    readBody: ({ lease, maxBytes, withinMs }) =>
-      Effect.suspend(() => {
-        if (body === "stalls") {
-          journal.push("the body stalls")
-          return Effect.delay(fail({ _tag: "TooSlow" }), withinMs)
-        }
-        if (body === "cut") return fail({ _tag: "Cut" })
-        if (bytes.length > maxBytes) return fail({ _tag: "TooLarge" })
-        return lease.grow(bytes.length) ? Effect.succeed(bytes) : fail({ _tag: "NoRoom" })
-      }),
+    readBody: ({ lease, maxBytes }, done) => {
+      if (body === "stalls") {
+        journal.push("the body stalls")
+        stalled = () => done(fail({ _tag: "TooSlow" }))
+        return
+      }
+      if (body === "cut") return done(fail({ _tag: "Cut" }))
+      if (bytes.length > maxBytes) return done(fail({ _tag: "TooLarge" }))
+      done(lease.grow(bytes.length) ? Result.succeed(bytes) : fail({ _tag: "NoRoom" }))
+    },
+    tooSlow: () => stalled(),
     streamBody: async function* ({ maxBytes, onFailure }) {
       const refuse = (failure: BodyFailure) => {
         onFailure(failure)

@@ -1,5 +1,5 @@
 import { Effect, Layer } from "effect"
-import { type Exchange, type Sink, Upstream, UpstreamError } from "../../src/services/Upstream.ts"
+import { type Exchange, ofEffects, type Sink, Upstream, UpstreamError } from "../../src/services/Upstream.ts"
 
 /** What an upstream does with an exchange. */
 export type Script = (sink: Sink, request: Exchange) => Effect.Effect<void, UpstreamError>
@@ -11,8 +11,9 @@ export interface Sent extends Omit<Exchange, "body"> {
 
 /** An upstream that does as it is told, and remembers what it was asked. */
 export const layer = (script: Script, sent: Array<Sent>): Layer.Layer<Upstream> =>
-  Layer.succeed(Upstream, {
-    exchange: (request, sink) =>
+  Layer.effect(
+    Upstream,
+    ofEffects((request, sink) =>
       Effect.gen(function* () {
         const { body, ...rest } = request
         sent.push({
@@ -21,7 +22,8 @@ export const layer = (script: Script, sent: Array<Sent>): Layer.Layer<Upstream> 
         })
         yield* script(sink, request)
       })
-  })
+    )
+  )
 
 const textOf = async (body: Exchange["body"]): Promise<string> => {
   if (body === null) return ""
