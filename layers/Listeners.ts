@@ -5,6 +5,7 @@ import { type Duration, Effect, Layer } from "effect"
 import { HttpServer, HttpServerError } from "effect/http"
 import { body, type ErrorCode, GatewayError } from "../src/gateway/GatewayError.ts"
 import { ProxyApp } from "../src/gateway/ProxyApp.ts"
+import type { HungUp } from "../src/gateway/Request.ts"
 import type { Address } from "./Environment.ts"
 import * as Start from "./Start.ts"
 import * as WireNode from "./WireNode.ts"
@@ -114,23 +115,36 @@ export const proxy = (address: Address, drainWithin: Duration.Input) =>
     Effect.gen(function* () {
       const proxyApp = yield* ProxyApp
       const server = nodeServer()
-      let running = 0
+      /** By connection: an answer that waits behind another one hears nothing of its end. */
+      const running = new WeakMap<Duplex, Set<HungUp>>()
+      let requests = 0
       let whenIdle = () => {}
+      server.on("connection", (socket) => {
+        const ofSocket = new Set<HungUp>()
+        running.set(socket, ofSocket)
+        socket.on("close", () => {
+          for (const hungUp of ofSocket) hungUp()
+        })
+      })
       const serve = (incoming: IncomingMessage, outgoing: ServerResponse) => {
-        running++
-        const hungUp = proxyApp.handle(WireNode.make(incoming, outgoing), () => {
-          running--
-          if (running === 0) whenIdle()
+        const ofSocket = running.get(incoming.socket)
+        // a refusal may be over before `handle` has answered what to call
+        let hungUp: HungUp | undefined
+        let over = false
+        requests++
+        hungUp = proxyApp.handle(WireNode.make(incoming, outgoing), () => {
+          over = true
+          if (hungUp !== undefined) ofSocket?.delete(hungUp)
+          requests--
+          if (requests === 0) whenIdle()
         })
-        outgoing.on("close", () => {
-          if (!outgoing.writableEnded) hungUp()
-        })
+        if (!over) ofSocket?.add(hungUp)
       }
       server.on("request", serve).on("checkContinue", serve)
       /** What was cut off is still settled. */
       const idle = Effect.callback<void>((resume) => {
         whenIdle = () => resume(Effect.void)
-        if (running === 0) whenIdle()
+        if (requests === 0) whenIdle()
       })
       const { port } = yield* Effect.acquireRelease(listening(server, address), () =>
         Effect.timeoutOption(drained(server), drainWithin).pipe(
@@ -145,8 +159,8 @@ export const proxy = (address: Address, drainWithin: Duration.Input) =>
     })
   )
 
-/** A settlement waits for Redis no longer than its deadline. */
-const settledWithin = "5 seconds"
+/** Longer than a cold admission waits for a silent database, and its settlement for Redis. */
+const settledWithin = "20 seconds"
 
 const listening = (server: Server, { host, port }: Address) =>
   Effect.callback<{ readonly port: number }, HttpServerError.ServeError>((resume) => {

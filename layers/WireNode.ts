@@ -55,7 +55,10 @@ class NodeWire implements Wire {
     const onEnd = () => {
       clearTimeout(timer)
       incoming.off("close", onCut)
-      done(Result.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)))
+      const whole = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)
+      // with the listeners the request would hold them for as long as its connection is open
+      chunks.length = 0
+      done(Result.succeed(whole))
     }
     const onCut = () => fail(cut)
     const timer = setTimeout(() => fail(tooSlow), withinMs)
@@ -100,7 +103,8 @@ class NodeWire implements Wire {
 
   onDrain(resume: () => void, withinMs: number): void {
     const outgoing = this.#outgoing
-    const stalled = setTimeout(() => outgoing.destroy(), withinMs)
+    // the connection: an answer that waits behind another one has none to end yet
+    const stalled = setTimeout(() => this.#incoming.socket.destroy(), withinMs)
     const onClose = () => clearTimeout(stalled)
     outgoing.once("close", onClose)
     outgoing.once("drain", () => {

@@ -51,7 +51,7 @@ export const run = (
     },
     now
   }
-  return Forward.pass(upstream, wire, passage, ({ finish, passed }) => {
+  const conclude = ({ finish, passed }: Forward.Settleable) => {
     if (passed.error !== undefined && !passed.headSent) Request.refuse(request, passed.error, [], now())
     else finish()
     outcome.ended({
@@ -62,7 +62,8 @@ export const run = (
       bill: Billing.nothing,
       upstreamMs: passed.endedAt - sentAt
     })
-  })
+  }
+  return Forward.pass(upstream, wire, passage, conclude, outcome.failed)
 }
 
 export const disabledRoute = new GatewayError({

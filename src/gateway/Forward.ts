@@ -53,7 +53,8 @@ export interface Settleable {
 }
 
 /**
- * Sends the request on and the answer back, byte for byte, and tells `done` once, whatever happened. The last bytes of an
+ * Sends the request on and the answer back, byte for byte, and tells `done` once, whatever happened (what `done` throws goes to
+ * `failed`). The last bytes of an
  * answer wait for `finish`, so that what must be on record when the client has its answer is there. Answers what to call
  * when the client hangs up.
  */
@@ -61,20 +62,30 @@ export const pass = (
   upstream: Upstream["Service"],
   wire: Wire,
   passage: Passage,
-  done: (settleable: Settleable) => void
+  done: (settleable: Settleable) => void,
+  failed: (defect: unknown) => void
 ): (() => void) => {
   const answer = new Answer(wire, passage)
   let over = false
   const ended = (exit: Exit.Exit<void, UpstreamError>) => {
     if (over) return
     over = true
-    done(answer.ended(exit))
+    try {
+      done(answer.ended(exit))
+    } catch (defect) {
+      failed(defect)
+    }
   }
-  const cancel = upstream.start(passage.exchange, answer, ended)
-  return () => {
-    if (over) return
-    cancel()
-    ended(Exit.interrupt())
+  try {
+    const cancel = upstream.start(passage.exchange, answer, ended)
+    return () => {
+      if (over) return
+      cancel()
+      ended(Exit.interrupt())
+    }
+  } catch (defect) {
+    ended(Exit.die(defect))
+    return () => {}
   }
 }
 

@@ -1,11 +1,28 @@
 import { Effect, Exit } from "effect"
 
+/** The end of a turn of the event loop. What several gatherings send then leaves in one write. */
+export type Turn = (flush: () => void) => void
+
+export const turn = (): Turn => {
+  let flushes: Array<() => void> = []
+  return (flush) => {
+    flushes.push(flush)
+    if (flushes.length > 1) return
+    setImmediate(() => {
+      const all = flushes
+      flushes = []
+      for (const flush of all) flush()
+    })
+  }
+}
+
 /**
  * Gathers what is asked for within one turn of the event loop into one call, of at most `most` items. One request alone
  * waits for nothing; of 64 connections, thirty or so arrive in a turn, and one call for them takes a tenth of the time
  * of thirty. `call` gives each item its answer, in order; when it fails, all of them fail.
  */
 export const gathering = <Item, A, E>(
+  atEnd: Turn,
   most: number,
   call: (items: ReadonlyArray<Item>) => Effect.Effect<ReadonlyArray<A>, E>
 ): Effect.Effect<(item: Item, done: (exit: Exit.Exit<A, E>) => void) => void> =>
@@ -31,7 +48,7 @@ export const gathering = <Item, A, E>(
     return (item, done) => {
       gathered.push({ item, done })
       if (gathered.length > 1) return
-      setImmediate(() => {
+      atEnd(() => {
         const all = gathered
         gathered = []
         for (let from = 0; from < all.length; from += most) run(all.slice(from, from + most))

@@ -124,14 +124,17 @@ export class GovernedRequest extends Context.Service<
         /** What it means, at the moment, that the client hangs up. */
         let hungUp: Request.HungUp = noted
 
+        const failed = (defect: unknown) => {
+          lease.release()
+          outcome.failed(defect)
+        }
         const guarded =
           <A>(step: (value: A) => void) =>
           (value: A): void => {
             try {
               step(value)
             } catch (defect) {
-              lease.release()
-              outcome.failed(defect)
+              failed(defect)
             }
           }
 
@@ -158,6 +161,7 @@ export class GovernedRequest extends Context.Service<
         }
 
         const forward = (
+          phase: string,
           { config, destination }: Hop,
           body: RequestBody.Body,
           mayFallBack: boolean,
@@ -177,19 +181,15 @@ export class GovernedRequest extends Context.Service<
             now
           }
           if (gone) return then(Forward.unsent(wire, passage))
-          const exchanged = span.phase("gateway.upstream")
+          const exchanged = span.phase(phase)
           let over = false
-          const cancel = Forward.pass(
-            upstream,
-            wire,
-            passage,
-            guarded((settleable) => {
-              over = true
-              hungUp = noted
-              exchanged()
-              then(settleable)
-            })
-          )
+          const passed = (settleable: Forward.Settleable) => {
+            over = true
+            hungUp = noted
+            exchanged()
+            then(settleable)
+          }
+          const cancel = Forward.pass(upstream, wire, passage, passed, failed)
           if (!over) hungUp = cancel
         }
 
@@ -216,14 +216,14 @@ export class GovernedRequest extends Context.Service<
                 ...account,
                 streamed: facts.stream,
                 aborted: passed.headSent && !passed.whole,
-                upstreamMs: passed.endedAt - sentAt,
+                ...(passed.begun ? { upstreamMs: passed.endedAt - sentAt } : {}),
                 ...(passed.firstByteAt === undefined ? {} : { firstByteMs: passed.firstByteAt - sentAt })
               })
             })
           }
-          forward(first, body, Option.isSome(fallback), (settleable) => {
+          forward("gateway.upstream", first, body, Option.isSome(fallback), (settleable) => {
             if (settleable.passed.fallsBack && Option.isSome(fallback)) {
-              forward(fallback.value, body, false, (second) => conclude(second, true))
+              forward("gateway.upstream.fallback", fallback.value, body, false, (second) => conclude(second, true))
             } else conclude(settleable, false)
           })
         }
@@ -269,19 +269,22 @@ export class GovernedRequest extends Context.Service<
         let left = false
         const read = span.phase("gateway.body")
         // before its body is whole: nothing was had, and that it asked is on record
-        hungUp = () => {
+        hungUp = guarded<void>(() => {
           left = true
+          read()
           settle(undefined, { ...unaccounted, status: Request.clientClosed, provider: target.provider }, () =>
             outcome.ended(Telemetry.left)
           )
-        }
+        })
+        const options = readOptions(target, key, lease)
         RequestBody.read(
           wire,
-          readOptions(target, key, lease),
-          guarded((body) => {
+          options,
+          guarded((received) => {
             if (left) return
             hungUp = noted
             read()
+            const body = Result.flatMap(received, (bytes) => RequestBody.understand(bytes, options))
             if (Result.isFailure(body)) refuse(body.failure)
             else decide(body.success)
           })
@@ -312,6 +315,7 @@ const queueFull = new GatewayError({
 
 /** One model's price, or the dearest of a batch; unknown as soon as one of them is. */
 const priceOf = (models: ReadonlyArray<string>, prices: ReadonlyMap<string, ModelPrice>): ModelPrice | undefined => {
+  if (models.length === 1) return prices.get(models[0]!)
   const known = models.map((model) => prices.get(model)).filter((price) => price !== undefined)
   return known.length === models.length ? dearest(known) : undefined
 }

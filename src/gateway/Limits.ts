@@ -1,7 +1,7 @@
 import { Cause, Clock, Context, DateTime, Effect, Exit, Layer, Schema } from "effect"
 import { Database } from "../services/Database.ts"
 import { Redis, type RedisError } from "../services/Redis.ts"
-import { gathering } from "./Gathering.ts"
+import { gathering, turn } from "./Gathering.ts"
 import * as Scripts from "./LimitsScripts.ts"
 import * as Meters from "./Meters.ts"
 
@@ -115,7 +115,8 @@ export class Limits extends Context.Service<
         )
       }
 
-      const ask = yield* gathering(atOnce, (questions: ReadonlyArray<Question>) =>
+      const atEnd = turn()
+      const ask = yield* gathering(atEnd, atOnce, (questions: ReadonlyArray<Question>) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
           const groups = groupedBy(questions, ({ reservation: { meters }, seeds }) => seeds ?? meters)
           const keys: Array<string> = []
@@ -164,7 +165,7 @@ export class Limits extends Context.Service<
         })
       }
 
-      const settle = yield* gathering(atOnce, (settlements: ReadonlyArray<Settlement>) => {
+      const settle = yield* gathering(atEnd, atOnce, (settlements: ReadonlyArray<Settlement>) => {
         const groups = groupedBy(settlements, ({ reservation }) => reservation?.meters ?? noMeters)
         const keys: Array<string> = [queue]
         const args: Array<string | number> = []

@@ -60,17 +60,22 @@ export class ProxyApp extends Context.Service<
         let gone = false
         let hungUp: Request.HungUp = () => {
           gone = true
+          outcome.ended(Telemetry.left)
         }
         const verified = span.phase("gateway.auth.verify")
         fork(control.key(digest)).addObserver((exit) => {
           verified()
-          if (gone) return outcome.ended(Telemetry.left)
-          if (Exit.isFailure(exit)) {
-            fork(Effect.logWarning("a key cannot be looked up", { cause: Cause.squash(exit.cause) }))
-            return outcome.refused(controlStateUnavailable)
+          if (gone) return
+          hungUp = ignored
+          try {
+            if (Exit.isFailure(exit)) {
+              fork(Effect.logWarning("a key cannot be looked up", { cause: Cause.squash(exit.cause) }))
+              outcome.refused(controlStateUnavailable)
+            } else if (Option.isNone(exit.value)) outcome.refused(Authentication.refusal("invalid_virtual_key"))
+            else hungUp = usable(exit.value.value)
+          } catch (defect) {
+            outcome.failed(defect)
           }
-          if (Option.isNone(exit.value)) return outcome.refused(Authentication.refusal("invalid_virtual_key"))
-          hungUp = usable(exit.value.value)
         })
         return () => hungUp()
       }
@@ -114,18 +119,21 @@ export class ProxyApp extends Context.Service<
           // what fails behind the end changes nothing of it
           if (over) return
           over = true
-          telemetry.end(target, ended, now() - request.startedAt)
-          span.end(ended.status)
-          if (ended.status >= 500) fork(Effect.logWarning("request failed", line(request, target, ended)))
-          else if (verbose) fork(Effect.logDebug("request", line(request, target, ended)))
-          done(ended)
+          try {
+            telemetry.end(target, ended, now() - request.startedAt)
+            span.end(ended.status)
+            if (ended.status >= 500) fork(Effect.logWarning("request failed", line(request, target, ended)))
+            else if (verbose) fork(Effect.logDebug("request", line(request, target, ended)))
+          } finally {
+            done(ended)
+          }
         }
         const outcome: Request.Outcome = {
           ended,
           refused: (error) => ended(refuse(request, error)),
           failed: (defect) => {
             fork(Effect.logError("a request failed in the gateway", { request_id: request.requestId, defect }))
-            ended(refuse(request, internalError))
+            if (!over) ended(refuse(request, internalError))
           }
         }
         try {

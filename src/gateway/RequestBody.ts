@@ -64,28 +64,26 @@ export interface ReadOptions {
   readonly asksForUsage: boolean
 }
 
-/** Reads and understands the body of a canonical route: a JSON object, or nothing where nothing is due. */
+/** Reads the body of a canonical route; `undefined` where none is due. What it says is for `understand`. */
 export const read = (
   wire: Wire,
-  options: ReadOptions,
-  done: (result: Result.Result<Body, GatewayError>) => void
+  { lease, limit, withinMs }: ReadOptions,
+  done: (result: Result.Result<Buffer | undefined, GatewayError>) => void
 ): void => {
-  const { lease, limit, withinMs } = options
   const unreadable = wire.method === "POST" ? unreadableType(wire.headers) : undefined
-  if (wire.method !== "POST") done(Result.succeed(noBody))
+  if (wire.method !== "POST") done(Result.succeed(undefined))
   else if (unreadable !== undefined) {
     done(Result.fail(new GatewayError({ code: "unsupported_media_type", message: unreadable })))
   } else {
     wire.readBody({ maxBytes: limit.bytes, withinMs, lease }, (read) =>
-      done(
-        Result.isSuccess(read) ? understood(read.success, options) : Result.fail(refusal(read.failure, limit, withinMs))
-      )
+      done(Result.mapError(read, (failure) => refusal(failure, limit, withinMs)))
     )
   }
 }
 
-const understood = (bytes: Buffer, options: ReadOptions): Result.Result<Body, GatewayError> => {
-  if (bytes.length === 0 && bodyOptional.has(options.routeId)) return Result.succeed(noBody)
+/** A JSON object, or nothing where nothing is due. */
+export const understand = (bytes: Buffer | undefined, options: ReadOptions): Result.Result<Body, GatewayError> => {
+  if (bytes === undefined || (bytes.length === 0 && bodyOptional.has(options.routeId))) return Result.succeed(noBody)
   return Result.mapBoth(Facts.parse(options.routeId, bytes), {
     onFailure: (problem) => new GatewayError(problem),
     onSuccess: (parsed) => ({ ...forwarded(parsed, bytes, options), facts: parsed.facts })
@@ -102,6 +100,13 @@ const unreadableType = (headers: Headers.RawHeaders): string | undefined => {
     : "This route takes a JSON object: send content-type: application/json."
 }
 
+/** As text: writing a value anew would recurse into whatever the client has put there. */
+const asked = (body: string, given: boolean): string => {
+  const member = given ? JsonMembers.topLevel(body).find(({ key }) => key === "stream_options") : undefined
+  const options = member === undefined ? "{}" : body.slice(member.valueStart, member.end)
+  return JsonMembers.withMember(options, "include_usage", "true")
+}
+
 /** The client's own bytes, unless the gateway has something to say or to take out; then all others stay as they were. */
 const forwarded = (
   { facts, streamOptions, text }: Facts.ParsedBody,
@@ -112,8 +117,6 @@ const forwarded = (
   const strips = managed && facts.namesGuardrails
   if (!asks && !strips) return { bytes, hideUsage: false }
   const own = strips ? JsonMembers.without(text, (key) => key === "guardrails") : text
-  const asking = asks
-    ? JsonMembers.withMember(own, "stream_options", JSON.stringify({ ...streamOptions, include_usage: true }))
-    : own
+  const asking = asks ? JsonMembers.withMember(own, "stream_options", asked(own, streamOptions !== undefined)) : own
   return { bytes: Buffer.from(asking), hideUsage: asks }
 }

@@ -39,7 +39,6 @@ export const writeBatch = Effect.gen(function* () {
   )
   if (!mine) return 0
   yield* redis.command("XTRIM", queue, "MINID", behind(last))
-  yield* Metric.update(written, count)
   return count
 })
 
@@ -112,6 +111,7 @@ const insert = (records: string) =>
     const { sql } = yield* Database
     const [lock] = yield* sql<{
       mine: boolean
+      added: number
     }>`WITH lock AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(${writerLock}) AS mine),
       seen AS (SELECT r.* FROM lock, json_to_recordset(${records}::json) AS r (
       id uuid, created_at bigint, request_id text, key_id uuid, project_id uuid, route text, model text,
@@ -130,9 +130,11 @@ const insert = (records: string) =>
       CASE WHEN status_code < 400 THEN 'success' ELSE 'failure' END, status_code, error_code, latency_ms,
       usage_source, input_tokens, output_tokens, total_tokens, cached_input_tokens, cache_write_tokens,
       reasoning_tokens, cost_nanos, cost_source, streamed, task_id, run_id, trace_id, fallback_count FROM seen
-      ON CONFLICT (created_at, id) DO NOTHING)
-      SELECT mine FROM lock`
-    return lock?.mine === true
+      ON CONFLICT (created_at, id) DO NOTHING RETURNING 1)
+      SELECT mine, (SELECT count(*) FROM added)::integer AS added FROM lock`
+    if (lock?.mine !== true) return false
+    yield* Metric.update(written, lock.added)
+    return true
   })
 
 const readEntries = (reply: Reply): ReadonlyArray<Entry> =>

@@ -128,18 +128,15 @@ const verdicts = (measured: Measured, plan: Plan): ReadonlyArray<string> => {
   ]
 }
 
-/** BEGIN, the writers' lock, a savepoint, the insert, its release, COMMIT. */
-const statementsOfBatch = 6
-
-/** A query on the way of a request would make at least one statement for each. */
+/** A query on the way of a request would make at least one statement for each; two scripts are what one alone needs. */
 const proved = ({ recorded, redisScripts, requests, statements }: Proof): boolean =>
-  statements < requests / 20 && redisScripts === 2 * requests && recorded === requests
+  statements < requests / 20 && redisScripts <= 2 * requests && recorded === requests
 
 const proofText = ({ batches, recorded, redisScripts, requests, statements }: Proof): string =>
   `for ${number(requests, 0)} requests with everything on, Redis ran ${number(redisScripts, 0)} scripts ` +
   `(${(redisScripts / requests).toFixed(2)} each; other users of the server count too); PostgreSQL had ` +
   `${number(statements, 0)} statements (${(statements / requests).toFixed(3)} each): ${batches} batches of usage ` +
-  `records with ${statementsOfBatch}, and ${statements - batches * statementsOfBatch} more; ${number(recorded, 0)} records were written`
+  `records with one each, and ${statements - batches} more; ${number(recorded, 0)} records were written`
 
 /** Whether the upstream was ever what was measured. */
 const guard = (measured: Measured): ReadonlyArray<string> => {

@@ -1,5 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { eventually } from "../Eventually.ts"
 import { codeOf } from "../e2e/Calls.ts"
 import * as RawConnection from "../RawConnection.ts"
 import { asking, available, headersOf, Subject } from "./Subject.ts"
@@ -132,6 +133,26 @@ describe.skipIf(!available)("on the wire", () => {
         const received = yield* connection.until(/invalid_request_body[\s\S]*\}$/)
         assert.deepStrictEqual(received.match(/HTTP\/1\.1 \d{3}/g), ["HTTP/1.1 200", "HTTP/1.1 404", "HTTP/1.1 400"])
         yield* subject.unharmed
+      })
+    )
+
+    it.effect("a client that hangs up leaves nothing running, also of what waits behind a slow answer", () =>
+      Effect.gen(function* () {
+        const subject = yield* Subject
+        const { connect, unharmed, upstreamSaw, whenAsked } = subject
+        for (const model of ["slow", "behind"]) yield* whenAsked(model, () => new Promise(() => {}))
+        const connection = yield* connect
+        for (const model of ["slow", "behind"]) {
+          const body = asking(model)
+          const headers = { ...headersOf(subject), "content-length": String(body.length) }
+          connection.write(RawConnection.request(`POST ${chat}`, headers, body))
+        }
+        yield* eventually(
+          Effect.sync(() => upstreamSaw().filter((request) => /"model":"(slow|behind)"/.test(request)).length),
+          (asked) => asked >= 2
+        )
+        connection.destroy()
+        yield* unharmed
       })
     )
 

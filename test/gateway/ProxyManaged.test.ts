@@ -136,6 +136,18 @@ layer(Proxy.database)("ProxyApp, managed by the gateway", (it) => {
     })
   )
 
+  it.effect("asks for usage beside whatever the client has put into stream_options", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ upstream: Upstream.events("data: [DONE]\n\n") })
+      const key = yield* Proxy.issueKey()
+      const deep = `${"[".repeat(200_000)}${"]".repeat(200_000)}`
+      const body = `{"model":"m","stream":true,"stream_options":{"0":0,"a":${deep}}}`
+      const wire = yield* gateway.ask({ target: Proxy.chat, headers: key.headers, body })
+      assert.strictEqual(wire.status, 200)
+      assert.strictEqual(gateway.sent[0]?.text, body.replace(`{"0"`, `{"include_usage":true,"0"`))
+    })
+  )
+
   it.effect("holds it back however the upstream cuts it, and nothing before it", () =>
     Effect.gen(function* () {
       const chunks = ['data: {"delta":"say ', 'data: [DONE] now"}\n\n', "data: [DO", "NE]", "\n", "\n"]
@@ -169,7 +181,7 @@ layer(Proxy.database)("ProxyApp, managed by the gateway", (it) => {
         [
           '{"stream_options":{"include_usage":true},"model":"m", "stream":true}',
           '{"stream":true,"stream_options":{"include_usage":true}}',
-          '{"stream":true,"stream_options":{"include_obfuscation":false,"include_usage":true}}',
+          '{"stream":true,"stream_options":{"include_usage":true,"include_obfuscation":false}}',
           '{"stream":false}'
         ]
       )
