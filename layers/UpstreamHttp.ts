@@ -207,7 +207,7 @@ class Running implements Dispatcher.DispatchHandler, Taker {
     this.#end(error, Exit.fail(error))
   }
 
-  /** `reason`: why the connection cannot serve another exchange. `result`: nobody waits for it after an interruption. */
+  /** `reason`: why the connection cannot serve another exchange. `result`: after `cancel` nobody is told one. */
   #end(reason: Error | undefined, result: Exit.Exit<void, UpstreamError> | undefined): void {
     this.#ended = true
     this.#patient()
@@ -228,7 +228,7 @@ const expire = (running: Running): void => running.expired()
 /** `setTimeout` takes anything longer for 1 ms. */
 const timerOf = (milliseconds: number): number => Math.min(milliseconds, 2_147_483_647)
 
-const cancelled = new Error("interrupted")
+const cancelled = new Error("cancelled")
 
 /** HTTP/1.1 has its head as bytes in name, value order; undici's type also allows the shapes of other protocols. */
 const textOf = (raw: Dispatcher.DispatchController["rawHeaders"]): ReadonlyArray<string> => {

@@ -3,6 +3,7 @@ import { Effect, Layer, Redacted } from "effect"
 import { Redis as Ioredis } from "ioredis"
 import { inject } from "vitest"
 import * as RedisIoredis from "../layers/RedisIoredis.ts"
+import { unlinkKeys } from "./UnlinkKeys.ts"
 
 /** `null`: no Redis on this machine. */
 export const server = inject("redis")
@@ -18,12 +19,7 @@ export const make = Effect.acquireRelease(
 const deleteAll = async (prefix: string) => {
   const client = new Ioredis(server ?? "")
   try {
-    let cursor = "0"
-    do {
-      const [next, keys] = await client.scan(cursor, "MATCH", `${prefix}*`, "COUNT", 1_000)
-      if (keys.length > 0) await client.unlink(...keys)
-      cursor = next
-    } while (cursor !== "0")
+    await unlinkKeys(client, prefix)
   } finally {
     client.disconnect()
   }

@@ -19,7 +19,6 @@ import * as Policy from "./Policy.ts"
 import * as Request from "./Request.ts"
 import * as RequestBody from "./RequestBody.ts"
 import * as Target from "./Target.ts"
-import * as Telemetry from "./Telemetry.ts"
 import type * as Tracing from "./Tracing.ts"
 import { UsageLog } from "./UsageLog.ts"
 import * as UsageRecord from "./UsageRecord.ts"
@@ -273,7 +272,7 @@ export class GovernedRequest extends Context.Service<
           left = true
           read()
           settle(undefined, { ...unaccounted, status: Request.clientClosed, provider: target.provider }, () =>
-            outcome.ended(Telemetry.left)
+            outcome.ended(Request.left)
           )
         })
         const options = readOptions(target, key, lease)

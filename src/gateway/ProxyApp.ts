@@ -60,7 +60,7 @@ export class ProxyApp extends Context.Service<
         let gone = false
         let hungUp: Request.HungUp = () => {
           gone = true
-          outcome.ended(Telemetry.left)
+          outcome.ended(Request.left)
         }
         const verified = span.phase("gateway.auth.verify")
         fork(control.key(digest)).addObserver((exit) => {

@@ -1,4 +1,5 @@
 import { Option, Redacted } from "effect"
+import * as Billing from "./Billing.ts"
 import * as GatewayError from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import type { Reading } from "./Limits.ts"
@@ -58,6 +59,15 @@ export type HungUp = () => void
 
 /** The status of a request whose client left before an answer began: for records and metrics, never sent. */
 export const clientClosed = 499
+
+/** How it ends when the client hangs up before anything was decided. */
+export const left: Ended = {
+  status: clientClosed,
+  error: undefined,
+  streamed: false,
+  aborted: false,
+  bill: Billing.nothing
+}
 
 /** What the gateway tells the upstream of a request. */
 export const ownHeaders = (

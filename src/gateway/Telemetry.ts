@@ -1,5 +1,5 @@
 import { Effect, Metric, type Scope } from "effect"
-import { type Bill, nothing } from "./Billing.ts"
+import type { Bill } from "./Billing.ts"
 import type { ErrorCode, GatewayError } from "./GatewayError.ts"
 import type { Provider } from "./model/CanonicalRoute.ts"
 import { toDollars } from "./model/Price.ts"
@@ -20,9 +20,6 @@ export interface Ended {
   readonly upstreamMs?: number
   readonly firstByteMs?: number
 }
-
-/** The client hung up before anything was decided. */
-export const left: Ended = { status: 499, error: undefined, streamed: false, aborted: false, bill: nothing }
 
 const boundaries = [5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000]
 const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })

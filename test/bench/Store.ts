@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto"
 import * as PgConnection from "@effect/sql-pg/PgConnection"
 import { Effect, Redacted, Schema, type Scope } from "effect"
 import { Redis as Ioredis } from "ioredis"
+import { unlinkKeys } from "../UnlinkKeys.ts"
 import { BenchFailed } from "./Child.ts"
 
 /** A database and a part of Redis of its own, for one gateway. Both are gone with the scope. */
@@ -61,7 +62,7 @@ export const make = Effect.gen(function* () {
   yield* Effect.acquireRelease(query(postgresUrl, `CREATE DATABASE ${name}`), () =>
     Effect.orDie(query(postgresUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`))
   )
-  yield* Effect.addFinalizer(() => Effect.promise(() => unlinkAll(client, redisPrefix)))
+  yield* Effect.addFinalizer(() => Effect.promise(() => unlinkKeys(client, redisPrefix)))
   const store: Store = {
     databaseUrl: url.href,
     redisUrl,
@@ -76,12 +77,3 @@ export const make = Effect.gen(function* () {
   }
   return store
 })
-
-const unlinkAll = async (client: Ioredis, prefix: string): Promise<void> => {
-  let cursor = "0"
-  do {
-    const [next, keys] = await client.scan(cursor, "MATCH", `${prefix}*`, "COUNT", 1_000)
-    if (keys.length > 0) await client.unlink(...keys)
-    cursor = next
-  } while (cursor !== "0")
-}
