@@ -38,6 +38,12 @@ const decrement = (by: bigint): bigint => (by === -(2n ** 63n) ? refuse("ERR dec
 
 export const strings: Commands = {
   GET: { arity: 2, run: ({ keys }, [key = ""]) => keys.read(key, "string") ?? null },
+  MGET: {
+    arity: -2,
+    // what is not a string is nothing to it, and no error
+    run: ({ keys }, names) =>
+      names.map((key) => (keys.kind(key) === "string" ? (keys.read(key, "string") ?? null) : null))
+  },
   SET: { arity: -3, run: set },
   INCR: { arity: 2, run: (server, [key = ""]) => add(server, key, 1n) },
   INCRBY: { arity: 3, run: (server, [key = "", by = ""]) => add(server, key, integer(by)) },

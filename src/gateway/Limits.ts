@@ -126,8 +126,12 @@ export class Limits extends Context.Service<
             const { counters, known, open, terms } = placesOf(reservation.keyId, reservation.meters)
             keys.push(open, known, ...counters)
             args.push(terms.length, group.length, seeds === undefined ? 0 : 1)
-            for (const [index, term] of terms.entries()) args.push(...term, seeds?.[index] ?? 0)
-            for (const { value } of group) args.push(value.reservation.member, ...value.reservation.amounts)
+            for (const [index, [limit, keep, name]] of terms.entries()) {
+              let sum = 0
+              for (const { value } of group) sum += value.reservation.amounts[index]!
+              args.push(limit, keep, name, seeds?.[index] ?? 0, sum)
+            }
+            for (const { value } of group) args.push(value.reservation.member, value.reservation.amounts.join(" "))
           }
           return Effect.map(redis.run(Scripts.admission, keys, args), (answers) => {
             const said = new Array<Said>(questions.length)
@@ -173,13 +177,20 @@ export class Limits extends Context.Service<
           const { reservation } = group[0]!.value
           const meters = reservation?.meters ?? noMeters
           args.push(meters.length, group.length)
+          for (const [index, meter] of meters.entries()) {
+            let change = 0
+            for (const { value } of group) {
+              change += settledFor(meter, value.used) - (value.reservation?.amounts[index] ?? 0)
+            }
+            args.push(change)
+          }
           for (const { value } of group) {
             args.push(value.record)
             if (value.reservation === undefined || meters.length === 0) continue
-            args.push(value.reservation.member)
-            for (const [index, meter] of meters.entries()) {
-              args.push(value.reservation.amounts[index]!, settledFor(meter, value.used))
-            }
+            const { amounts, member } = value.reservation
+            let heldAndUsed = amounts.join(" ")
+            for (const meter of meters) heldAndUsed += ` ${settledFor(meter, value.used)}`
+            args.push(member, heldAndUsed)
           }
           if (reservation === undefined || meters.length === 0) continue
           const { counters, open } = placesOf(reservation.keyId, meters)

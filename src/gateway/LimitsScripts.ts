@@ -15,7 +15,7 @@ export type AdmissionAnswer =
   | { readonly _tag: "Cold" }
   | {
       readonly _tag: "Decided"
-      /** For each request: 0, or which of its meters (from 1) refused it. */
+      /** For each request: 0, or which of its meters (from 1) refused it. Empty: all are admitted. */
       readonly refusedBy: ReadonlyArray<number>
       /** What each meter held before the first of them. */
       readonly before: ReadonlyArray<number>
@@ -26,7 +26,8 @@ export type AdmissionAnswer =
  *
  * KEYS, per group: open reservations, names of the durable limits that were counted before, one counter per meter.
  * ARGV: now, end of the leases; per group: number of meters, number of requests, seeded (0/1); per meter: limit, seconds
- * to keep, name of a durable limit (or nothing), seed; per request: reservation, its amount on each meter.
+ * to keep, name of a durable limit (or nothing), seed, amount of all requests together; per request: reservation, its
+ * amount on each meter, with blanks between. A group that fits as a whole is not looked at one by one.
  *
  * What takes nothing of a meter is not held up by it: a list of models costs no money. A reservation whose lease has
  * ended is given back to the counters that it names (the key's id is in the name of the set), and a mark for its
@@ -38,20 +39,25 @@ export const admission: Script<ReadonlyArray<AdmissionAnswer>> = {
 local now, leaseEnd = ARGV[1], ARGV[2]
 local function admit(k, a, m, n)
   local open, known, seeded = KEYS[k], KEYS[k + 1], ARGV[a + 2] == '1'
-  local limits, before, used, durable = {}, {}, {}, false
+  local names, places = {}, {}
   for i = 1, m do
-    local at = a + 4 * i - 1
-    limits[i] = tonumber(ARGV[at])
-    if ARGV[at + 2] ~= '' then
-      durable = true
-      if not redis.call('HGET', known, ARGV[at + 2]) then
+    local name = ARGV[a + 5 * i]
+    if name ~= '' then
+      names[#names + 1] = name
+      places[#places + 1] = i
+    end
+  end
+  if #names > 0 then
+    for d, before in ipairs(redis.call('HMGET', known, unpack(names))) do
+      if not before then
         if not seeded then return 'cold' end
-        redis.call('SET', KEYS[k + 1 + i], ARGV[at + 3], 'NX', 'EX', ARGV[at + 1])
-        redis.call('HSET', known, ARGV[at + 2], '1')
+        local i = places[d]
+        redis.call('SET', KEYS[k + 1 + i], ARGV[a + 5 * i + 1], 'NX', 'EX', ARGV[a + 5 * i - 1])
+        redis.call('HSET', known, names[d], '1')
+        redis.call('EXPIRE', known, '${Meters.keptSeconds.month}')
       end
     end
   end
-  if durable then redis.call('EXPIRE', known, '${Meters.keptSeconds.month}') end
   for _, dead in ipairs(redis.call('ZRANGEBYSCORE', open, '-inf', now, 'LIMIT', '0', '${sweepLimit}')) do
     redis.call('ZREM', open, dead)
     local prefix, id = string.match(open, '^(.*)limits:open:(.*)$')
@@ -61,39 +67,44 @@ local function admit(k, a, m, n)
     end
     redis.call('SET', open .. ':' .. string.match(dead, '^%S+'), '1', 'EX', '${givenBackSeconds}')
   end
+  local before, sums, fits = redis.call('MGET', unpack(KEYS, k + 2, k + 1 + m)), {}, true
   for i = 1, m do
-    before[i] = tonumber(redis.call('GET', KEYS[k + 1 + i]) or '0')
-    used[i] = before[i]
+    before[i] = tonumber(before[i] or '0')
+    sums[i] = tonumber(ARGV[a + 5 * i + 2])
+    if sums[i] > 0 and before[i] + sums[i] > tonumber(ARGV[a + 5 * i - 2]) then fits = false end
   end
-  local answer, reserved = {}, {}
-  for r = 1, n do
-    local at = a + 2 + 4 * m + (r - 1) * (m + 1) + 1
+  local answer, reserved, first = {}, {}, a + 3 + 5 * m
+  if not fits then
+    for i = 1, m do sums[i] = 0 end
+  end
+  for at = first, first + 2 * n - 2, 2 do
     local refusedBy = 0
-    for i = 1, m do
-      local amount = tonumber(ARGV[at + i])
-      if amount > 0 and used[i] + amount > limits[i] then
-        refusedBy = i
-        break
+    if not fits then
+      local amounts = {}
+      for amount in string.gmatch(ARGV[at + 1], '%S+') do amounts[#amounts + 1] = tonumber(amount) end
+      for i = m, 1, -1 do
+        if amounts[i] > 0 and before[i] + sums[i] + amounts[i] > tonumber(ARGV[a + 5 * i - 2]) then refusedBy = i end
+      end
+      answer[#answer + 1] = refusedBy
+      if refusedBy == 0 then
+        for i = 1, m do sums[i] = sums[i] + amounts[i] end
       end
     end
-    answer[r] = refusedBy
     if refusedBy == 0 then
-      for i = 1, m do used[i] = used[i] + tonumber(ARGV[at + i]) end
       reserved[#reserved + 1] = leaseEnd
       reserved[#reserved + 1] = ARGV[at]
     end
   end
   if #reserved > 0 then
     for i = 1, m do
-      local more = used[i] - before[i]
-      if redis.call('INCRBY', KEYS[k + 1 + i], string.format('%.0f', more)) == more then
-        redis.call('EXPIRE', KEYS[k + 1 + i], ARGV[a + 4 * i])
+      if redis.call('INCRBY', KEYS[k + 1 + i], string.format('%.0f', sums[i])) == sums[i] then
+        redis.call('EXPIRE', KEYS[k + 1 + i], ARGV[a + 5 * i - 1])
       end
     end
     redis.call('ZADD', open, unpack(reserved))
     redis.call('EXPIRE', open, '${openSeconds}')
   end
-  for i = 1, m do answer[n + i] = string.format('%.0f', before[i]) end
+  for i = 1, m do answer[#answer + 1] = string.format('%.0f', before[i]) end
   return answer
 end
 local answers, k, a = {}, 1, 3
@@ -101,7 +112,7 @@ while a <= #ARGV do
   local m, n = tonumber(ARGV[a]), tonumber(ARGV[a + 1])
   answers[#answers + 1] = admit(k, a, m, n)
   k = k + 2 + m
-  a = a + 3 + 4 * m + n * (m + 1)
+  a = a + 3 + 5 * m + 2 * n
 end
 return answers`,
   step: (call, keys, args) => {
@@ -111,8 +122,8 @@ return answers`,
     const answers: Array<Reply> = []
     while (rest.length > 0) {
       const [m = 0, n = 0, seeded] = rest.splice(0, 3).map(Number)
-      const meters = Arr.chunksOf(rest.splice(0, 4 * m), 4)
-      const requests = Arr.chunksOf(rest.splice(0, n * (m + 1)), m + 1)
+      const meters = Arr.chunksOf(rest.splice(0, 5 * m), 5)
+      const requests = Arr.chunksOf(rest.splice(0, 2 * n), 2)
       const [open = "", known = "", ...counters] = names.splice(0, 2 + m)
       answers.push(admitGroup(call, { now, leaseEnd, seeded: seeded === 1, open, known, counters, meters, requests }))
     }
@@ -142,14 +153,15 @@ const admitGroup = (call: Call, group: Group): Reply => {
   const durable = meters.flatMap(([, keep = "", name = "", seed = ""], index) =>
     name === "" ? [] : [{ counter: counters[index]!, keep, name, seed }]
   )
-  for (const { counter, keep, name, seed } of durable) {
-    if (call("HGET", known, name) !== null) continue
+  const counted = durable.length === 0 ? [] : items(call("HMGET", known, ...durable.map(({ name }) => name)))
+  for (const [index, { counter, keep, name, seed }] of durable.entries()) {
+    if (counted[index] !== null) continue
     if (!seeded) return "cold"
     call("SET", counter, seed, "NX", "EX", keep)
     call("HSET", known, name, "1")
+    call("EXPIRE", known, Meters.keptSeconds.month)
   }
-  if (durable.length > 0) call("EXPIRE", known, Meters.keptSeconds.month)
-  for (const dead of texts(call("ZRANGEBYSCORE", open, "-inf", now, "LIMIT", "0", String(sweepLimit)))) {
+  for (const dead of items(call("ZRANGEBYSCORE", open, "-inf", now, "LIMIT", "0", String(sweepLimit))).map(String)) {
     call("ZREM", open, dead)
     const [requestId, ...given] = dead.split(" ")
     const [, prefix, id] = /^(.*)limits:open:(.*)$/.exec(open) ?? []
@@ -160,22 +172,28 @@ const admitGroup = (call: Call, group: Group): Reply => {
     }
     call("SET", `${open}:${requestId}`, "1", "EX", givenBackSeconds)
   }
-  const before = counters.map((counter) => Number(call("GET", counter) ?? "0"))
-  const used = [...before]
+  const before = items(call("MGET", ...counters)).map((value) => Number(value ?? "0"))
+  const limits = meters.map(([limit]) => Number(limit))
+  const sums = meters.map(([, , , , sum]) => Number(sum))
+  const fits = sums.every((sum, i) => sum === 0 || before[i]! + sum <= limits[i]!)
+  if (!fits) sums.fill(0)
   const reserved: Array<string> = []
-  const refusedBy = requests.map(([member = "", ...texts]) => {
-    const amounts = texts.map(Number)
-    const full = amounts.findIndex((amount, i) => amount > 0 && used[i]! + amount > Number(meters[i]?.[0]))
+  const refusedBy = requests.flatMap(([member = "", held = ""]) => {
+    if (fits) {
+      reserved.push(leaseEnd, member)
+      return []
+    }
+    const amounts = held.split(" ").map(Number)
+    const full = amounts.findIndex((amount, i) => amount > 0 && before[i]! + sums[i]! + amount > limits[i]!)
     if (full === -1) {
-      for (const [i, amount] of amounts.entries()) used[i]! += amount
+      for (const [i, amount] of amounts.entries()) sums[i]! += amount
       reserved.push(leaseEnd, member)
     }
-    return full + 1
+    return [full + 1]
   })
   if (reserved.length > 0) {
     for (const [i, counter] of counters.entries()) {
-      const more = used[i]! - before[i]!
-      if (call("INCRBY", counter, more) === more) call("EXPIRE", counter, meters[i]?.[1] ?? "")
+      if (call("INCRBY", counter, sums[i]!) === sums[i]) call("EXPIRE", counter, meters[i]?.[1] ?? "")
     }
     call("ZADD", open, ...reserved)
     call("EXPIRE", open, openSeconds)
@@ -185,8 +203,9 @@ const admitGroup = (call: Call, group: Group): Reply => {
 
 /**
  * KEYS: usage queue; per group of requests that held the same meters: open reservations, one counter per meter. ARGV,
- * per group: number of meters, number of requests; per request: record, reservation, and per meter what was reserved and
- * what was used. Without meters there is neither a key nor a reservation: the record is all.
+ * per group: number of meters, number of requests; per meter: what was used less what was reserved, of all requests
+ * together; per request: record, reservation, and with blanks between what was reserved on each meter, then what was
+ * used. Without meters there is neither a key nor a reservation: the record is all.
  *
  * What was given back is counted in full, once. A reservation that is neither open nor given back was settled before, or
  * Redis has lost it: nothing is counted, but the record is queued again, because the table takes it once.
@@ -199,20 +218,26 @@ while a <= #ARGV do
   local m, n = tonumber(ARGV[a]), tonumber(ARGV[a + 1])
   a = a + 2
   local changes = {}
-  for i = 1, m do changes[i] = 0 end
+  for i = 1, m do changes[i] = tonumber(ARGV[a + i - 1]) end
+  a = a + m
   for _ = 1, n do
     redis.call('XADD', KEYS[1], '*', 'record', ARGV[a])
     a = a + 1
     if m > 0 then
       local member = ARGV[a]
-      local open = redis.call('ZREM', KEYS[k], member) == 1
-      if open or redis.call('DEL', KEYS[k] .. ':' .. string.match(member, '^%S+')) == 1 then
-        for i = 1, m do
-          changes[i] = changes[i] + tonumber(ARGV[a + 2 * i])
-          if open then changes[i] = changes[i] - tonumber(ARGV[a + 2 * i - 1]) end
+      if redis.call('ZREM', KEYS[k], member) ~= 1 then
+        local givenBack = redis.call('DEL', KEYS[k] .. ':' .. string.match(member, '^%S+')) == 1
+        local i = 1
+        for amount in string.gmatch(ARGV[a + 1], '%S+') do
+          if i <= m then
+            changes[i] = changes[i] + tonumber(amount)
+          elseif not givenBack then
+            changes[i - m] = changes[i - m] - tonumber(amount)
+          end
+          i = i + 1
         end
       end
-      a = a + 1 + 2 * m
+      a = a + 2
     end
   end
   for i = 1, m do
@@ -229,15 +254,16 @@ return redis.call('XLEN', KEYS[1])`,
     while (rest.length > 0) {
       const [m = 0, n = 0] = rest.splice(0, 2).map(Number)
       const [reservations = "", ...counters] = m === 0 ? [] : names.splice(0, 1 + m)
-      const changes = counters.map(() => 0)
+      const changes = rest.splice(0, m).map(Number)
       for (let request = 0; request < n; request++) {
         call("XADD", queue, "*", "record", rest.shift() ?? "")
         if (m === 0) continue
-        const [member = "", ...amounts] = rest.splice(0, 1 + 2 * m)
-        const open = call("ZREM", reservations, member) === 1
-        if (!open && call("DEL", `${reservations}:${member.split(" ", 1)[0]}`) !== 1) continue
-        for (const [i, [reserved, used]] of Arr.chunksOf(amounts, 2).entries()) {
-          changes[i]! += Number(used) - (open ? Number(reserved) : 0)
+        const [member = "", amounts = ""] = rest.splice(0, 2)
+        if (call("ZREM", reservations, member) === 1) continue
+        const givenBack = call("DEL", `${reservations}:${member.split(" ", 1)[0]}`) === 1
+        for (const [i, amount] of amounts.split(" ").entries()) {
+          if (i < m) changes[i]! += Number(amount)
+          else if (!givenBack) changes[i - m]! -= Number(amount)
         }
       }
       for (const [i, counter] of counters.entries()) {
@@ -249,5 +275,4 @@ return redis.call('XLEN', KEYS[1])`,
   decode: Number
 }
 
-const texts = (reply: Reply): ReadonlyArray<string> =>
-  Array.isArray(reply) ? reply.filter((item) => typeof item === "string") : []
+const items = (reply: Reply): ReadonlyArray<Reply> => (Array.isArray(reply) ? reply : [])

@@ -55,7 +55,7 @@ const lifetime = fc.oneof(
 
 const generic: ReadonlyArray<fc.Arbitrary<RandomCommand>> = [
   fc
-    .constantFrom("DEL", "EXISTS")
+    .constantFrom("DEL", "EXISTS", "MGET")
     .chain((name) => fc.array(key, { maxLength: 3 }).map((keys): RandomCommand => ({ name, keys, rest: [] }))),
   command("EXPIRE", lifetime),
   command("PEXPIRE", lifetime),
