@@ -18,6 +18,10 @@ const Count = orAbsent(Schema.Int)
 export const CostSource = Schema.Literals(["upstream_passthrough", "price_table", "route_default", "none"])
 export type CostSource = typeof CostSource.Type
 
+/** How a registered service is paid for. */
+export const CostMode = Schema.Literals(["none", "fixed", "passthrough"])
+export type CostMode = typeof CostMode.Type
+
 /**
  * - `reported`: the upstream's own numbers.
  * - `estimated`: the upstream said nothing, or the answer was cut; the gateway's guess.
@@ -55,7 +59,22 @@ export const UsageRecord = Schema.Struct({
   task_id: orAbsent(Schema.String),
   run_id: orAbsent(Schema.String),
   trace_id: orAbsent(Schema.String),
-  fallback_count: Schema.Int
+  fallback_count: Schema.Int,
+  /** Registered services only: which one, and what was asked of it (path without query, as the service sees it). */
+  service_name: orAbsent(Schema.String),
+  http_method: orAbsent(Schema.String),
+  endpoint_path: orAbsent(Schema.String),
+  /** The path of the service's OpenAPI document that `endpoint_path` is an instance of. */
+  endpoint_template: orAbsent(Schema.String),
+  cost_mode: orAbsent(CostMode),
+  pricing_rule_name: orAbsent(Schema.String),
+  /** What the policy saw, to explain the decision later. */
+  policy_version: Count,
+  tools: orAbsent(Schema.Boolean),
+  estimated_input_tokens: Count,
+  /** The check that refused, and the layer of policy it came from. */
+  denial: orAbsent(Schema.Struct({ check: Schema.String, layer: orAbsent(Schema.String) })),
+  guardrail_action_count: Count
 })
 /** As it is written. */
 export type UsageRecord = typeof UsageRecord.Encoded

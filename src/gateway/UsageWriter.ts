@@ -118,18 +118,25 @@ const insert = (records: string) =>
       provider text, status_code integer, error_code text, latency_ms bigint, usage_source text,
       input_tokens bigint, output_tokens bigint, total_tokens bigint, cached_input_tokens bigint,
       cache_write_tokens bigint, reasoning_tokens bigint, cost_nanos bigint, cost_source text, streamed boolean,
-      task_id text, run_id text, trace_id text, fallback_count integer) WHERE lock.mine),
+      task_id text, run_id text, trace_id text, fallback_count integer, service_name text, http_method text,
+      endpoint_path text, endpoint_template text, cost_mode text, pricing_rule_name text, policy_version bigint,
+      tools boolean, estimated_input_tokens bigint, denial jsonb, guardrail_action_count integer) WHERE lock.mine),
       used AS (UPDATE api_keys SET last_used_at = greatest(last_used_at, latest.at)
       FROM (SELECT key_id, to_timestamp(max(created_at) / 1000.0) AS at FROM seen GROUP BY key_id) AS latest
       WHERE api_keys.id = latest.key_id),
       added AS (INSERT INTO usage_events (id, created_at, request_id, key_id, project_id, route, model, provider, status,
       status_code, error_code, latency_ms, usage_source, input_tokens, output_tokens, total_tokens,
       cached_input_tokens, cache_write_tokens, reasoning_tokens, cost_nanos, cost_source, streamed, task_id, run_id,
-      trace_id, fallback_count)
+      trace_id, fallback_count, service_name, http_method, endpoint_path,
+      endpoint_template, cost_mode, pricing_rule_name, policy_version, tools, estimated_input_tokens, denial,
+      guardrail_action_count)
       SELECT id, to_timestamp(created_at / 1000.0), request_id, key_id, project_id, route, model, provider,
       CASE WHEN status_code < 400 THEN 'success' ELSE 'failure' END, status_code, error_code, latency_ms,
       usage_source, input_tokens, output_tokens, total_tokens, cached_input_tokens, cache_write_tokens,
-      reasoning_tokens, cost_nanos, cost_source, streamed, task_id, run_id, trace_id, fallback_count FROM seen
+      reasoning_tokens, cost_nanos, cost_source, streamed, task_id, run_id, trace_id, fallback_count,
+      service_name, http_method, endpoint_path,
+      endpoint_template, cost_mode, pricing_rule_name, policy_version, tools, estimated_input_tokens, denial,
+      guardrail_action_count FROM seen
       ON CONFLICT (created_at, id) DO NOTHING RETURNING 1)
       SELECT mine, (SELECT count(*) FROM added)::integer AS added FROM lock`
     if (lock?.mine !== true) return false

@@ -4,8 +4,14 @@ import { HttpApiSchema } from "effect/http-api"
 /** Every refusal of the control listener, and its status. */
 export const statusOf = {
   invalid_json: 400,
+  invalid_guardrail_request: 400,
+  invalid_policy_payload: 400,
   invalid_project_payload: 400,
   invalid_provider_config_payload: 400,
+  invalid_service_openapi: 400,
+  invalid_service_payload: 400,
+  invalid_service_upstream: 400,
+  invalid_studio_connection_payload: 400,
   invalid_usage_query: 400,
   missing_authorization: 401,
   malformed_authorization: 401,
@@ -15,15 +21,21 @@ export const statusOf = {
   not_found: 404,
   missing_project: 404,
   missing_provider_config: 404,
+  missing_service: 404,
   method_not_allowed: 405,
   duplicate_project: 409,
   project_in_use: 409,
   duplicate_provider_config: 409,
+  duplicate_service: 409,
+  incomplete_service: 409,
+  service_openapi_changed: 409,
   request_body_too_large: 413,
   unsupported_media_type: 415,
   invalid_request: 422,
   internal_error: 500,
-  store_unavailable: 502
+  service_openapi_unavailable: 502,
+  store_unavailable: 502,
+  studio_unavailable: 502
 } as const
 
 export type ErrorCode = keyof typeof statusOf
