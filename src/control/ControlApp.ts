@@ -15,6 +15,7 @@ import * as OperatorTokenHandlers from "./handlers/OperatorToken.ts"
 import * as ProjectsHandlers from "./handlers/Projects.ts"
 import * as ProvidersHandlers from "./handlers/Providers.ts"
 import * as RoutesHandlers from "./handlers/Routes.ts"
+import * as ServicesHandlers from "./handlers/Services.ts"
 import * as UsageHandlers from "./handlers/Usage.ts"
 import * as Intake from "./Intake.ts"
 import { Keys } from "./Keys.ts"
@@ -24,6 +25,7 @@ import { Projects } from "./Projects.ts"
 import { Providers } from "./Providers.ts"
 import { RequestIds } from "./RequestIds.ts"
 import { Routes } from "./Routes.ts"
+import { Services } from "./Services.ts"
 import { Usage } from "./Usage.ts"
 
 /** For `HttpRouter.serve`: a path is what it says, and a percent-encoded model name is one segment of it. */
@@ -42,6 +44,7 @@ const stores = Layer.mergeAll(
   Providers.layer,
   CredentialMappings.layer,
   ModelPrices.layer,
+  Services.layer,
   Usage.layer,
   AuditEvents.layer
 ).pipe(Layer.provide(Audit.layer))
@@ -56,6 +59,7 @@ const handlers = Layer.mergeAll(
   ProvidersHandlers.layer,
   CredentialMappingsHandlers.layer,
   ModelPricesHandlers.layer,
+  ServicesHandlers.layer,
   UsageHandlers.layer,
   AuditEventsHandlers.layer
 ).pipe(Layer.provide([Authentication.layer, Intake.layer]))
