@@ -13,6 +13,7 @@ import * as ModelPricesHandlers from "./handlers/ModelPrices.ts"
 import * as OperationalHandlers from "./handlers/Operational.ts"
 import * as OperatorTokenHandlers from "./handlers/OperatorToken.ts"
 import * as ProjectsHandlers from "./handlers/Projects.ts"
+import * as ProviderHealthHandlers from "./handlers/ProviderHealth.ts"
 import * as ProvidersHandlers from "./handlers/Providers.ts"
 import * as RoutesHandlers from "./handlers/Routes.ts"
 import * as ServicesHandlers from "./handlers/Services.ts"
@@ -22,6 +23,7 @@ import { Keys } from "./Keys.ts"
 import { ModelPrices } from "./ModelPrices.ts"
 import { OperatorTokens } from "./OperatorTokens.ts"
 import { Projects } from "./Projects.ts"
+import { ProviderHealth } from "./ProviderHealth.ts"
 import { Providers } from "./Providers.ts"
 import { RequestIds } from "./RequestIds.ts"
 import { Routes } from "./Routes.ts"
@@ -45,6 +47,7 @@ const stores = Layer.mergeAll(
   CredentialMappings.layer,
   ModelPrices.layer,
   Services.layer,
+  ProviderHealth.layer,
   Usage.layer,
   AuditEvents.layer
 ).pipe(Layer.provide(Audit.layer))
@@ -60,6 +63,7 @@ const handlers = Layer.mergeAll(
   CredentialMappingsHandlers.layer,
   ModelPricesHandlers.layer,
   ServicesHandlers.layer,
+  ProviderHealthHandlers.layer,
   UsageHandlers.layer,
   AuditEventsHandlers.layer
 ).pipe(Layer.provide([Authentication.layer, Intake.layer]))

@@ -59,6 +59,13 @@ const mappingAction = (verb: string) =>
     { path: `${admin}/providers/upstream-credentials/${nobody}/${verb}` }
   )
 
+/** The other scenarios' rows lead out of this machine. */
+const nothingToAsk = Effect.gen(function* () {
+  const { sql } = yield* Database
+  yield* sql`UPDATE provider_configs SET enabled = false`
+  yield* sql`UPDATE service_registrations SET enabled = false`
+})
+
 const serviceAction = (verb: string) =>
   scenario(
     `services:${verb}`,
@@ -211,6 +218,23 @@ const scenarios = {
   ),
   "services.enable": serviceAction("enable"),
   "services.disable": serviceAction("disable"),
+  "provider-health.put": scenario(
+    "providers:health_update",
+    "provider_health",
+    undefined,
+    Effect.succeed({
+      path: `${admin}/provider-health/state`,
+      body: { name: "audited", provider: "upstream", status: "degraded", circuit_state: "half_open" }
+    }),
+    { path: `${admin}/provider-health/state`, body: { name: "audited", provider: "upstream" } }
+  ),
+  "provider-health.check": scenario(
+    "providers:health_check",
+    "provider_health",
+    undefined,
+    Effect.as(nothingToAsk, { path: `${admin}/provider-health/check` }),
+    { path: `${admin}/provider-health/state` }
+  ),
   "model-prices.put": scenario(
     "prices:upsert",
     "model_price",
