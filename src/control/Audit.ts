@@ -51,6 +51,19 @@ export type Deed =
         | "policies:route_config_update"
     }
   | { readonly target: "model_price"; readonly action: "prices:upsert" | "prices:delete" }
+  | {
+      readonly target: "service"
+      readonly action:
+        | "services:create"
+        | "services:update"
+        | "services:delete"
+        | "services:enable"
+        | "services:disable"
+    }
+  | {
+      readonly target: "provider_health"
+      readonly action: "providers:health_update" | "providers:health_check"
+    }
   | { readonly target: "operator_token"; readonly action: "operators:rotate" }
 
 /** An object before and after, in the form that the API shows: only a schema of the API can make one. */

@@ -13,17 +13,21 @@ import * as ModelPricesHandlers from "./handlers/ModelPrices.ts"
 import * as OperationalHandlers from "./handlers/Operational.ts"
 import * as OperatorTokenHandlers from "./handlers/OperatorToken.ts"
 import * as ProjectsHandlers from "./handlers/Projects.ts"
+import * as ProviderHealthHandlers from "./handlers/ProviderHealth.ts"
 import * as ProvidersHandlers from "./handlers/Providers.ts"
 import * as RoutesHandlers from "./handlers/Routes.ts"
+import * as ServicesHandlers from "./handlers/Services.ts"
 import * as UsageHandlers from "./handlers/Usage.ts"
 import * as Intake from "./Intake.ts"
 import { Keys } from "./Keys.ts"
 import { ModelPrices } from "./ModelPrices.ts"
 import { OperatorTokens } from "./OperatorTokens.ts"
 import { Projects } from "./Projects.ts"
+import { ProviderHealth } from "./ProviderHealth.ts"
 import { Providers } from "./Providers.ts"
 import { RequestIds } from "./RequestIds.ts"
 import { Routes } from "./Routes.ts"
+import { Services } from "./Services.ts"
 import { Usage } from "./Usage.ts"
 
 /** For `HttpRouter.serve`: a path is what it says, and a percent-encoded model name is one segment of it. */
@@ -42,6 +46,8 @@ const stores = Layer.mergeAll(
   Providers.layer,
   CredentialMappings.layer,
   ModelPrices.layer,
+  Services.layer,
+  ProviderHealth.layer,
   Usage.layer,
   AuditEvents.layer
 ).pipe(Layer.provide(Audit.layer))
@@ -56,6 +62,8 @@ const handlers = Layer.mergeAll(
   ProvidersHandlers.layer,
   CredentialMappingsHandlers.layer,
   ModelPricesHandlers.layer,
+  ServicesHandlers.layer,
+  ProviderHealthHandlers.layer,
   UsageHandlers.layer,
   AuditEventsHandlers.layer
 ).pipe(Layer.provide([Authentication.layer, Intake.layer]))

@@ -59,6 +59,22 @@ const mappingAction = (verb: string) =>
     { path: `${admin}/providers/upstream-credentials/${nobody}/${verb}` }
   )
 
+/** The other scenarios' rows lead out of this machine. */
+const nothingToAsk = Effect.gen(function* () {
+  const { sql } = yield* Database
+  yield* sql`UPDATE provider_configs SET enabled = false`
+  yield* sql`UPDATE service_registrations SET enabled = false`
+})
+
+const serviceAction = (verb: string) =>
+  scenario(
+    `services:${verb}`,
+    "service",
+    "Configuration",
+    Effect.map(Fixtures.service, (name) => ({ path: `${admin}/services/${name}/${verb}` })),
+    { path: `${admin}/services/nothing/${verb}` }
+  )
+
 const route = (family: "a" | "b", id: string) => {
   const on = (action: string, verb: string, body?: object, bad?: object) =>
     scenario(
@@ -179,6 +195,46 @@ const scenarios = {
   ),
   "upstream-credentials.enable": mappingAction("enable"),
   "upstream-credentials.disable": mappingAction("disable"),
+  "services.create": scenario(
+    "services:create",
+    "service",
+    "Configuration",
+    Effect.succeed({ path: `${admin}/services`, body: { name: "audited", credential: "svc-audited" } }),
+    { path: `${admin}/services`, body: { name: "audited" } }
+  ),
+  "services.update": scenario(
+    "services:update",
+    "service",
+    "Configuration",
+    Effect.map(Fixtures.service, (name) => ({ path: `${admin}/services/${name}`, body: { timeout_ms: 7 } })),
+    { path: `${admin}/services/nothing`, body: { timeout_ms: 7 } }
+  ),
+  "services.remove": scenario(
+    "services:delete",
+    "service",
+    "Configuration",
+    Effect.map(Fixtures.service, (name) => ({ path: `${admin}/services/${name}` })),
+    { path: `${admin}/services/nothing` }
+  ),
+  "services.enable": serviceAction("enable"),
+  "services.disable": serviceAction("disable"),
+  "provider-health.put": scenario(
+    "providers:health_update",
+    "provider_health",
+    undefined,
+    Effect.succeed({
+      path: `${admin}/provider-health/state`,
+      body: { name: "audited", provider: "upstream", status: "degraded", circuit_state: "half_open" }
+    }),
+    { path: `${admin}/provider-health/state`, body: { name: "audited", provider: "upstream" } }
+  ),
+  "provider-health.check": scenario(
+    "providers:health_check",
+    "provider_health",
+    undefined,
+    Effect.as(nothingToAsk, { path: `${admin}/provider-health/check` }),
+    { path: `${admin}/provider-health/state` }
+  ),
   "model-prices.put": scenario(
     "prices:upsert",
     "model_price",

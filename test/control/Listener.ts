@@ -4,6 +4,7 @@ import { Effect, Layer, Option, Predicate, Redacted, Schema } from "effect"
 import { type Headers, HttpBody, HttpClient, HttpClientRequest, type HttpMethod, HttpRouter } from "effect/http"
 import * as DatabaseEmbedded from "../../layers/DatabaseEmbedded.ts"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
+import * as UpstreamHttp from "../../layers/UpstreamHttp.ts"
 import * as ControlApp from "../../src/control/ControlApp.ts"
 import * as OperatorTokens from "../../src/control/OperatorTokens.ts"
 import { Lifecycle } from "../../src/gateway/model/Lifecycle.ts"
@@ -30,6 +31,7 @@ export const layer = <E>(database: Layer.Layer<Database, E>, vaultKey = Option.s
       Layer.mergeAll(
         MigratedDatabase.of(database),
         RedisMemory.layer({ prefix: "test:" }),
+        UpstreamHttp.layer,
         Vault.layer(vaultKey),
         Lifecycle.layer
       )

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Result } from "effect"
 import { canonicalRoutes, type RouteConfig, type RouteMode } from "../../src/gateway/model/CanonicalRoute.ts"
+import * as ServiceTable from "../../src/gateway/ServiceTable.ts"
 import type { Snapshot } from "../../src/gateway/Snapshot.ts"
 import * as Target from "../../src/gateway/Target.ts"
 
@@ -39,8 +40,7 @@ describe("Target", () => {
       ["GET", "/v1/responses", "unsupported_route", "This path is served for POST only."],
       ["PUT", "/v1/messages/batches", "unsupported_route", "This path is served for GET and POST only."],
       ["POST", "/key/generate", "unsupported_route", "Route is not supported by this gateway."],
-      ["GET", "/admin-ui", "unsupported_route", "The control API is served by the control listener, not here."],
-      ["POST", "/services/ocr", "missing_service", "No service of that name is registered with this gateway."]
+      ["GET", "/admin-ui", "unsupported_route", "The control API is served by the control listener, not here."]
     ])("%s %s: %s, %s", (method, target, code, message) => {
       const {
         code: found,
@@ -119,5 +119,6 @@ const snapshot = (config: Partial<RouteConfig> = {}): Snapshot => ({
   epoch: 1,
   routes: new Map(canonicalRoutes.map(({ id }) => [id, { ...seeded, ...config }])),
   provider: Option.none(),
-  prices: new Map()
+  prices: new Map(),
+  services: ServiceTable.empty
 })

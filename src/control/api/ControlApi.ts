@@ -6,9 +6,11 @@ import { ModelPricesApi } from "./ModelPricesApi.ts"
 import { OperationalApi } from "./OperationalApi.ts"
 import { OperatorTokenApi } from "./OperatorTokenApi.ts"
 import { ProjectsApi } from "./ProjectsApi.ts"
+import { ProviderHealthApi } from "./ProviderHealthApi.ts"
 import { ProvidersApi } from "./ProvidersApi.ts"
 import { FamilyARoutesApi, FamilyBRoutesApi } from "./RoutesApi.ts"
 import { Authorization, Intake } from "./Security.ts"
+import { ServicesApi } from "./ServicesApi.ts"
 import { UsageApi } from "./UsageApi.ts"
 
 /** Everything that takes an operator token. A group added here is authenticated, and audited by what it calls. */
@@ -22,6 +24,8 @@ const OperatorApi = HttpApi.make("operator")
     ProvidersApi,
     CredentialMappingsApi,
     ModelPricesApi,
+    ServicesApi,
+    ProviderHealthApi,
     UsageApi,
     AuditApi
   )
