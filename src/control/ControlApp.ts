@@ -15,15 +15,23 @@ import * as OperatorTokenHandlers from "./handlers/OperatorToken.ts"
 import * as ProjectsHandlers from "./handlers/Projects.ts"
 import * as ProvidersHandlers from "./handlers/Providers.ts"
 import * as RoutesHandlers from "./handlers/Routes.ts"
+import * as ServiceImportHandlers from "./handlers/ServiceImport.ts"
+import * as ServiceOpenApiHandlers from "./handlers/ServiceOpenApi.ts"
+import * as StudioHandlers from "./handlers/Studio.ts"
 import * as UsageHandlers from "./handlers/Usage.ts"
 import * as Intake from "./Intake.ts"
 import { Keys } from "./Keys.ts"
 import { ModelPrices } from "./ModelPrices.ts"
+import { OpenApiSync } from "./OpenApiSync.ts"
 import { OperatorTokens } from "./OperatorTokens.ts"
 import { Projects } from "./Projects.ts"
 import { Providers } from "./Providers.ts"
 import { RequestIds } from "./RequestIds.ts"
 import { Routes } from "./Routes.ts"
+import { ServiceImport } from "./ServiceImport.ts"
+import { Services } from "./Services.ts"
+import { Studio } from "./Studio.ts"
+import { StudioConnection } from "./StudioConnection.ts"
 import { Usage } from "./Usage.ts"
 
 /** For `HttpRouter.serve`: a path is what it says, and a percent-encoded model name is one segment of it. */
@@ -42,6 +50,9 @@ const stores = Layer.mergeAll(
   Providers.layer,
   CredentialMappings.layer,
   ModelPrices.layer,
+  ServiceImport.layer,
+  OpenApiSync.layer.pipe(Layer.provideMerge(Services.layer)),
+  Studio.layer.pipe(Layer.provideMerge(StudioConnection.layer)),
   Usage.layer,
   AuditEvents.layer
 ).pipe(Layer.provide(Audit.layer))
@@ -56,6 +67,9 @@ const handlers = Layer.mergeAll(
   ProvidersHandlers.layer,
   CredentialMappingsHandlers.layer,
   ModelPricesHandlers.layer,
+  ServiceImportHandlers.layer,
+  ServiceOpenApiHandlers.layer,
+  StudioHandlers.layer,
   UsageHandlers.layer,
   AuditEventsHandlers.layer
 ).pipe(Layer.provide([Authentication.layer, Intake.layer]))
