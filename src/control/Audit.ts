@@ -52,14 +52,22 @@ export type Deed =
     }
   | { readonly target: "model_price"; readonly action: "prices:upsert" | "prices:delete" }
   | {
-      readonly target: "service"
-      readonly action: "services:import" | "services:sync" | "services:openapi_sync"
-    }
-  | {
       readonly target: "service_registry"
       readonly action: "services:import_activate" | "services:import_rollback"
     }
   | { readonly target: "studio_connection"; readonly action: "settings:studio_connection_update" }
+  | {
+      readonly target: "service"
+      readonly action:
+        | "services:create"
+        | "services:update"
+        | "services:delete"
+        | "services:enable"
+        | "services:disable"
+        | "services:import"
+        | "services:sync"
+        | "services:openapi_sync"
+    }
   | { readonly target: "operator_token"; readonly action: "operators:rotate" }
 
 /** An object before and after, in the form that the API shows: only a schema of the API can make one. */

@@ -17,6 +17,7 @@ import * as ProvidersHandlers from "./handlers/Providers.ts"
 import * as RoutesHandlers from "./handlers/Routes.ts"
 import * as ServiceImportHandlers from "./handlers/ServiceImport.ts"
 import * as ServiceOpenApiHandlers from "./handlers/ServiceOpenApi.ts"
+import * as ServicesHandlers from "./handlers/Services.ts"
 import * as StudioHandlers from "./handlers/Studio.ts"
 import * as UsageHandlers from "./handlers/Usage.ts"
 import * as Intake from "./Intake.ts"
@@ -51,8 +52,8 @@ const stores = Layer.mergeAll(
   CredentialMappings.layer,
   ModelPrices.layer,
   ServiceImport.layer,
-  OpenApiSync.layer.pipe(Layer.provideMerge(Services.layer)),
   Studio.layer.pipe(Layer.provideMerge(StudioConnection.layer)),
+  OpenApiSync.layer.pipe(Layer.provideMerge(Services.layer)),
   Usage.layer,
   AuditEvents.layer
 ).pipe(Layer.provide(Audit.layer))
@@ -70,6 +71,7 @@ const handlers = Layer.mergeAll(
   ServiceImportHandlers.layer,
   ServiceOpenApiHandlers.layer,
   StudioHandlers.layer,
+  ServicesHandlers.layer,
   UsageHandlers.layer,
   AuditEventsHandlers.layer
 ).pipe(Layer.provide([Authentication.layer, Intake.layer]))

@@ -7,10 +7,11 @@ import { ControlError, type Refused } from "./api/Errors.ts"
 import type { Cursor } from "./api/Fields.ts"
 import { Key, type KeyPatch, type MintedKey, type NewKey, type OwnerType } from "./api/KeysApi.ts"
 import { keyset, type Page, page, position } from "./Paging.ts"
+import { linksOf } from "./ServiceLinks.ts"
 import { type Columns, Count, rowStamps, rows, type StoreFailure, settled } from "./Store.ts"
 
 type Missing = Refused<"not_found">
-type OwnerRefused = Refused<"invalid_project_payload" | "missing_project">
+type OwnerRefused = Refused<"invalid_project_payload" | "missing_project" | "missing_service">
 
 /** Gateway keys. The raw value exists once, in the answer that creates it; the store keeps its digest. */
 export class Keys extends Context.Service<
@@ -38,10 +39,9 @@ const defaultLimit = 100
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
-  const columns = sql.literal(
-    `id, owner_type, project_id, key_prefix, disabled, revoked_at, expires_at, rotation_due_at, last_used_at, policy,
-     policy_version, created_at, updated_at`
-  )
+  const links = linksOf(sql, "key")
+  const columns = sql`id, owner_type, project_id, key_prefix, disabled, revoked_at, expires_at, rotation_due_at, last_used_at,
+    policy, policy_version, created_at, updated_at, ${links.names}`
 
   const get = Effect.fn("Keys.get")(function* (id: string) {
     return shown(yield* orMissing(yield* settled(found.first(sql`SELECT ${columns} FROM api_keys WHERE id = ${id}`))))
@@ -67,12 +67,14 @@ const make = Effect.gen(function* () {
       Effect.gen(function* () {
         const { write } = yield* Mutation
         yield* owned(owner, projectId)
+        const services = yield* linkable(owner, input.service_names ?? [])
         const row = yield* found.only(write`
           INSERT INTO api_keys (owner_type, project_id, key_prefix, key_hash, expires_at, rotation_due_at, policy)
           VALUES (${owner}, ${projectId}, ${Secret.shown(raw)}, ${Secret.digest(raw)},
             ${instant(input.expires_at)}, ${instant(input.rotation_due_at)}, ${policy}::jsonb)
           RETURNING ${columns}`)
-        const key = shown(row)
+        if (services.length > 0) yield* links.replace(row.id, services)
+        const key = { ...shown(row), service_names: [...new Set(services)].sort() }
         return {
           result: { key, raw_key: raw },
           deed: { target: "key", action: "keys:create" },
@@ -114,6 +116,16 @@ const make = Effect.gen(function* () {
       })
     )
 
+  /** A key that goes to a project leaves its own links behind. */
+  const relinked = Effect.fnUntraced(function* (before: typeof Row.Type, patch: KeyPatch) {
+    const owner = patch.owner_type ?? before.owner_type
+    const names = patch.service_names === undefined ? undefined : yield* linkable(owner, patch.service_names ?? [])
+    const held = names ?? (owner === "project" ? [] : before.service_names)
+    if (names === undefined && held.length === before.service_names.length) return {}
+    yield* links.replace(before.id, held)
+    return { owner_type: owner }
+  })
+
   const ownership = Effect.fnUntraced(function* (before: Key["owner_type"], held: string | null, patch: KeyPatch) {
     if (patch.owner_type === undefined && patch.project_id === undefined) return {}
     const owner_type = patch.owner_type ?? before
@@ -128,6 +140,7 @@ const make = Effect.gen(function* () {
     change(id, "keys:update", (before) =>
       Effect.gen(function* () {
         return {
+          ...(yield* relinked(before, patch)),
           ...(yield* ownership(before.owner_type, before.project_id, patch)),
           ...(patch.disabled !== undefined && { disabled: patch.disabled }),
           ...(patch.expires_at !== undefined && { expires_at: instant(patch.expires_at) }),
@@ -194,6 +207,20 @@ const instant = (time: DateTime.Utc | null | undefined): Date | null => (time ? 
 
 const orMissing = <A>(row: A | undefined): Effect.Effect<A, Missing> =>
   row === undefined ? Effect.fail(new ControlError("not_found", "There is no key with this id.")) : Effect.succeed(row)
+
+/** A project's key has the links of its project, and none of its own. */
+const linkable = (owner: OwnerType, names: ReadonlyArray<string>) =>
+  owner === "project" && names.length > 0
+    ? Effect.fail(
+        new ControlError(
+          "invalid_project_payload",
+          "service_names are set on the project: the key's owner_type is project.",
+          {
+            param: "service_names"
+          }
+        )
+      )
+    : Effect.succeed(names)
 
 const refusedOwner = (owner: OwnerType, projectId: string | null) =>
   owner === "project" && projectId === null

@@ -2,8 +2,9 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
-import { Project } from "./api/ProjectsApi.ts"
+import { Project, type ProjectPatch } from "./api/ProjectsApi.ts"
 import { refusedName } from "./Rules.ts"
+import { linksOf } from "./ServiceLinks.ts"
 import { onDuplicate, rowStamps, rows, type StoreFailure, settled } from "./Store.ts"
 
 type Missing = Refused<"missing_project">
@@ -18,8 +19,8 @@ export class Projects extends Context.Service<
     readonly create: (name: string) => Effect.Effect<Project, NameRefused | StoreFailure, Actor>
     readonly update: (
       id: string,
-      patch: { readonly name?: string }
-    ) => Effect.Effect<Project, Missing | NameRefused | StoreFailure, Actor>
+      patch: ProjectPatch
+    ) => Effect.Effect<Project, Missing | NameRefused | Refused<"missing_service"> | StoreFailure, Actor>
     /** Only a project that nothing refers to can go. */
     readonly remove: (id: string) => Effect.Effect<void, Missing | Refused<"project_in_use"> | StoreFailure, Actor>
   }
@@ -30,7 +31,8 @@ export class Projects extends Context.Service<
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
-  const columns = sql.literal("id, name, created_at, updated_at")
+  const links = linksOf(sql, "project")
+  const columns = sql`id, name, created_at, updated_at, ${links.names}`
 
   // Waits for keys that are being created in the project, and makes those that come later wait.
   const lock = (id: string) =>
@@ -69,12 +71,15 @@ const make = Effect.gen(function* () {
         Effect.gen(function* () {
           const { write } = yield* Mutation
           const before = yield* lock(id)
+          const names = patch.service_names
+          if (names !== undefined) yield* links.replace(id, names ?? [])
           const project =
-            name === undefined
+            name === undefined && names === undefined
               ? before
               : yield* found
                   .only(
-                    write`UPDATE projects SET name = ${name}, updated_at = now() WHERE id = ${id} RETURNING ${columns}`
+                    write`UPDATE projects SET name = ${name ?? before.name}, updated_at = now() WHERE id = ${id}
+                      RETURNING ${columns}`
                   )
                   .pipe(duplicateRefused)
           return {
@@ -82,7 +87,8 @@ const make = Effect.gen(function* () {
             deed: { target: "project", action: "projects:update" },
             targetId: id,
             snapshots: yield* snapshots(before, project),
-            changes: []
+            // gateways keep the links with the project's keys
+            changes: names === undefined ? [] : [{ _tag: "Project", id }]
           }
         })
       )
@@ -95,10 +101,14 @@ const make = Effect.gen(function* () {
           const before = yield* lock(id)
           const [use] = yield* sql`
             SELECT 1 FROM api_keys WHERE project_id = ${id} UNION ALL
+            SELECT 1 FROM service_registrations WHERE project_id = ${id} UNION ALL
             (SELECT 1 FROM usage_events WHERE project_id = ${id} LIMIT 1) LIMIT 1`
           if (use !== undefined) {
             return yield* Effect.fail(
-              new ControlError("project_in_use", "Keys or usage records refer to this project; it cannot be deleted.")
+              new ControlError(
+                "project_in_use",
+                "Keys, services or usage records refer to this project; it cannot be deleted."
+              )
             )
           }
           yield* write`DELETE FROM projects WHERE id = ${id}`

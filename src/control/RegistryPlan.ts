@@ -125,10 +125,7 @@ const declared = (entry: RegistryEntry, base: Registration): Registration => {
     pricing_rules: value("pricing_rules", each(pricing_rules, ServiceRules.pricingRule)),
     openapi_source_path: value("openapi_source_path", entry.openapi_source_path),
     openapi_endpoints: value("openapi_endpoints", each(openapi_endpoints, ServiceRules.endpointOf)),
-    endpoint_pricing_rules: value(
-      "endpoint_pricing_rules",
-      each(endpoint_pricing_rules, ServiceRules.endpointRule)
-    ),
+    endpoint_pricing_rules: value("endpoint_pricing_rules", each(endpoint_pricing_rules, ServiceRules.endpointRule)),
     fallback_services: value("fallback_services", fallback_services)
   }
 }
@@ -136,7 +133,7 @@ const declared = (entry: RegistryEntry, base: Registration): Registration => {
 const each = <A, B>(
   list: ReadonlyArray<A> | null | undefined,
   as: (item: A) => B
-): ReadonlyArray<B> | null | undefined => (Array.isArray(list) ? list.map(as) : list)
+): ReadonlyArray<B> | null | undefined => (list === null || list === undefined ? list : list.map(as))
 
 const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).origin : url)
 

@@ -78,4 +78,4 @@ class NoRow extends Data.TaggedError("NoRow") {}
 export const rowStamps = { created_at: Schema.DateTimeUtcFromDate, updated_at: Schema.DateTimeUtcFromDate }
 
 /** Values by the name of their column. */
-export type Columns = Readonly<Record<string, string | number | boolean | Date | null>>
+export type Columns = Readonly<Record<string, string | number | boolean | Date | ReadonlyArray<string> | null>>

@@ -1,6 +1,7 @@
 import type { Facts } from "./Facts.ts"
 import type { Settled, Wanted } from "./Limits.ts"
 import { cost, type ModelPrice, toNanos } from "./model/Price.ts"
+import type { CostMode } from "./model/Service.ts"
 import type { TokenUsage } from "./TokenUsage.ts"
 import type { CostSource, UsageSource } from "./UsageRecord.ts"
 import type { Seen } from "./UsageTap.ts"
@@ -51,6 +52,9 @@ export interface Bill {
   /** `null`: not accounted. */
   readonly costNanos: number | null
   readonly costSource: CostSource
+  /** Registered services: how they are paid for, and the rule that said so. */
+  readonly costMode?: CostMode
+  readonly pricingRule?: string | undefined
   /** What takes the reservation's place on the meters. */
   readonly settled: Settled
 }

@@ -5,6 +5,7 @@ import { GatewayError } from "./GatewayError.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 import { authorizationBearer, type CredentialStyle } from "./model/CredentialStyle.ts"
 import { GatewaySettings } from "./model/Settings.ts"
+import type { Service } from "./ServiceTable.ts"
 import { missing } from "./StoredCredential.ts"
 import type { Target } from "./Target.ts"
 
@@ -41,9 +42,18 @@ export class Destinations extends Context.Service<
           })
         })
 
+      /** A service's own credential, and no other (reference §6.6). */
+      const registered = ({ credential, origin }: Service): Result.Result<Destination, GatewayError> => {
+        if (origin === undefined || credential._tag === "Missing") return Result.fail(noCredential)
+        return credential._tag === "Unreadable"
+          ? Result.fail(unreadableCredential)
+          : Result.succeed({ ...upstream(), origin, style: authorizationBearer, credential: credential.credential })
+      }
+
       return Destinations.of({
         delegated: (credential) => ({ ...upstream(), credential }),
         find: (target, key) => {
+          if (target.service !== undefined) return registered(target.service.service)
           if (target.provider === "compat") {
             return Option.match(settings.directCompat, {
               onNone: () => Result.fail(compatUnset),

@@ -46,13 +46,16 @@ export interface ParsedBody {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-type Json = null | boolean | number | string | ReadonlyArray<Json> | JsonObject
+export type Json = null | boolean | number | string | ReadonlyArray<Json> | JsonObject
 interface JsonObject {
   readonly [key: string]: Json
 }
 
 /** Reads the JSON object that a canonical route takes. Whatever two readers could understand differently is refused. */
-export const parse = (routeId: RouteId | "compat", bytes: Uint8Array): Result.Result<ParsedBody, BodyProblem> => {
+export const parse = (
+  routeId: RouteId | "compat" | "service",
+  bytes: Uint8Array
+): Result.Result<ParsedBody, BodyProblem> => {
   const text = decoded(bytes)
   if (text === undefined) return Result.fail(problem("The body is not valid UTF-8."))
   const json = parsed(text)
@@ -107,7 +110,7 @@ const problem = (message: string, param?: string): BodyProblem => ({
 const printable = (name: string): string => name.replace(/[^\x20-\x7e]/g, "?").slice(0, 64)
 
 /** The objects whose members decide: the body, and in a message batch each request and its `params`. */
-const decidingObjects = (routeId: RouteId | "compat", text: string): ReadonlyArray<string> => {
+const decidingObjects = (routeId: RouteId | "compat" | "service", text: string): ReadonlyArray<string> => {
   if (routeId !== "message-batches") return [text]
   const requests = valuesOf(text, "requests").flatMap(JsonMembers.items)
   return [text, ...requests, ...requests.flatMap((request) => valuesOf(request, "params"))]
@@ -144,7 +147,7 @@ const isStrings = (json: Json): json is ReadonlyArray<string> =>
   Array.isArray(json) && json.every((item) => typeof item === "string")
 
 /** The requests inside a body: itself, or each of a message batch. */
-const requestsOf = (routeId: RouteId | "compat", json: JsonObject): ReadonlyArray<Json> => {
+const requestsOf = (routeId: RouteId | "compat" | "service", json: JsonObject): ReadonlyArray<Json> => {
   const batch = json["requests"]
   if (routeId !== "message-batches" || !Array.isArray(batch)) return [json]
   return batch.map((item: Json) => (isObject(item) ? (item["params"] ?? null) : null))

@@ -23,7 +23,7 @@ export interface Passage {
   /** Another upstream stands ready: an answer that says "not now" is not shown to the client. */
   readonly mayFallBack: boolean
   /** Why the request's body, streamed through, came to no good end. */
-  readonly bodyRefusal?: () => GatewayError | undefined
+  readonly bodyRefusal?: (() => GatewayError | undefined) | undefined
   readonly now: () => number
 }
 

@@ -18,6 +18,8 @@ import * as Outbound from "./Outbound.ts"
 import * as Policy from "./Policy.ts"
 import * as Request from "./Request.ts"
 import * as RequestBody from "./RequestBody.ts"
+import * as ServiceBilling from "./ServiceBilling.ts"
+import * as ServiceBody from "./ServiceBody.ts"
 import * as Target from "./Target.ts"
 import type * as Tracing from "./Tracing.ts"
 import { UsageLog } from "./UsageLog.ts"
@@ -78,6 +80,7 @@ export class GovernedRequest extends Context.Service<
         const decision = Policy.decide(key.policy, {
           route: target.route,
           provider: target.provider,
+          service: target.service && { name: target.service.service.name, linked: key.services },
           facts,
           hourUtc: new Date(now()).getUTCHours(),
           estimatedCostNanos: wanted.nanos
@@ -168,7 +171,15 @@ export class GovernedRequest extends Context.Service<
         ) => {
           const read = target.accounting === "answer"
           const passage: Forward.Passage = {
-            exchange: Outbound.exchange({ request, target, config, destination, key, body: body.bytes, read }),
+            exchange: Outbound.exchange({
+              request,
+              target,
+              config,
+              destination,
+              key,
+              body: body.passing?.bytes ?? body.bytes,
+              read
+            }),
             reading: read ? { _tag: "Tokens", family: target.family, hideUsage: body.hideUsage } : { _tag: "Blind" },
             maxResponseBytes: Math.min(
               config.maxResponseBodyBytes,
@@ -177,6 +188,7 @@ export class GovernedRequest extends Context.Service<
             answerHeaders: Request.answerHeaders(request, readings, now()),
             onAnswer: lease.release,
             mayFallBack,
+            bodyRefusal: body.passing?.refusal,
             now
           }
           if (gone) return then(Forward.unsent(wire, passage))
@@ -227,10 +239,11 @@ export class GovernedRequest extends Context.Service<
           })
         }
 
-        const decide = (body: RequestBody.Body) => {
+        /** `charge`: what a registered service asks for it. */
+        const decide = (body: RequestBody.Body, charge?: ServiceBilling.Charge) => {
           facts = body.facts
           const price = priceOf(facts.models, control.snapshot().prices)
-          const wanted = Billing.wanted(target.accounting, facts, price)
+          const wanted = charge?.wanted ?? Billing.wanted(target.accounting, facts, price)
           const denial = denialOf(target, key, facts, wanted)
           if (denial !== undefined) return refuse(denial)
           const destination = destinations.find(target, key)
@@ -254,8 +267,12 @@ export class GovernedRequest extends Context.Service<
               }
               readings = exit.value.readings
               const hop = { destination: destination.success, config: target.config }
-              send(body, hop, fallback, exit.value.reservation, (outcome) =>
-                Billing.bill(target.accounting, facts, price, wanted, outcome)
+              send(
+                body,
+                hop,
+                fallback,
+                exit.value.reservation,
+                charge?.bill ?? ((outcome) => Billing.bill(target.accounting, facts, price, wanted, outcome))
               )
             })
           )
@@ -276,6 +293,23 @@ export class GovernedRequest extends Context.Service<
           )
         })
         const options = readOptions(target, key, lease)
+        const { service } = target
+        if (service !== undefined) {
+          ServiceBody.read(
+            wire,
+            service,
+            options,
+            guarded((understood) => {
+              if (left) return
+              hungUp = noted
+              read()
+              const body = understood()
+              if (Result.isFailure(body)) refuse(body.failure)
+              else decide(body.success, ServiceBilling.of(service, body.success))
+            })
+          )
+          return () => hungUp()
+        }
         RequestBody.read(
           wire,
           options,

@@ -14,6 +14,8 @@ export interface KeyRecord {
   readonly policy: KeyPolicy
   /** Raised by every change of the policy. */
   readonly policyVersion: number
+  /** Registered services that it is linked to, by itself or with its project. None: its policy decides alone. */
+  readonly services: ReadonlyArray<string>
   readonly keyMapping: StoredCredential
   readonly projectMapping: StoredCredential
 }
@@ -36,6 +38,7 @@ const Row = Schema.Struct({
   expires_at: Schema.NullOr(Schema.FiniteFromString),
   policy: KeyPolicyPatch,
   policy_version: Schema.FiniteFromString,
+  services: Schema.Array(Schema.String),
   key_mapping_id: Schema.NullOr(Schema.String),
   key_mapping: Schema.NullOr(Schema.String),
   project_mapping_id: Schema.NullOr(Schema.String),
@@ -48,6 +51,8 @@ export const load = Effect.fnUntraced(function* (digest: string) {
   const { sql } = yield* Database
   const rows = yield* sql`SELECT k.id::text AS id, k.project_id::text AS project_id, k.disabled,
     k.revoked_at IS NOT NULL AS revoked, (extract(epoch FROM k.expires_at) * 1000)::bigint::text AS expires_at, k.policy, k.policy_version::text AS policy_version,
+    ARRAY(SELECT service_name FROM key_service_links WHERE key_id = k.id AND k.project_id IS NULL
+      UNION ALL SELECT service_name FROM project_service_links WHERE project_id = k.project_id) AS services,
     km.id::text AS key_mapping_id, km.sealed_credential AS key_mapping,
     pm.id::text AS project_mapping_id, pm.sealed_credential AS project_mapping
     FROM api_keys k
@@ -64,6 +69,7 @@ export const load = Effect.fnUntraced(function* (digest: string) {
     expiresAt: Option.fromNullOr(row.expires_at),
     policy: patched(neutral, row.policy),
     policyVersion: row.policy_version,
+    services: row.services,
     keyMapping: yield* openCredential(row.key_mapping, `upstream_credential_mappings/${row.key_mapping_id}`),
     projectMapping: yield* openCredential(row.project_mapping, `upstream_credential_mappings/${row.project_mapping_id}`)
   })

@@ -27,7 +27,7 @@ export const exchange = ({ body, config, destination, key, read, request, target
     credential: destination.credential,
     style: destination.style,
     ownHeader: destination.ownHeader,
-    own: Request.ownHeaders(request, key),
+    own: Request.ownHeaders(request, key, target.service?.service.name),
     plainAnswer: read
   }),
   body,

@@ -10,6 +10,8 @@ import { toDollars } from "./model/Price.ts"
 export interface Question {
   readonly route: PolicyRoute
   readonly provider: Provider
+  /** The registered service that is asked, and those that the key is linked to. */
+  readonly service?: { readonly name: string; readonly linked: ReadonlyArray<string> } | undefined
   readonly facts: Facts
   readonly hourUtc: number
   readonly estimatedCostNanos: number
@@ -19,6 +21,7 @@ export type Check =
   | "deny"
   | "route"
   | "provider"
+  | "service"
   | "model"
   | "streaming"
   | "tools"
@@ -67,8 +70,9 @@ const checks: ReadonlyArray<Rule> = [
   },
   {
     name: "route",
-    test: (policy, { route }) =>
-      allows(policy.allowed_routes, route)
+    // the way to a linked service needs no permission of its own (reference §8.3)
+    test: (policy, { route, service }) =>
+      allows(policy.allowed_routes, route) || service?.linked.includes(service.name) === true
         ? undefined
         : { message: `This key's policy does not allow the route ${route}.` }
   },
@@ -78,6 +82,21 @@ const checks: ReadonlyArray<Rule> = [
       allows(policy.allowed_providers, provider)
         ? undefined
         : { message: `This key's policy does not allow the provider ${provider}.` }
+  },
+  {
+    name: "service",
+    test: (policy, { service }) =>
+      service === undefined ||
+      (service.linked.length > 0
+        ? service.linked.includes(service.name)
+        : allows(policy.allowed_services, service.name))
+        ? undefined
+        : {
+            message:
+              service.linked.length > 0
+                ? "This key is linked to other services, and not to this one."
+                : "This key's policy does not allow this service."
+          }
   },
   {
     name: "model",

@@ -93,7 +93,11 @@ export class ProxyApp extends Context.Service<
         }
         const { _tag, raw } = presented.success
         if (_tag === "GatewayKey") {
-          return authenticate(raw, span, outcome, (key) => governed.run(request, target, key, span, outcome))
+          return authenticate(raw, span, outcome, (key) => {
+            if (target.closed === undefined) return governed.run(request, target, key, span, outcome)
+            outcome.refused(target.closed)
+            return ignored
+          })
         }
         if (target.config.mode !== "direct_upstream_passthrough") {
           outcome.refused(Authentication.malformed)

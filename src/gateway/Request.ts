@@ -72,13 +72,15 @@ export const left: Ended = {
 /** What the gateway tells the upstream of a request. */
 export const ownHeaders = (
   request: Request,
-  key: { readonly id: string; readonly projectId: Option.Option<string> } | undefined
+  key: { readonly id: string; readonly projectId: Option.Option<string> } | undefined,
+  service?: string
 ): ReadonlyArray<readonly [string, string]> => {
   const fields: Array<readonly [string, string]> = [["x-svc-request-id", request.requestId]]
   if (key !== undefined) {
     fields.push(["x-svc-key-id", key.id])
     if (Option.isSome(key.projectId)) fields.push(["x-svc-project-id", key.projectId.value])
   }
+  if (service !== undefined) fields.push(["x-svc-service", service])
   if (request.taskId !== undefined) fields.push(["x-svc-task-id", request.taskId])
   if (request.runId !== undefined) fields.push(["x-svc-run-id", request.runId])
   if (request.traceparent !== undefined) fields.push(["traceparent", request.traceparent])

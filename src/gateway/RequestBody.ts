@@ -46,15 +46,26 @@ export interface Body {
   readonly facts: Facts.Facts
   /** The gateway asks for the stream's usage, and the client did not: hide it. */
   readonly hideUsage: boolean
+  /** In the place of `bytes`: what nobody looks into goes through as it comes. */
+  readonly passing?: Passing
+}
+
+export interface Passing {
+  readonly bytes: AsyncIterable<Uint8Array>
+  /** Why it came to no good end. */
+  readonly refusal: () => GatewayError | undefined
+  /** What its length counts as at the most, and, when it has passed, what it counts as. */
+  readonly mostTokens: number
+  readonly tokens: () => number
 }
 
 const noBody: Body = { bytes: null, facts: Facts.none, hideUsage: false }
 
 /** Routes that may be called without a body. */
-const bodyOptional: ReadonlySet<RouteId | "compat"> = new Set(["message-batch-cancel"])
+const bodyOptional: ReadonlySet<RouteId | "compat" | "service"> = new Set(["message-batch-cancel"])
 
 export interface ReadOptions {
-  readonly routeId: RouteId | "compat"
+  readonly routeId: RouteId | "compat" | "service"
   readonly limit: BodyLimit
   readonly withinMs: number
   readonly lease: BodyLease

@@ -1,10 +1,11 @@
 import { type CanonicalRoute, canonicalRoutes } from "./model/CanonicalRoute.ts"
+import { builtInServices } from "./model/Service.ts"
 import type { CanonicalPath } from "./Path.ts"
 
 export type Route =
   /** `/admin-ui…`: the control listener's, never served or forwarded here. */
   | { readonly _tag: "Control" }
-  /** `/services…`: never falls through to anything else. */
+  /** `/services…`, and POST on the four services with a path of their own: never falls through to anything else. */
   | { readonly _tag: "Service"; readonly name: string }
   | { readonly _tag: "Canonical"; readonly route: CanonicalRoute }
   /** `/providers/compat/…`: the direct compatible upstream. `rest` is the path there. */
@@ -25,6 +26,9 @@ export const match = (method: string, { path, segments }: CanonicalPath): Route 
     return method === "POST"
       ? { _tag: "Compat", rest: path.slice("/providers/compat".length) || "/" }
       : { _tag: "Unrouted", allowed: ["POST"] }
+  }
+  if (method === "POST" && segments.length === 1 && builtInServices.some((name) => name === first)) {
+    return { _tag: "Service", name: first ?? "" }
   }
   return { _tag: "Unrouted", allowed: onPath?.methods ?? [] }
 }

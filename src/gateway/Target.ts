@@ -5,11 +5,12 @@ import * as Headers from "./Headers.ts"
 import type { Family, PolicyRoute, Provider, RouteConfig, RouteId } from "./model/CanonicalRoute.ts"
 import * as Path from "./Path.ts"
 import * as RouteTable from "./RouteTable.ts"
+import { behind, byName, byPattern, type ServiceCall } from "./ServiceTarget.ts"
 import type { Snapshot } from "./Snapshot.ts"
 
 /** Where a request goes, and under which of the operator's settings. */
 export interface Target {
-  readonly routeId: RouteId | "compat"
+  readonly routeId: RouteId | "compat" | "service"
   readonly route: PolicyRoute
   readonly provider: Provider
   /** In whose terms the answer reports its usage: the path's, whatever the request's headers say. */
@@ -20,6 +21,10 @@ export interface Target {
   readonly accounting: Accounting
   /** The protocol reports a stream's usage only when it is asked to (family A chat). */
   readonly usageOnRequest: boolean
+  /** The registered service that answers, where one does. */
+  readonly service?: ServiceCall
+  /** Why nothing answers: told to whoever is known, and to nobody else. */
+  readonly closed?: GatewayError
 }
 
 /** The direct compatible upstream has no row of settings (reference §1.2). */
@@ -70,20 +75,20 @@ export const find = (method: string, target: string, snapshot: Snapshot): Result
         provider: "compat",
         family: familyOf(route.rest, []),
         config: compatConfig,
-        target: behindSecondSegment(target),
+        target: behind(target, 2),
         accounting: "answer",
         usageOnRequest: route.rest === "/v1/chat/completions"
       })
     case "Service":
-      return Result.fail(
-        new GatewayError({
-          code: "missing_service",
-          message: "No service of that name is registered with this gateway."
-        })
+      return Result.succeed(
+        byPattern(method, target, path.success, snapshot.services) ??
+          byName(method, target, path.success, snapshot.services, route.name)
       )
     case "Control":
       return Result.fail(unsupported("The control API is served by the control listener, not here."))
-    case "Unrouted":
+    case "Unrouted": {
+      const registered = byPattern(method, target, path.success, snapshot.services)
+      if (registered !== undefined) return Result.succeed(registered)
       return Result.fail(
         unsupported(
           route.allowed.length === 0
@@ -91,18 +96,11 @@ export const find = (method: string, target: string, snapshot: Snapshot): Result
             : `This path is served for ${route.allowed.join(" and ")} only.`
         )
       )
+    }
   }
 }
 
 const unsupported = (message: string) => new GatewayError({ code: "unsupported_route", message })
-
-/** The canonical form keeps segments one to one, so the raw target is cut at the same place. */
-const behindSecondSegment = (target: string): string => {
-  const second = target.indexOf("/", 1) + 1
-  const length = target.slice(second).search(/[/?]/)
-  const rest = length === -1 ? "" : target.slice(second + length)
-  return rest.startsWith("/") ? rest : `/${rest}`
-}
 
 /** Family B's client names its protocol version on every call; on a path that both families share, that tells them apart. */
 export const familyOf = (target: string, headers: Headers.RawHeaders): Family =>

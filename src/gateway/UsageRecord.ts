@@ -5,7 +5,10 @@ import type { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 import { PolicyRoute, Provider } from "./model/CanonicalRoute.ts"
+import { CostMode } from "./model/Service.ts"
 import type { Request } from "./Request.ts"
+import { closest } from "./ServicePricing.ts"
+import type { ServiceCall } from "./ServiceTarget.ts"
 import type { Target } from "./Target.ts"
 
 /** Absent where there is nothing to say, which makes a record a fifth shorter; read back as `null`. */
@@ -15,12 +18,18 @@ const orAbsent = <S extends Schema.Constraint>(schema: S) =>
 const Count = orAbsent(Schema.Int)
 
 /** Where the cost of a record comes from (reference §10.3; `price_table` is the operator's). */
-export const CostSource = Schema.Literals(["upstream_passthrough", "price_table", "route_default", "none"])
+export const CostSource = Schema.Literals([
+  "upstream_passthrough",
+  "price_table",
+  "route_default",
+  "service_default_fixed",
+  "service_pricing_rule_fixed",
+  "service_default_passthrough",
+  "service_pricing_rule_passthrough",
+  "missing_upstream_cost",
+  "none"
+])
 export type CostSource = typeof CostSource.Type
-
-/** How a registered service is paid for. */
-export const CostMode = Schema.Literals(["none", "fixed", "passthrough"])
-export type CostMode = typeof CostMode.Type
 
 /**
  * - `reported`: the upstream's own numbers.
@@ -99,7 +108,7 @@ export interface Account {
 
 export const of = (account: Account): UsageRecord => {
   const { bill, error, facts, key, request, target } = account
-  return {
+  const record: UsageRecord = {
     id: request.recordId,
     created_at: request.startedAt,
     request_id: request.requestId,
@@ -126,7 +135,20 @@ export const of = (account: Account): UsageRecord => {
     trace_id: Headers.traceId(request.traceparent),
     fallback_count: account.fallbackCount
   }
+  return target.service === undefined ? record : { ...record, ...asked(target.service), ...terms(bill) }
 }
+
+const asked = ({ method, path, service }: ServiceCall): Partial<UsageRecord> => ({
+  service_name: service.name,
+  http_method: method,
+  endpoint_path: path.slice(0, 1024),
+  endpoint_template: closest(service.pricing.endpoints, method, path)?.path_template
+})
+
+const terms = ({ costMode, pricingRule }: Bill): Partial<UsageRecord> => ({
+  cost_mode: costMode,
+  pricing_rule_name: pricingRule
+})
 
 /** A client's word, made fit for any store: well-formed, without control characters, of bounded length. */
 const recordable = (name: string | undefined): string | undefined =>

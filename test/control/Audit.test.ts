@@ -59,6 +59,15 @@ const mappingAction = (verb: string) =>
     { path: `${admin}/providers/upstream-credentials/${nobody}/${verb}` }
   )
 
+const serviceAction = (verb: string) =>
+  scenario(
+    `services:${verb}`,
+    "service",
+    "Configuration",
+    Effect.map(Fixtures.service, (name) => ({ path: `${admin}/services/${name}/${verb}` })),
+    { path: `${admin}/services/nothing/${verb}` }
+  )
+
 const route = (family: "a" | "b", id: string) => {
   const on = (action: string, verb: string, body?: object, bad?: object) =>
     scenario(
@@ -179,6 +188,29 @@ const scenarios = {
   ),
   "upstream-credentials.enable": mappingAction("enable"),
   "upstream-credentials.disable": mappingAction("disable"),
+  "services.create": scenario(
+    "services:create",
+    "service",
+    "Configuration",
+    Effect.succeed({ path: `${admin}/services`, body: { name: "audited", credential: "svc-audited" } }),
+    { path: `${admin}/services`, body: { name: "audited" } }
+  ),
+  "services.update": scenario(
+    "services:update",
+    "service",
+    "Configuration",
+    Effect.map(Fixtures.service, (name) => ({ path: `${admin}/services/${name}`, body: { timeout_ms: 7 } })),
+    { path: `${admin}/services/nothing`, body: { timeout_ms: 7 } }
+  ),
+  "services.remove": scenario(
+    "services:delete",
+    "service",
+    "Configuration",
+    Effect.map(Fixtures.service, (name) => ({ path: `${admin}/services/${name}` })),
+    { path: `${admin}/services/nothing` }
+  ),
+  "services.enable": serviceAction("enable"),
+  "services.disable": serviceAction("disable"),
   "model-prices.put": scenario(
     "prices:upsert",
     "model_price",

@@ -22,6 +22,16 @@ export const provider = Effect.suspend(() =>
   )
 )
 
+export const service = Effect.suspend(() => {
+  const name = unused("service").replace(" ", "-")
+  return Effect.as(
+    ok("POST", `${admin}/services`, {
+      body: { name, upstream_base_url: "http://127.0.0.1:9", credential: "svc-secret" }
+    }),
+    name
+  )
+})
+
 export const mapping = Effect.flatMap(key, (target_id) =>
   Effect.map(ok("POST", `${admin}/providers/upstream-credentials`, { body: { scope: "key", target_id } }), (json) =>
     idOf(json)

@@ -200,6 +200,7 @@ const recordOf = (digest: string): KeyRecord => ({
   expiresAt: Option.none(),
   policy: neutral,
   policyVersion: 1,
+  services: [],
   keyMapping: missing,
   projectMapping: missing
 })

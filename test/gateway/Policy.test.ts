@@ -43,6 +43,7 @@ describe("Policy", () => {
       const undemanding: Policy.Question = {
         ...plain,
         route: "/v1/models",
+        service: undefined,
         hourUtc: 8,
         estimatedCostNanos: 0,
         facts: Facts.none
@@ -93,6 +94,30 @@ describe("Policy", () => {
     for (const policy of strict) assert.strictEqual(Policy.decide({ ...neutral, ...policy }, asked)._tag, "Denied")
   })
 
+  describe("a registered service", () => {
+    const asks = (linked: ReadonlyArray<string>, policy: Partial<KeyPolicy>) => {
+      const decision = Policy.decide(
+        { ...neutral, ...policy },
+        { ...plain, route: "/services/*", provider: "internal-service", service: { name: "ocr", linked } }
+      )
+      return decision._tag === "Denied" ? decision.denial.check : "allowed"
+    }
+
+    it.each([
+      [[], {}, "allowed"],
+      [[], { allowed_services: allow(["ocr"]) }, "allowed"],
+      [[], { allowed_services: allow(["payments"]) }, "service"],
+      [["ocr"], { allowed_services: allow(["payments"]) }, "allowed"],
+      [["payments"], { allowed_services: allow(["ocr"]) }, "service"],
+      [["ocr"], { allowed_routes: allow(["/v1/models" as const]) }, "allowed"],
+      [[], { allowed_routes: allow(["/v1/models" as const]) }, "route"],
+      [["payments"], { allowed_routes: allow(["/v1/models" as const]) }, "route"],
+      [["ocr"], { allowed_providers: allow(["upstream" as const]) }, "provider"]
+    ])("with links %j and %j: %s", (linked, policy, expected) => {
+      assert.strictEqual(asks(linked, policy), expected)
+    })
+  })
+
   it("every model of a batch must be allowed", () => {
     const decide = (...models: ReadonlyArray<string>) =>
       Policy.decide({ ...neutral, allowed_models: allow(["small"]) }, { ...plain, facts: { ...plain.facts, models } })
@@ -106,6 +131,7 @@ const order: ReadonlyArray<Policy.Check> = [
     "deny",
     "route",
     "provider",
+    "service",
     "model",
     "streaming",
     "tools",
@@ -119,6 +145,7 @@ const order: ReadonlyArray<Policy.Check> = [
 const plain: Policy.Question = {
   route: "/v1/chat/completions",
   provider: "upstream",
+  service: { name: "ocr", linked: [] },
   facts: { ...Facts.none, models: ["large"], inputTokens: 100, maxOutputTokens: 50 },
   hourUtc: 12,
   estimatedCostNanos: 20_000_000
@@ -150,6 +177,7 @@ function rules(): ReadonlyArray<Rule> {
       {},
       "This key's policy does not allow the provider upstream."
     ],
+    ["service", { allowed_services: allow(["payments"]) }, {}, {}, "This key's policy does not allow this service."],
     [
       "model",
       { allowed_models: allow(["small"]) },
@@ -211,6 +239,7 @@ const lifted: Record<Policy.Check, Partial<KeyPolicy>> = {
   deny: { deny: false },
   route: { allowed_routes: allowAll },
   provider: { allowed_providers: allowAll },
+  service: { allowed_services: allowAll },
   model: { allowed_models: allowAll },
   streaming: { allow_streaming: true },
   tools: { allow_tools: true },
@@ -223,6 +252,9 @@ const lifted: Record<Policy.Check, Partial<KeyPolicy>> = {
 const question: fc.Arbitrary<Policy.Question> = fc.record({
   route: fc.constantFrom(...PolicyRoute.literals),
   provider: fc.constantFrom("upstream", "compat"),
+  service: fc.option(fc.record({ name: fc.constantFrom("ocr", "payments"), linked: fc.constant([]) }), {
+    nil: undefined
+  }),
   hourUtc: fc.nat(23),
   estimatedCostNanos: fc.nat(2_000_000_000),
   facts: fc.record({

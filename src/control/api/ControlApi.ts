@@ -11,6 +11,7 @@ import { FamilyARoutesApi, FamilyBRoutesApi } from "./RoutesApi.ts"
 import { Authorization, Intake } from "./Security.ts"
 import { ServiceImportApi } from "./ServiceImportApi.ts"
 import { ServiceOpenApiApi } from "./ServiceOpenApiApi.ts"
+import { ServicesApi } from "./ServicesApi.ts"
 import { StudioApi } from "./StudioApi.ts"
 import { UsageApi } from "./UsageApi.ts"
 
@@ -28,6 +29,7 @@ const OperatorApi = HttpApi.make("operator")
     ServiceImportApi,
     ServiceOpenApiApi,
     StudioApi,
+    ServicesApi,
     UsageApi,
     AuditApi
   )

@@ -4,6 +4,7 @@ import { KeyPolicy, KeyPolicyPatch } from "../../gateway/model/KeyPolicy.ts"
 import { refusals } from "./Errors.ts"
 import { Cursor, Id, NextCursor, PageLimit, stamps, Timestamp } from "./Fields.ts"
 import { requires } from "./Security.ts"
+import { ServiceNames } from "./ServicesApi.ts"
 
 export const OwnerType = Schema.Literals(["project", "individual"])
 export type OwnerType = typeof OwnerType.Type
@@ -12,6 +13,8 @@ export const Key = Schema.Struct({
   id: Id,
   owner_type: OwnerType,
   project_id: Schema.NullOr(Id),
+  /** Services that an individual key may call; none: every service that its policy allows. A project's key has its project's. */
+  service_names: Schema.Array(Schema.String),
   key_prefix: Schema.String,
   disabled: Schema.Boolean,
   revoked_at: Schema.NullOr(Timestamp),
@@ -23,10 +26,11 @@ export const Key = Schema.Struct({
 })
 export type Key = typeof Key.Type
 
-/** `null` clears: the key never expires, belongs to no project, or has the neutral policy. */
+/** `null` clears: the key never expires, belongs to no project, has no links, or has the neutral policy. */
 const settings = {
   owner_type: Schema.optionalKey(OwnerType),
   project_id: Schema.optionalKey(Schema.NullOr(Id)),
+  service_names: Schema.optionalKey(Schema.NullOr(ServiceNames)),
   expires_at: Schema.optionalKey(Schema.NullOr(Timestamp)),
   rotation_due_at: Schema.optionalKey(Schema.NullOr(Timestamp)),
   policy: Schema.optionalKey(Schema.NullOr(KeyPolicyPatch))
@@ -49,7 +53,7 @@ export const KeysApi = HttpApiGroup.make("keys")
     HttpApiEndpoint.post("create", "/", {
       payload: NewKey,
       success: MintedKey,
-      error: refusals("invalid_project_payload", "missing_project")
+      error: refusals("invalid_project_payload", "missing_project", "missing_service")
     }).annotateMerge(requires("keys:create")),
     HttpApiEndpoint.get("list", "/", {
       query: { limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(Cursor) },
@@ -61,7 +65,7 @@ export const KeysApi = HttpApiGroup.make("keys")
       params,
       payload: KeyPatch,
       success: Key,
-      error: refusals("invalid_project_payload", "missing_project")
+      error: refusals("invalid_project_payload", "missing_project", "missing_service")
     }).annotateMerge(requires("keys:disable", "policies:update")),
     HttpApiEndpoint.post("revoke", "/:id/revoke", { params, success: Key }).annotateMerge(requires("keys:disable")),
     HttpApiEndpoint.post("disable", "/:id/disable", { params, success: Key }).annotateMerge(requires("keys:disable")),

@@ -3,9 +3,23 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { refusals } from "./Errors.ts"
 import { Id, stamps } from "./Fields.ts"
 import { requires } from "./Security.ts"
+import { ServiceNames } from "./ServicesApi.ts"
 
-export const Project = Schema.Struct({ id: Id, name: Schema.String, ...stamps })
+export const Project = Schema.Struct({
+  id: Id,
+  name: Schema.String,
+  /** Services that the project's keys may call; none: every service that their policies allow. */
+  service_names: Schema.Array(Schema.String),
+  ...stamps
+})
 export type Project = typeof Project.Type
+
+export const ProjectPatch = Schema.Struct({
+  name: Schema.optionalKey(Schema.String),
+  /** Replaces all links; `null` clears them. */
+  service_names: Schema.optionalKey(Schema.NullOr(ServiceNames))
+})
+export type ProjectPatch = typeof ProjectPatch.Type
 
 const params = { id: Id }
 
@@ -24,9 +38,9 @@ export const ProjectsApi = HttpApiGroup.make("projects")
     }).annotateMerge(requires("operators:manage")),
     HttpApiEndpoint.patch("update", "/:id", {
       params,
-      payload: Schema.Struct({ name: Schema.optionalKey(Schema.String) }),
+      payload: ProjectPatch,
       success: Project,
-      error: refusals("missing_project", "invalid_project_payload", "duplicate_project")
+      error: refusals("missing_project", "missing_service", "invalid_project_payload", "duplicate_project")
     }).annotateMerge(requires("settings:update")),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,

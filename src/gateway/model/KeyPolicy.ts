@@ -2,6 +2,7 @@ import { Schema, Struct } from "effect"
 import * as AllowList from "./AllowList.ts"
 import { BodyBytes, PolicyRoute, Provider } from "./CanonicalRoute.ts"
 import * as Limit from "./Limit.ts"
+import { ServiceName } from "./Service.ts"
 
 const Hour = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 23 }))
 const ModelName = Schema.String.check(Schema.isBetweenLength(1, 256))
@@ -15,6 +16,7 @@ export const KeyPolicy = Schema.Struct({
   allowed_routes: AllowList.listOf(PolicyRoute),
   allowed_models: AllowList.listOf(ModelName),
   allowed_providers: AllowList.listOf(Provider),
+  allowed_services: AllowList.listOf(ServiceName),
   allowed_hours_utc: AllowList.listOf(Hour),
   allow_streaming: Schema.Boolean,
   allow_tools: Schema.Boolean,
@@ -40,6 +42,7 @@ export const neutral: KeyPolicy = {
   allowed_routes: AllowList.allowAll,
   allowed_models: AllowList.allowAll,
   allowed_providers: AllowList.allowAll,
+  allowed_services: AllowList.allowAll,
   allowed_hours_utc: AllowList.allowAll,
   allow_streaming: true,
   allow_tools: true,

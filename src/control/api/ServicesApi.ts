@@ -1,0 +1,155 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { BodyBytes, TimeoutMs } from "../../gateway/model/CanonicalRoute.ts"
+import {
+  CostMode,
+  Endpoint,
+  EndpointMethod,
+  EndpointPricingRule,
+  EstimatedCost,
+  PricingRule,
+  RuntimeField,
+  ServiceMethod,
+  ServiceName
+} from "../../gateway/model/Service.ts"
+import { refusals } from "./Errors.ts"
+import { Id, stamps, Timestamp } from "./Fields.ts"
+import { Credential } from "./ProvidersApi.ts"
+import { requires } from "./Security.ts"
+
+export const HealthMethod = Schema.Literals(["GET", "HEAD"])
+export const ServiceSource = Schema.Literals(["gateway", "studio"])
+export const SyncStatus = Schema.Literals(["local", "synced", "incomplete", "stale", "failed"])
+
+const Text = Schema.NullOr(Schema.String)
+const listOf = <S extends Schema.Constraint>(item: S, most: number) =>
+  Schema.Array(item).check(Schema.isMaxLength(most))
+
+/** Everything about a service but its credential, of which it says whether there is one (reference §9.1). */
+export const Service = Schema.Struct({
+  name: Schema.String,
+  project_id: Schema.NullOr(Id),
+  studio_service_id: Text,
+  route_pattern: Schema.String,
+  upstream_base_url: Text,
+  health_check_path: Text,
+  health_check_method: HealthMethod,
+  enabled: Schema.Boolean,
+  allowed_methods: Schema.Array(ServiceMethod),
+  timeout_ms: TimeoutMs,
+  max_body_bytes: BodyBytes,
+  cost_mode: CostMode,
+  estimated_cost_usd: EstimatedCost,
+  pricing_rules: Schema.Array(PricingRule),
+  openapi_source_path: Text,
+  openapi_endpoints: Schema.Array(Endpoint),
+  endpoint_pricing_rules: Schema.Array(EndpointPricingRule),
+  fallback_services: Schema.Array(Schema.String),
+  credential_configured: Schema.Boolean,
+  openapi_schema_hash: Text,
+  openapi_synced_at: Schema.NullOr(Timestamp),
+  source: ServiceSource,
+  sync_status: SyncStatus,
+  last_synced_at: Schema.NullOr(Timestamp),
+  disabled_at: Schema.NullOr(Timestamp),
+  ...stamps,
+  missing_runtime_fields: Schema.Array(RuntimeField)
+})
+export type Service = typeof Service.Type
+
+/** As an operator writes it: `path` is another name of `json_pointer`, and numbers and booleans stand for their text. */
+export const PricingRuleInput = Schema.Struct({
+  name: Schema.optionalKey(Text),
+  json_pointer: Schema.optionalKey(Schema.String),
+  path: Schema.optionalKey(Schema.String),
+  equals: Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]),
+  cost_mode: CostMode,
+  estimated_cost_usd: Schema.optionalKey(EstimatedCost)
+})
+export type PricingRuleInput = typeof PricingRuleInput.Type
+
+const endpoint = {
+  method: EndpointMethod,
+  path_template: Schema.String,
+  operation_id: Schema.optionalKey(Text)
+}
+
+export const EndpointInput = Schema.Struct({
+  ...endpoint,
+  summary: Schema.optionalKey(Text),
+  svc_default: Schema.optionalKey(Schema.Boolean)
+})
+export type EndpointInput = typeof EndpointInput.Type
+
+export const EndpointPricingRuleInput = Schema.Struct({
+  ...endpoint,
+  cost_mode: CostMode,
+  estimated_cost_usd: Schema.optionalKey(EstimatedCost)
+})
+export type EndpointPricingRuleInput = typeof EndpointPricingRuleInput.Type
+
+/** `null` clears a field, or brings its default back. */
+const settings = {
+  project_id: Schema.optionalKey(Schema.NullOr(Id)),
+  studio_service_id: Schema.optionalKey(Text),
+  route_pattern: Schema.optionalKey(Text),
+  upstream_base_url: Schema.optionalKey(Text),
+  health_check_path: Schema.optionalKey(Text),
+  health_check_method: Schema.optionalKey(Schema.NullOr(HealthMethod)),
+  enabled: Schema.optionalKey(Schema.Boolean),
+  allowed_methods: Schema.optionalKey(Schema.NullOr(listOf(ServiceMethod, 5))),
+  credential: Schema.optionalKey(Schema.NullOr(Credential)),
+  timeout_ms: Schema.optionalKey(Schema.NullOr(TimeoutMs)),
+  max_body_bytes: Schema.optionalKey(Schema.NullOr(BodyBytes)),
+  cost_mode: Schema.optionalKey(Schema.NullOr(CostMode)),
+  estimated_cost_usd: Schema.optionalKey(EstimatedCost),
+  pricing_rules: Schema.optionalKey(Schema.NullOr(listOf(PricingRuleInput, 50))),
+  openapi_source_path: Schema.optionalKey(Text),
+  openapi_endpoints: Schema.optionalKey(Schema.NullOr(listOf(EndpointInput, 500))),
+  endpoint_pricing_rules: Schema.optionalKey(Schema.NullOr(listOf(EndpointPricingRuleInput, 500))),
+  fallback_services: Schema.optionalKey(Schema.NullOr(listOf(Schema.String, 50)))
+}
+
+export const NewService = Schema.Struct({ name: Schema.String, ...settings })
+export type NewService = typeof NewService.Type
+
+export const ServicePatch = Schema.Struct({ ...settings, sync_status: Schema.optionalKey(SyncStatus) })
+export type ServicePatch = typeof ServicePatch.Type
+
+/** Links of a project or a key; given, they replace all that there were. */
+export const ServiceNames = listOf(ServiceName, 1000)
+
+const params = { name: Schema.String }
+const missing = refusals("missing_service")
+const refused = ["invalid_service_payload", "invalid_service_upstream", "missing_project", "duplicate_service"] as const
+
+export const ServicesApi = HttpApiGroup.make("services")
+  .add(
+    HttpApiEndpoint.post("create", "/", {
+      payload: NewService,
+      success: Service,
+      error: refusals(...refused)
+    }).annotateMerge(requires("services:update")),
+    HttpApiEndpoint.get("list", "/", { success: Schema.Array(Service) }).annotateMerge(requires("usage:read")),
+    HttpApiEndpoint.get("get", "/:name", { params, success: Service, error: missing }).annotateMerge(
+      requires("operators:manage")
+    ),
+    HttpApiEndpoint.patch("update", "/:name", {
+      params,
+      payload: ServicePatch,
+      success: Service,
+      error: refusals("missing_service", ...refused)
+    }).annotateMerge(requires("services:update")),
+    HttpApiEndpoint.delete("remove", "/:name", {
+      params,
+      success: HttpApiSchema.NoContent,
+      error: missing
+    }).annotateMerge(requires("services:update")),
+    HttpApiEndpoint.post("enable", "/:name/enable", { params, success: Service, error: missing }).annotateMerge(
+      requires("services:update")
+    ),
+    HttpApiEndpoint.post("disable", "/:name/disable", { params, success: Service, error: missing }).annotateMerge(
+      requires("services:update")
+    )
+  )
+  .prefix("/services")

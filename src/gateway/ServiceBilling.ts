@@ -1,0 +1,43 @@
+import * as Billing from "./Billing.ts"
+import type { Wanted } from "./Limits.ts"
+import type { Body } from "./ServiceBody.ts"
+import * as ServicePricing from "./ServicePricing.ts"
+import type { ServiceCall } from "./ServiceTarget.ts"
+
+/** What a request to a service is reserved for, and what it comes to: its operator's price, and the tokens that its answer reports. */
+export interface Charge {
+  readonly wanted: Wanted
+  readonly bill: (outcome: Billing.Outcome) => Billing.Bill
+}
+
+export const of = ({ method, path, service }: ServiceCall, { facts, passing, select }: Body): Charge => {
+  const price = ServicePricing.resolve(service.pricing, method, path, select)
+  const { inputTokens, maxOutputTokens = 0 } = facts
+  const terms = { costMode: price.cost_mode, pricingRule: price.ruleName }
+  return {
+    wanted: {
+      inputTokens,
+      tokens: Math.max(inputTokens, passing?.mostTokens ?? 0) + maxOutputTokens,
+      ...ServicePricing.reservation(service.pricing, method, path, price)
+    },
+    bill: (outcome) => {
+      if (outcome._tag === "Nothing") return { ...Billing.nothing, ...terms }
+      const cost = ServicePricing.charged(price, outcome)
+      const nanos = cost.costNanos ?? 0
+      const usage = outcome._tag === "Answered" ? outcome.seen.reported?.usage : undefined
+      if (usage?.input === undefined && usage?.output === undefined) {
+        // tokens mean nothing to most services: what was sent counts for the limits, and is on no record
+        const tokens = passing?.tokens() ?? inputTokens
+        return { ...Billing.nothing, ...cost, ...terms, settled: { tokens, nanos } }
+      }
+      const total = usage.total ?? (usage.input ?? 0) + (usage.output ?? 0)
+      return {
+        usageSource: "reported",
+        usage: { ...usage, total },
+        ...cost,
+        ...terms,
+        settled: { tokens: total, nanos }
+      }
+    }
+  }
+}

@@ -1,0 +1,152 @@
+import { Result } from "effect"
+import * as Facts from "./Facts.ts"
+import { GatewayError } from "./GatewayError.ts"
+import * as Headers from "./Headers.ts"
+import * as Multipart from "./Multipart.ts"
+import * as RequestBody from "./RequestBody.ts"
+import * as ServicePricing from "./ServicePricing.ts"
+import type { ServiceCall } from "./ServiceTarget.ts"
+import type { BodyFailure, Wire } from "./Wire.ts"
+
+/** A service's request body, and what of it its price hangs on. */
+export interface Body extends RequestBody.Body {
+  readonly select: ServicePricing.Select
+}
+
+/**
+ * - `json`: read, because policy and prices look at it; `maybe`: nobody says what it is, and it is read as JSON if it is.
+ * - `form`: read where prices look at it.
+ * - `opaque`: of no concern; it streams through.
+ */
+type Kind = "none" | "json" | "maybe" | "form" | "opaque"
+
+const kindOf = ({ headers, method }: Wire): Kind => {
+  const length = Headers.get(headers, "content-length")
+  const declared = (length !== undefined && length !== "0") || Headers.get(headers, "transfer-encoding") !== undefined
+  if (!declared && (method === "GET" || method === "DELETE")) return "none"
+  const type = Headers.get(headers, "content-type")
+  if (type === undefined) return "maybe"
+  if (/^[\w.+-]+\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type)) return "json"
+  return /^multipart\/form-data\s*;/i.test(type) ? "form" : "opaque"
+}
+
+/** Reads the body, or as much of it as anybody needs to decide, and tells `done` once how to understand it. */
+export const read = (
+  wire: Wire,
+  call: ServiceCall,
+  options: RequestBody.ReadOptions,
+  done: (body: () => Result.Result<Body, GatewayError>) => void
+): void => {
+  const { lease, limit, withinMs } = options
+  const kind = kindOf(wire)
+  const priced = ServicePricing.dependsOnBody(call.service.pricing, call.method, call.path)
+  if (kind === "none") done(() => Result.succeed(nobody))
+  else if (kind === "opaque" || (kind === "form" && !priced)) done(() => passing(wire, limit, withinMs))
+  else if (kind !== "maybe" && isEncoded(wire)) done(() => Result.fail(encoded))
+  else {
+    wire.readBody({ maxBytes: limit.bytes, withinMs, lease }, (read) =>
+      done(() =>
+        Result.flatMap(
+          Result.mapError(read, (failure) => RequestBody.refusal(failure, limit, withinMs)),
+          (bytes) => understand(bytes, kind, wire, call, priced, options)
+        )
+      )
+    )
+  }
+}
+
+const isEncoded = ({ headers }: Wire): boolean =>
+  (Headers.get(headers, "content-encoding") ?? "identity").toLowerCase() !== "identity"
+
+/** The gateway decides on what it reads, so a body that it cannot read goes nowhere. */
+const encoded = new GatewayError({
+  code: "unsupported_media_type",
+  message: "Send the body without content-encoding."
+})
+
+const nobody: Body = {
+  bytes: null,
+  facts: Facts.none,
+  hideUsage: false,
+  select: ServicePricing.selectNothing
+}
+
+const understand = (
+  bytes: Buffer,
+  kind: Exclude<Kind, "none" | "opaque">,
+  wire: Wire,
+  call: ServiceCall,
+  priced: boolean,
+  options: RequestBody.ReadOptions
+): Result.Result<Body, GatewayError> => {
+  if (bytes.length === 0) return Result.succeed({ ...nobody, bytes })
+  if (kind === "form") {
+    const wanted = new Set(call.service.pricing.bodyRules.flatMap(({ json_pointer }) => fieldOf(json_pointer)))
+    return Result.mapBoth(Multipart.fields(Headers.get(wire.headers, "content-type") ?? "", bytes, wanted), {
+      onFailure: (message) => new GatewayError({ code: "invalid_request_body", message }),
+      onSuccess: (fields): Body => ({ ...opaque(bytes), select: ServicePricing.selectFields(fields) })
+    })
+  }
+  const json = parsed(bytes)
+  if (json === undefined) {
+    return kind === "maybe"
+      ? Result.succeed(opaque(bytes))
+      : Result.fail(new GatewayError({ code: "invalid_request_body", message: "The body is not valid JSON." }))
+  }
+  const select = priced ? ServicePricing.selectJson(json.value) : ServicePricing.selectNothing
+  if (!json.isObject) {
+    return Result.succeed({ ...opaque(bytes), facts: sized(Facts.estimateInput(json.value)), select })
+  }
+  return Result.map(RequestBody.understand(bytes, options), (body): Body => ({ ...body, select }))
+}
+
+const fieldOf = (pointer: string): ReadonlyArray<string> => {
+  const tokens = ServicePricing.tokensOf(pointer)
+  return tokens.length === 1 ? tokens : []
+}
+
+const sized = (inputTokens: number): Facts.Facts => ({ ...Facts.none, inputTokens: Math.max(1, inputTokens) })
+
+const opaque = (bytes: Buffer): Body => ({ ...nobody, bytes, facts: sized(Math.ceil(bytes.length / 4)) })
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+const parsed = (bytes: Buffer): { readonly value: Facts.Json; readonly isObject: boolean } | undefined => {
+  try {
+    const value: Facts.Json = JSON.parse(utf8.decode(bytes))
+    return { value, isObject: typeof value === "object" && value !== null && !Array.isArray(value) }
+  } catch {
+    return undefined
+  }
+}
+
+/** The body as it comes. What it counts as is known before it when it says its length, and else behind it. */
+const passing = (wire: Wire, limit: RequestBody.BodyLimit, idleMs: number): Result.Result<Body, GatewayError> => {
+  const declared = Number(Headers.get(wire.headers, "content-length") ?? Number.NaN)
+  if (declared > limit.bytes) return Result.fail(RequestBody.refusal({ _tag: "TooLarge" }, limit, idleMs))
+  let failed: BodyFailure | undefined
+  let length = 0
+  const bytes = wire.streamBody({
+    maxBytes: limit.bytes,
+    idleMs,
+    onFailure: (failure) => {
+      failed = failure
+    }
+  })
+  const counted = async function* () {
+    for await (const chunk of bytes) {
+      length += chunk.length
+      yield chunk
+    }
+  }
+  return Result.succeed({
+    ...nobody,
+    facts: sized(Number.isFinite(declared) ? Math.ceil(declared / 4) : 1),
+    passing: {
+      bytes: counted(),
+      refusal: () => (failed === undefined ? undefined : RequestBody.refusal(failed, limit, idleMs)),
+      mostTokens: Math.ceil((Number.isFinite(declared) ? declared : limit.bytes) / 4),
+      tokens: () => Math.max(1, Math.ceil(length / 4))
+    }
+  })
+}
