@@ -88,7 +88,11 @@ export const choose = (wish: Wish, settings: Settings): Result.Result<Doors, Rea
         remark: "answers offline; no model is asked",
         layer: UpstreamSimulator.layer
       }),
-      onSome: (origin) => ({ variant: "http", remark: origin, layer: UpstreamHttp.layer })
+      onSome: (origin) => ({
+        variant: "http",
+        remark: origin,
+        layer: UpstreamHttp.layerWith({ addresses: settings.addresses })
+      })
     }),
     upstreamOrigin: Option.getOrElse(upstream.url, () => "http://simulator.invalid"),
     simulatedCredential: Option.isNone(upstream.url)

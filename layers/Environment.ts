@@ -1,4 +1,7 @@
 import { Option, Redacted, Result } from "effect"
+import { refusedBaseUrl, trimmedBaseUrl } from "../src/control/Rules.ts"
+import type { StudioTarget } from "../src/control/StudioConnection.ts"
+import type { Addresses } from "./http/Addresses.ts"
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -17,6 +20,10 @@ export interface Settings {
   readonly upstreamOrigin: Option.Option<string>
   readonly upstreamServiceKey: Option.Option<Redacted.Redacted>
   readonly directCompat: Option.Option<{ readonly origin: string; readonly serviceKey: Redacted.Redacted }>
+  /** Without a stored connection, the studio that services are imported from. */
+  readonly studio: Option.Option<StudioTarget>
+  /** Whom the gateway calls: the origins that the variables name, and what `GATEWAY_EGRESS_PRIVATE_ADDRESSES` allows. */
+  readonly addresses: Addresses
   readonly proxyAddress: Address
   readonly controlAddress: Address
   readonly logLevels: { readonly gateway_api: LogLevel; readonly gateway_proxy: LogLevel }
@@ -29,7 +36,7 @@ export interface Settings {
   /** From the moment when readiness turns false to the one when the listeners close. */
   readonly drainDelaySeconds: number
   readonly otlpEndpoint: Option.Option<string>
-  /** Variables that are set and that nothing of this version reads, for the start's warning. */
+  /** Variables that are set and that nothing reads, for the start's warning: a token without an address is one. */
   readonly unread: ReadonlyArray<string>
 }
 
@@ -76,6 +83,10 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     }
   }
 
+  const upstreamOrigin = optional("UPSTREAM_BASE_URL", origin)
+  const studioBaseUrl = optional("SVC_STUDIO_BASE_URL", baseUrl)
+  const studioToken = optional("SVC_STUDIO_TOKEN", credential)
+
   const settings: Settings = {
     databaseUrl: optional(
       "DATABASE_URL",
@@ -83,9 +94,16 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     ),
     redisUrl: optional("REDIS_URL", url(["redis:", "rediss:"], "redis://user:password@host:6379/0")),
     redisKeyPrefix: withDefault("REDIS_KEY_PREFIX", keyPrefix, "{svc}:"),
-    upstreamOrigin: optional("UPSTREAM_BASE_URL", origin),
+    upstreamOrigin,
     upstreamServiceKey: optional("UPSTREAM_SERVICE_KEY", credential),
     directCompat: Option.all({ origin: compatOrigin, serviceKey: compatKey }),
+    studio: Option.map(studioBaseUrl, (base_url) => ({ base_url, token: studioToken })),
+    addresses: {
+      privateAddresses: withDefault("GATEWAY_EGRESS_PRIVATE_ADDRESSES", privateAddresses, "allow"),
+      trustedOrigins: [upstreamOrigin, compatOrigin, studioBaseUrl].flatMap((url) =>
+        Option.isSome(url) ? [new URL(url.value).origin] : []
+      )
+    },
     proxyAddress: withDefault("GATEWAY_BIND_ADDR", address, { host: "127.0.0.1", port: 8080 }),
     controlAddress: withDefault("GATEWAY_CONTROL_BIND_ADDR", address, { host: "127.0.0.1", port: 8081 }),
     logLevels: withDefault("LOG_LEVEL", logLevels, { gateway_api: "Info", gateway_proxy: "Info" }),
@@ -98,7 +116,10 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     drainSeconds: withDefault("GATEWAY_DRAIN_SECONDS", positive, 30),
     drainDelaySeconds: withDefault("GATEWAY_DRAIN_DELAY_SECONDS", natural, 0),
     otlpEndpoint: optional("OTEL_EXPORTER_OTLP_ENDPOINT", httpUrl),
-    unread: unread.filter((variable) => (environment[variable]?.trim() ?? "") !== "")
+    unread: [
+      ...unread.filter((variable) => (environment[variable]?.trim() ?? "") !== ""),
+      ...(Option.isSome(studioToken) && Option.isNone(studioBaseUrl) ? ["SVC_STUDIO_TOKEN"] : [])
+    ]
   }
   return mistakes.length === 0 ? Result.succeed(settings) : Result.fail(mistakes)
 }
@@ -112,8 +133,6 @@ export const describe = (mistakes: ReadonlyArray<Mistake>): string =>
 
 /** Of the reference's list, what belongs to parts that do not exist yet. */
 const unread = [
-  "SVC_STUDIO_BASE_URL",
-  "SVC_STUDIO_TOKEN",
   "IDENTITY_TENANT_ID",
   "IDENTITY_AUDIENCE",
   "IDENTITY_ISSUER",
@@ -160,6 +179,17 @@ const origin: Reader<string> = refine((value) => {
     parsed.pathname === "/" && parsed.search === "" && parsed.hash === "" && parsed.username + parsed.password === ""
   return bare ? parsed.origin : undefined
 }, "must be scheme, host and port only, as in https://models.example.com:4000; requests bring their own paths, which begin with /v1")
+
+/** The studio's own path may come before the one of its export. */
+const baseUrl: Reader<string> = (value) => {
+  const refusal = refusedBaseUrl(value)
+  return refusal === undefined ? Result.succeed(trimmedBaseUrl(value)) : Result.fail(refusal)
+}
+
+const privateAddresses: Reader<Addresses["privateAddresses"]> = refine(
+  (value) => (value === "allow" || value === "refuse" ? value : undefined),
+  "must be allow or refuse: whether private and loopback addresses are called beside those that the environment names"
+)
 
 const address: Reader<Address> = refine((value) => {
   const [, bracketed, plain, digits] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(value) ?? []

@@ -24,7 +24,7 @@ export const banner = (doors: Doors, settings: Settings): Effect.Effect<void> =>
     ...(doors.role !== "control" && doors.upstream.variant === "http" && Option.isNone(settings.upstreamServiceKey)
       ? ["UPSTREAM_SERVICE_KEY is not set: a request needs a credential of its key, its project or the provider"]
       : []),
-    ...settings.unread.map((variable) => `${variable} is set, and nothing in this version reads it`)
+    ...settings.unread.map((variable) => `${variable} is set, and nothing reads it`)
   ]
   return Console.log(
     [

@@ -1,10 +1,12 @@
 import { Effect, Layer, Option, SubscriptionRef } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import * as ControlApp from "../../src/control/ControlApp.ts"
+import { StudioOfEnvironment } from "../../src/control/StudioConnection.ts"
 import { Lifecycle } from "../../src/gateway/model/Lifecycle.ts"
 import { GatewaySettings } from "../../src/gateway/model/Settings.ts"
 import { Vault } from "../../src/gateway/model/Vault.ts"
 import type { Doors } from "../Doors.ts"
+import * as EgressHttp from "../EgressHttp.ts"
 import type { Settings } from "../Environment.ts"
 import * as Listeners from "../Listeners.ts"
 import * as Observability from "../Observability.ts"
@@ -19,8 +21,13 @@ export const layer = (doors: Doors, settings: Settings) =>
   beforeAll(settings).pipe(
     Layer.provide(listeners(doors, settings)),
     Layer.provide(Start.prepare(settings)),
-    Layer.provide([Lifecycle.layer, Vault.layer(settings.encryptionKey), gatewaySettings(doors, settings)]),
-    Layer.provide([doors.database.layer, doors.redis.layer, doors.upstream.layer])
+    Layer.provide([
+      Lifecycle.layer,
+      Vault.layer(settings.encryptionKey),
+      gatewaySettings(doors, settings),
+      Layer.succeed(StudioOfEnvironment, settings.studio)
+    ]),
+    Layer.provide([doors.database.layer, doors.redis.layer, doors.upstream.layer, EgressHttp.layer(settings.addresses)])
   )
 
 const listeners = (doors: Doors, settings: Settings) => {

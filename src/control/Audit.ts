@@ -52,6 +52,11 @@ export type Deed =
     }
   | { readonly target: "model_price"; readonly action: "prices:upsert" | "prices:delete" }
   | {
+      readonly target: "service_registry"
+      readonly action: "services:import_activate" | "services:import_rollback"
+    }
+  | { readonly target: "studio_connection"; readonly action: "settings:studio_connection_update" }
+  | {
       readonly target: "service"
       readonly action:
         | "services:create"
@@ -59,6 +64,9 @@ export type Deed =
         | "services:delete"
         | "services:enable"
         | "services:disable"
+        | "services:import"
+        | "services:sync"
+        | "services:openapi_sync"
     }
   | {
       readonly target: "provider_health"

@@ -16,18 +16,25 @@ import * as ProjectsHandlers from "./handlers/Projects.ts"
 import * as ProviderHealthHandlers from "./handlers/ProviderHealth.ts"
 import * as ProvidersHandlers from "./handlers/Providers.ts"
 import * as RoutesHandlers from "./handlers/Routes.ts"
+import * as ServiceImportHandlers from "./handlers/ServiceImport.ts"
+import * as ServiceOpenApiHandlers from "./handlers/ServiceOpenApi.ts"
 import * as ServicesHandlers from "./handlers/Services.ts"
+import * as StudioHandlers from "./handlers/Studio.ts"
 import * as UsageHandlers from "./handlers/Usage.ts"
 import * as Intake from "./Intake.ts"
 import { Keys } from "./Keys.ts"
 import { ModelPrices } from "./ModelPrices.ts"
+import { OpenApiSync } from "./OpenApiSync.ts"
 import { OperatorTokens } from "./OperatorTokens.ts"
 import { Projects } from "./Projects.ts"
 import { ProviderHealth } from "./ProviderHealth.ts"
 import { Providers } from "./Providers.ts"
 import { RequestIds } from "./RequestIds.ts"
 import { Routes } from "./Routes.ts"
+import { ServiceImport } from "./ServiceImport.ts"
 import { Services } from "./Services.ts"
+import { Studio } from "./Studio.ts"
+import { StudioConnection } from "./StudioConnection.ts"
 import { Usage } from "./Usage.ts"
 
 /** For `HttpRouter.serve`: a path is what it says, and a percent-encoded model name is one segment of it. */
@@ -46,7 +53,9 @@ const stores = Layer.mergeAll(
   Providers.layer,
   CredentialMappings.layer,
   ModelPrices.layer,
-  Services.layer,
+  OpenApiSync.layer.pipe(Layer.provideMerge(Services.layer)),
+  ServiceImport.layer,
+  Studio.layer.pipe(Layer.provideMerge(StudioConnection.layer)),
   ProviderHealth.layer,
   Usage.layer,
   AuditEvents.layer
@@ -62,6 +71,9 @@ const handlers = Layer.mergeAll(
   ProvidersHandlers.layer,
   CredentialMappingsHandlers.layer,
   ModelPricesHandlers.layer,
+  ServiceImportHandlers.layer,
+  ServiceOpenApiHandlers.layer,
+  StudioHandlers.layer,
   ServicesHandlers.layer,
   ProviderHealthHandlers.layer,
   UsageHandlers.layer,

@@ -63,15 +63,27 @@ const maxPathLength = 128
 
 /** Says where and what was expected. The value itself stays out: it may be a secret in the wrong place. */
 const named = (issue: SchemaIssue.Issue): Refused<"invalid_request"> => {
-  const found = list(issue).issues.map(({ message, path = [] }) => {
-    const at = path.map((step) => String(typeof step === "object" ? step.key : step)).join(".")
-    return { at: at.slice(0, maxPathLength), message }
-  })
-  const texts = new Set(found.map(({ at, message }) => (at === "" ? message : `${at}: ${message}`)))
+  const found = placed(issue)
+  const texts = new Set(found.map(sentence))
   const param = found[0]?.at
   return new ControlError("invalid_request", `${[...texts].slice(0, maxNamedMistakes).join("; ")}.`, {
     ...(param && { param })
   })
+}
+
+const placed = (issue: SchemaIssue.Issue) =>
+  list(issue).issues.map(({ message, path = [] }) => {
+    const at = path.map((step) => String(typeof step === "object" ? step.key : step)).join(".")
+    return { at: at.slice(0, maxPathLength), message }
+  })
+
+const sentence = ({ at, message }: { readonly at: string; readonly message: string }): string =>
+  at === "" ? message : `${at}: ${message}`
+
+/** Of an answer that somebody else gave: where it is not what it should be. */
+export const firstMistake = (issue: SchemaIssue.Issue): string => {
+  const [found] = placed(issue)
+  return found === undefined ? "" : `${sentence(found)}.`
 }
 
 const list = SchemaIssue.makeFormatterStandardSchemaV1({

@@ -17,8 +17,7 @@ export const refusedName = (name: string): Refusal =>
       ? "must not contain control characters"
       : undefined
 
-/** An upstream is addressed by its origin: the canonical routes bring the path. */
-export const refusedOrigin = (text: string): Refusal => {
+const refusedHttpUrl = (text: string): Refusal => {
   const url = text.length <= maxUrlLength && URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || (url.protocol !== "http:" && url.protocol !== "https:") || url.hostname === "") {
     return "must be an http or https URL with a host"
@@ -26,10 +25,25 @@ export const refusedOrigin = (text: string): Refusal => {
   if (url.username !== "" || url.password !== "") {
     return "must not carry a user or password: the credential has a field of its own"
   }
-  if (url.pathname !== "/" || url.search !== "" || url.hash !== "" || /[?#]/.test(text)) {
-    return "must end after the host and port: the routes bring their own path (https://host, not https://host/v1)"
-  }
   return undefined
+}
+
+/** An upstream is addressed by its origin: the canonical routes bring the path. */
+export const refusedOrigin = (text: string): Refusal =>
+  refusedHttpUrl(text) ??
+  (new URL(text).pathname !== "/" || /[?#]/.test(text)
+    ? "must end after the host and port: the routes bring their own path (https://host, not https://host/v1)"
+    : undefined)
+
+/** Paths are added at its end. */
+export const refusedBaseUrl = (text: string): Refusal =>
+  refusedHttpUrl(text) ??
+  (/[?#]/.test(text) ? "must not carry a query or a fragment: paths are added at its end" : undefined)
+
+/** As the URL parser writes it, without slashes at its end. */
+export const trimmedBaseUrl = (text: string): string => {
+  const { origin, pathname } = new URL(text)
+  return origin + pathname.replace(/\/+$/, "")
 }
 
 /** What can be written into a header, whole and unchanged. */

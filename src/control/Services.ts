@@ -258,13 +258,15 @@ export const ServiceRow = Service.mapFields(Struct.omit(["missing_runtime_fields
 const found = rows(ServiceRow)
 export const snapshots = Snapshots.of(Service)
 
-export const shown = (row: typeof ServiceRow.Type): Service => ({
-  ...row,
-  missing_runtime_fields: missingRuntimeFields({
+/** An import that lacked something is synced once it has it. */
+export const shown = (row: typeof ServiceRow.Type): Service => {
+  const missing_runtime_fields = missingRuntimeFields({
     upstream: row.upstream_base_url !== null,
     credential: row.credential_configured
   })
-})
+  const complete = row.sync_status === "incomplete" && missing_runtime_fields.length === 0
+  return { ...row, sync_status: complete ? "synced" : row.sync_status, missing_runtime_fields }
+}
 
 const orMissing = <A>(row: A | undefined): Effect.Effect<A, Missing> =>
   row === undefined

@@ -3,10 +3,13 @@ import { assert, describe, layer as describeWith, type Vitest } from "@effect/vi
 import { Effect, Layer, Option, Predicate, Redacted, Schema } from "effect"
 import { type Headers, HttpBody, HttpClient, HttpClientRequest, type HttpMethod, HttpRouter } from "effect/http"
 import * as DatabaseEmbedded from "../../layers/DatabaseEmbedded.ts"
+import * as EgressHttp from "../../layers/EgressHttp.ts"
+import { everyPrivateAddress } from "../../layers/http/Addresses.ts"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
 import * as UpstreamHttp from "../../layers/UpstreamHttp.ts"
 import * as ControlApp from "../../src/control/ControlApp.ts"
 import * as OperatorTokens from "../../src/control/OperatorTokens.ts"
+import { StudioOfEnvironment, type StudioTarget } from "../../src/control/StudioConnection.ts"
 import { Lifecycle } from "../../src/gateway/model/Lifecycle.ts"
 import { Vault } from "../../src/gateway/model/Vault.ts"
 import type { Database } from "../../src/services/Database.ts"
@@ -19,7 +22,11 @@ export const operatorToken = `op_live_${"0123456789abcdef".repeat(4)}`
 const someKey = Redacted.make(new Uint8Array(32).fill(7))
 
 /** The control listener on a socket of its own, over a fresh database. */
-export const layer = <E>(database: Layer.Layer<Database, E>, vaultKey = Option.some(someKey)) =>
+export const layer = <E>(
+  database: Layer.Layer<Database, E>,
+  vaultKey = Option.some(someKey),
+  studio = Option.none<StudioTarget>()
+) =>
   HttpRouter.serve(ControlApp.layer, {
     routerConfig: ControlApp.routerConfig,
     disableLogger: true,
@@ -33,6 +40,8 @@ export const layer = <E>(database: Layer.Layer<Database, E>, vaultKey = Option.s
         RedisMemory.layer({ prefix: "test:" }),
         UpstreamHttp.layer,
         Vault.layer(vaultKey),
+        EgressHttp.layer(everyPrivateAddress),
+        Layer.succeed(StudioOfEnvironment, studio),
         Lifecycle.layer
       )
     )

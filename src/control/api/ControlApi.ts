@@ -10,7 +10,10 @@ import { ProviderHealthApi } from "./ProviderHealthApi.ts"
 import { ProvidersApi } from "./ProvidersApi.ts"
 import { FamilyARoutesApi, FamilyBRoutesApi } from "./RoutesApi.ts"
 import { Authorization, Intake } from "./Security.ts"
+import { ServiceImportApi } from "./ServiceImportApi.ts"
+import { ServiceOpenApiApi } from "./ServiceOpenApiApi.ts"
 import { ServicesApi } from "./ServicesApi.ts"
+import { StudioApi } from "./StudioApi.ts"
 import { UsageApi } from "./UsageApi.ts"
 
 /** Everything that takes an operator token. A group added here is authenticated, and audited by what it calls. */
@@ -24,6 +27,9 @@ const OperatorApi = HttpApi.make("operator")
     ProvidersApi,
     CredentialMappingsApi,
     ModelPricesApi,
+    ServiceImportApi,
+    ServiceOpenApiApi,
+    StudioApi,
     ServicesApi,
     ProviderHealthApi,
     UsageApi,

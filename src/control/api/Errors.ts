@@ -29,6 +29,7 @@ export const statusOf = {
   duplicate_service: 409,
   incomplete_service: 409,
   service_openapi_changed: 409,
+  studio_unconfigured: 409,
   request_body_too_large: 413,
   unsupported_media_type: 415,
   invalid_request: 422,

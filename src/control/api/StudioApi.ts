@@ -1,0 +1,80 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { ServiceMethod } from "../../gateway/model/Service.ts"
+import { refusals } from "./Errors.ts"
+import { Id, Timestamp } from "./Fields.ts"
+import { Credential } from "./ProvidersApi.ts"
+import { requires } from "./Security.ts"
+import { HealthMethod } from "./ServicesApi.ts"
+
+const Text = Schema.NullOr(Schema.String)
+
+/** The studio that services are imported from: stored here, or else as the environment names it. */
+export const StudioConnection = Schema.Struct({
+  base_url: Text,
+  token_configured: Schema.Boolean,
+  source: Schema.Literals(["persisted", "environment", "unset"]),
+  updated_at: Schema.NullOr(Timestamp)
+})
+export type StudioConnection = typeof StudioConnection.Type
+
+/**
+ * Applies to the connection in force, and is stored whole: the token of the environment goes to the environment's
+ * address alone. `base_url: null` forgets what is stored, token included; then the environment counts again.
+ */
+export const StudioConnectionPatch = Schema.Struct({
+  base_url: Schema.optionalKey(Text),
+  token: Schema.optionalKey(Schema.NullOr(Credential))
+})
+export type StudioConnectionPatch = typeof StudioConnectionPatch.Type
+
+/** How a service of the studio would be registered here: the body of `POST /services/import`. */
+const SuggestedImport = Schema.Struct({
+  studio_service_id: Schema.String,
+  name: Schema.String,
+  project_id: Schema.NullOr(Id),
+  route_pattern: Schema.String,
+  upstream_base_url: Text,
+  health_check_path: Text,
+  health_check_method: HealthMethod,
+  allowed_methods: Schema.Array(ServiceMethod),
+  /** The first tag. */
+  category: Text,
+  default_pricing: Schema.Json
+})
+
+export const StudioService = Schema.Struct({
+  studio_service_id: Schema.String,
+  name: Schema.String,
+  display_name: Text,
+  environment: Text,
+  status: Text,
+  base_url: Text,
+  tags: Schema.Array(Schema.String),
+  route_pattern: Schema.String,
+  import_request: SuggestedImport
+})
+export type StudioService = typeof StudioService.Type
+
+const unavailable = refusals("studio_unconfigured", "studio_unavailable")
+
+export const StudioApi = HttpApiGroup.make("studio")
+  .add(
+    HttpApiEndpoint.get("connection", "/connection", { success: StudioConnection }).annotateMerge(
+      requires("operators:manage")
+    ),
+    HttpApiEndpoint.patch("connect", "/connection", {
+      payload: StudioConnectionPatch,
+      success: StudioConnection,
+      error: refusals("invalid_studio_connection_payload")
+    }).annotateMerge(requires("settings:update")),
+    HttpApiEndpoint.post("test", "/connection/test", {
+      success: Schema.Struct({ ok: Schema.Literal(true), service_count: Schema.Int }),
+      error: unavailable
+    }).annotateMerge(requires("operators:manage")),
+    HttpApiEndpoint.get("services", "/services", {
+      success: Schema.Array(StudioService),
+      error: unavailable
+    }).annotateMerge(requires("operators:manage"))
+  )
+  .prefix("/studio")
