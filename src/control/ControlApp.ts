@@ -25,6 +25,7 @@ import { Providers } from "./Providers.ts"
 import { RequestIds } from "./RequestIds.ts"
 import { Routes } from "./Routes.ts"
 import { Usage } from "./Usage.ts"
+import { UsageEvents } from "./UsageEvents.ts"
 
 /** For `HttpRouter.serve`: a path is what it says, and a percent-encoded model name is one segment of it. */
 export const routerConfig = {
@@ -43,6 +44,7 @@ const stores = Layer.mergeAll(
   CredentialMappings.layer,
   ModelPrices.layer,
   Usage.layer,
+  UsageEvents.layer,
   AuditEvents.layer
 ).pipe(Layer.provide(Audit.layer))
 
