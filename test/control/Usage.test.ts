@@ -57,7 +57,14 @@ suite("Usage", (it) => {
         reasoning_tokens: 2,
         usage_source: "reported",
         cost_nanos: 1_500_000,
-        cost_source: "model_price"
+        cost_source: "service_default_fixed",
+        cost_mode: "fixed",
+        pricing_rule_name: "long",
+        service_name: "summary",
+        http_method: "POST",
+        endpoint_path: "/jobs/7",
+        endpoint_template: "/jobs/{id}",
+        guardrail_action_count: 2
       })
       const page = yield* ok("GET", `${events}?key_id=${key_id}`)
       assert.deepStrictEqual(at(page, "rows", 0), {
@@ -81,12 +88,19 @@ suite("Usage", (it) => {
         cache_write_tokens: 0,
         reasoning_tokens: 2,
         estimated_cost_usd: 0.0015,
-        cost_source: "model_price",
+        cost_source: "service_default_fixed",
+        cost_mode: "fixed",
+        pricing_rule_name: "long",
         streamed: false,
+        service_name: "summary",
+        http_method: "POST",
+        endpoint_path: "/jobs/7",
+        endpoint_template: "/jobs/{id}",
         task_id: null,
         run_id: null,
         trace_id: null,
-        fallback_count: 0
+        fallback_count: 0,
+        guardrail_action_count: 2
       })
     })
   )
