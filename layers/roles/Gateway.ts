@@ -6,6 +6,7 @@ import { GovernedRequest } from "../../src/gateway/GovernedRequest.ts"
 import { Limits } from "../../src/gateway/Limits.ts"
 import { ProxyApp } from "../../src/gateway/ProxyApp.ts"
 import { UsageLog } from "../../src/gateway/UsageLog.ts"
+import * as UsageRollup from "../../src/gateway/UsageRollup.ts"
 import * as UsageWriter from "../../src/gateway/UsageWriter.ts"
 
 /**
@@ -15,6 +16,6 @@ import * as UsageWriter from "../../src/gateway/UsageWriter.ts"
 export const layer = ProxyApp.layer.pipe(
   Layer.provide(GovernedRequest.layer),
   Layer.provide([Destinations.layer, BodyAdmission.layer, UsageLog.layer]),
-  Layer.provide(UsageWriter.layer),
+  Layer.provide([UsageWriter.layer, UsageRollup.layer]),
   Layer.provide([Limits.layer, ControlState.layer])
 )

@@ -36,6 +36,7 @@ import { Services } from "./Services.ts"
 import { Studio } from "./Studio.ts"
 import { StudioConnection } from "./StudioConnection.ts"
 import { Usage } from "./Usage.ts"
+import { UsageEvents } from "./UsageEvents.ts"
 
 /** For `HttpRouter.serve`: a path is what it says, and a percent-encoded model name is one segment of it. */
 export const routerConfig = {
@@ -58,6 +59,7 @@ const stores = Layer.mergeAll(
   Studio.layer.pipe(Layer.provideMerge(StudioConnection.layer)),
   ProviderHealth.layer,
   Usage.layer,
+  UsageEvents.layer,
   AuditEvents.layer
 ).pipe(Layer.provide(Audit.layer))
 

@@ -12,7 +12,13 @@ export interface Page<A> {
 export const position = { micros: Count }
 
 /** The parts of a statement over `table` (with `created_at` and `id`) that read one page. */
-export const keyset = (sql: SqlClient, table: string, cursor: Cursor | undefined) => {
+export const keyset = (
+  sql: SqlClient,
+  table: string,
+  cursor: Cursor | undefined,
+  direction: "newest_first" | "oldest_first" = "newest_first"
+) => {
+  const [beyond, order] = direction === "newest_first" ? ["<", "DESC"] : [">", "ASC"]
   const place = sql`(${sql(table)}.created_at, ${sql(table)}.id)`
   return {
     micros: sql`(extract(epoch FROM ${sql(table)}.created_at) * 1000000)::bigint AS micros`,
@@ -20,8 +26,8 @@ export const keyset = (sql: SqlClient, table: string, cursor: Cursor | undefined
     behind:
       cursor === undefined
         ? sql`true`
-        : sql`${place} < ('epoch'::timestamptz + ${cursor.micros}::bigint * interval '1 microsecond', ${cursor.id}::uuid)`,
-    order: sql`${sql(table)}.created_at DESC, ${sql(table)}.id DESC`
+        : sql`${place} ${sql.literal(beyond)} ('epoch'::timestamptz + ${cursor.micros}::bigint * interval '1 microsecond', ${cursor.id}::uuid)`,
+    order: sql`${sql(table)}.created_at ${sql.literal(order)}, ${sql(table)}.id ${sql.literal(order)}`
   }
 }
 

@@ -1,132 +1,342 @@
-import { Context, DateTime, Effect, Layer, Schema, Struct } from "effect"
-import type { Statement } from "effect/sql"
-import { toDollars } from "../gateway/model/Price.ts"
+import { Context, DateTime, Effect, Layer, Predicate, Schema } from "effect"
+import { SqlError } from "effect/sql"
+import type { Fragment } from "effect/sql/Statement"
 import { Database } from "../services/Database.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
-import type { Cursor } from "./api/Fields.ts"
-import { UsageEvent, type UsageFilter, UsageSummary } from "./api/UsageApi.ts"
-import { keyset, type Page, page, position } from "./Paging.ts"
-import { Count, rows, type StoreFailure, settled } from "./Store.ts"
+import {
+  type BreakdownQuery,
+  type BreakdownSort,
+  type DashboardQuery,
+  FilterField,
+  type SeriesQuery,
+  type SortOrder,
+  UnusedKey,
+  type UnusedQuery,
+  type UsageDashboard,
+  type UsageFilter,
+  type UsageSummary
+} from "./api/UsageApi.ts"
+import { rows, type StatementFailure, type StoreFailure, settled } from "./Store.ts"
+import * as UsageSource from "./UsageSource.ts"
 
-type Unusable = Refused<"invalid_usage_query">
+type Failure = Refused<"invalid_usage_query"> | StoreFailure
+type Breakdown = UsageDashboard["breakdowns"]["keys"]
+type Series = UsageDashboard["timeseries"]
 
-/** What the gateway recorded, one row for each authenticated request. */
+/** What a breakdown tells apart. */
+export type Dimension = keyof typeof labels
+
+/**
+ * Sums over what the gateway recorded. Whole hours and days come out of the gateway's sums, and only the ends of a range
+ * (and what sums do not know) out of the events; an answer is always one moment of the database.
+ */
 export class Usage extends Context.Service<
   Usage,
   {
-    /** Newest first. */
-    readonly events: (
-      query: UsageFilter & { readonly limit?: number; readonly cursor?: Cursor }
-    ) => Effect.Effect<Page<UsageEvent>, Unusable | StoreFailure>
-    readonly summary: (filter: UsageFilter) => Effect.Effect<UsageSummary, Unusable | StoreFailure>
+    readonly summary: (filter: UsageFilter) => Effect.Effect<UsageSummary, Failure>
+    /** Of a project or a key that must be there. */
+    readonly ofProject: (
+      id: string,
+      filter: UsageFilter
+    ) => Effect.Effect<UsageSummary, Failure | Refused<"missing_project">>
+    readonly ofKey: (id: string, filter: UsageFilter) => Effect.Effect<UsageSummary, Failure | Refused<"not_found">>
+    /** Ascending; hours or days without a request are left out. */
+    readonly series: (query: SeriesQuery) => Effect.Effect<Series, Failure>
+    readonly breakdown: (by: Dimension, query: BreakdownQuery) => Effect.Effect<Breakdown, Failure>
+    readonly dashboard: (query: DashboardQuery) => Effect.Effect<UsageDashboard, Failure>
+    /** In order, the first of those that begin with `prefix`. */
+    readonly values: (field: string, prefix: string, limit: number | undefined) => Effect.Effect<Values, Failure>
+    /** Keys without a request in the range, the newest first. */
+    readonly unusedKeys: (query: UnusedQuery) => Effect.Effect<ReadonlyArray<UnusedKey>, Failure>
   }
 >()("svc/control/Usage") {
   static readonly layer = Layer.suspend(() => Layer.effect(Usage, make))
 }
 
-const defaultLimit = 50
-
-/** A request of a dollar and more stands out. */
-const expensiveNanos = 1_000_000_000
-
-const make = Effect.gen(function* () {
-  const { sql } = yield* Database
-
-  const columns = sql.literal(
-    `id, created_at, request_id, key_id, project_id, route, model, provider, status, status_code, error_code, latency_ms,
-     usage_source, input_tokens, output_tokens, total_tokens, cached_input_tokens, cache_write_tokens, reasoning_tokens,
-     cost_nanos, cost_source, streamed, task_id, run_id, trace_id, fallback_count`
-  )
-
-  const matching = ({ from, to, ...exact }: UsageFilter): Statement.Fragment =>
-    sql.and([
-      ...(from === undefined ? [] : [sql`created_at >= ${DateTime.toDateUtc(from)}`]),
-      ...(to === undefined ? [] : [sql`created_at < ${DateTime.toDateUtc(to)}`]),
-      ...Object.entries(exact).map(([column, value]) => sql`${sql(column)} = ${value}`)
-    ])
-
-  return Usage.of({
-    events: Effect.fn("Usage.events")(function* ({ cursor, limit = defaultLimit, ...filter }) {
-      yield* ordered(filter)
-      const at = keyset(sql, "usage_events", cursor)
-      const read = yield* events.all(sql`
-        SELECT ${columns}, ${at.micros} FROM usage_events
-        WHERE ${matching(filter)} AND ${at.behind} ORDER BY ${at.order} LIMIT ${limit + 1}`)
-      return page(read, limit, shown)
-    }, settled),
-
-    summary: Effect.fn("Usage.summary")(function* (filter) {
-      yield* ordered(filter)
-      const read = yield* sums.only(sql`
-        SELECT
-          count(*) AS request_count,
-          count(*) FILTER (WHERE status = 'success') AS success_count,
-          count(*) FILTER (WHERE status = 'failure') AS failure_count,
-          count(*) FILTER (WHERE usage_source = 'reported') AS reported_count,
-          count(*) FILTER (WHERE usage_source = 'estimated') AS estimated_count,
-          count(*) FILTER (WHERE usage_source = 'status_only') AS status_only_count,
-          count(*) FILTER (WHERE status_code = 403) AS policy_denial_count,
-          count(*) FILTER (WHERE status_code = 429) AS rate_limit_denial_count,
-          count(*) FILTER (WHERE status_code = 402) AS budget_denial_count,
-          count(*) FILTER (WHERE error_code = 'guardrail_blocked') AS guardrail_block_count,
-          count(*) FILTER (WHERE cost_nanos >= ${expensiveNanos}) AS expensive_request_count,
-          coalesce(sum(input_tokens), 0)::bigint AS input_tokens,
-          coalesce(sum(output_tokens), 0)::bigint AS output_tokens,
-          coalesce(sum(total_tokens), 0)::bigint AS total_tokens,
-          coalesce(sum(cached_input_tokens), 0)::bigint AS cached_input_tokens,
-          coalesce(sum(cache_write_tokens), 0)::bigint AS cache_write_tokens,
-          coalesce(sum(reasoning_tokens), 0)::bigint AS reasoning_tokens,
-          coalesce(sum(cost_nanos), 0)::bigint AS cost_nanos,
-          coalesce(sum(latency_ms), 0)::bigint AS total_latency_ms,
-          coalesce(sum(fallback_count), 0)::bigint AS fallback_count
-        FROM usage_events WHERE ${matching(filter)}`)
-      return summed(read)
-    }, settled)
-  })
-})
-
-const Tokens = Schema.NullOr(Count)
-
-const EventRow = UsageEvent.mapFields(Struct.omit(["estimated_cost_usd"])).pipe(
-  Schema.fieldsAssign({
-    ...position,
-    created_at: Schema.DateTimeUtcFromDate,
-    latency_ms: Count,
-    input_tokens: Tokens,
-    output_tokens: Tokens,
-    total_tokens: Tokens,
-    cached_input_tokens: Tokens,
-    cache_write_tokens: Tokens,
-    reasoning_tokens: Tokens,
-    cost_nanos: Tokens
-  })
-)
-
-/** Everything that the database sums; the rates and the dollars are made of it. */
-const summedColumns = Struct.keys(
-  Struct.omit(UsageSummary.fields, ["estimated_cost_usd", "average_latency_ms", "fallback_rate"])
-)
-const SummaryRow = Schema.Record(Schema.Literals([...summedColumns, "cost_nanos"]), Count)
-
-const events = rows(EventRow)
-const sums = rows(SummaryRow)
-
-const shown = ({ cost_nanos, micros: _, ...event }: typeof EventRow.Type): UsageEvent => ({
-  ...event,
-  estimated_cost_usd: cost_nanos === null ? null : toDollars(cost_nanos)
-})
-
-const summed = ({ cost_nanos, ...counts }: typeof SummaryRow.Type): UsageSummary => {
-  const requests = counts.request_count
-  return {
-    ...counts,
-    estimated_cost_usd: toDollars(cost_nanos),
-    average_latency_ms: requests === 0 ? null : counts.total_latency_ms / requests,
-    fallback_rate: requests === 0 ? 0 : counts.fallback_count / requests
-  }
+interface Values {
+  readonly field: string
+  readonly values: ReadonlyArray<string>
 }
 
-const ordered = ({ from, to }: UsageFilter): Effect.Effect<void, Unusable> =>
+const defaults = { breakdown: 20, series: 744, values: 50, unused: 100 }
+
+const make = Effect.gen(function* () {
+  const database = yield* Database
+  const { sql } = database
+  const source = UsageSource.make(sql)
+
+  /** The whole of `read` sees one moment; `mark` is where the sums end at it. */
+  const analysed = <A, E>(range: Range, read: (mark: number) => Effect.Effect<A, E>) =>
+    Effect.andThen(ordered(range), settled(bounded(database, read)))
+
+  const total = (filter: UsageFilter, mark: number) =>
+    Effect.map(
+      sums.only(sql`SELECT ${source.sums} FROM (${source.rows(filter, mark, "day")}) AS matching`.unprepared),
+      UsageSource.summary
+    )
+
+  const summary = Effect.fn("Usage.summary")((filter: UsageFilter) => analysed(filter, (mark) => total(filter, mark)))
+
+  /** Reads one more bucket than asked for, to know of it. */
+  const series = (query: SeriesQuery, mark: number, page: Page, ofServices: boolean) => {
+    const { interval = "hour" } = query
+    const matching = source.rows(query, mark, interval)
+    const at = sql`date_trunc(${interval}, at, 'UTC')`
+    const name = ofServices ? sql`service_name` : sql`''`
+    return buckets.all(
+      sql`SELECT ${at} AS bucket, ${name} AS name, ${source.sums} FROM (${matching}) AS matching
+        ${ofServices ? sql`WHERE service_name IS NOT NULL` : sql``}
+        GROUP BY 1, 2 ORDER BY 1, 2 LIMIT ${page.limit + 1} OFFSET ${page.offset}`.unprepared
+    )
+  }
+
+  const groups = (by: Dimension, matching: Fragment, query: BreakdownQuery) => {
+    const { breakdown_limit = defaults.breakdown, breakdown_offset = 0 } = query
+    const order = ordering(query.sort_by ?? "requests", query.sort_order ?? "desc")
+    return sql`SELECT ${by} AS dimension, ${sql.literal(labels[by])} AS name, ${source.sums}, ${sql.literal(order)} AS place
+      FROM (${matching}) AS matching GROUP BY 2 ORDER BY place, 2 LIMIT ${breakdown_limit} OFFSET ${breakdown_offset}`
+  }
+
+  const unused = ({ from, limit = defaults.unused, project_id, to }: UnusedQuery) =>
+    keys.all(
+      sql`SELECT id AS key_id, key_prefix, project_id, created_at, last_used_at FROM api_keys
+        WHERE ${sql.and(project_id === undefined ? [] : [sql`project_id = ${project_id}`])}
+          AND NOT EXISTS (SELECT 1 FROM usage_events WHERE ${sql.and([
+            sql`key_id = api_keys.id`,
+            ...(from === undefined ? [] : [sql`usage_events.created_at >= ${DateTime.toDateUtc(from)}`]),
+            ...(to === undefined ? [] : [sql`usage_events.created_at < ${DateTime.toDateUtc(to)}`])
+          ])})
+        ORDER BY api_keys.created_at DESC, api_keys.id DESC LIMIT ${limit}`.unprepared
+    )
+
+  const existing = (table: string, id: string) =>
+    Effect.map(settled(sql`SELECT 1 FROM ${sql(table)} WHERE id = ${id}`), (found) => found.length > 0)
+
+  return Usage.of({
+    summary,
+
+    ofProject: Effect.fn("Usage.ofProject")(function* (id, filter) {
+      if (!(yield* existing("projects", id))) {
+        return yield* new ControlError("missing_project", "There is no project with this id.")
+      }
+      return yield* summary({ ...filter, project_id: id })
+    }),
+
+    ofKey: Effect.fn("Usage.ofKey")(function* (id, filter) {
+      if (!(yield* existing("api_keys", id))) {
+        return yield* new ControlError("not_found", "There is no key with this id.")
+      }
+      return yield* summary({ ...filter, key_id: id })
+    }),
+
+    series: Effect.fn("Usage.series")((query: SeriesQuery) =>
+      analysed(query, (mark) => {
+        const page = pageOf(query.timeseries_limit, query.timeseries_offset)
+        return Effect.map(series(query, mark, page, false), (read) => read.slice(0, page.limit).map(bucket))
+      })
+    ),
+
+    breakdown: Effect.fn("Usage.breakdown")((by: Dimension, query: BreakdownQuery) =>
+      analysed(query, (mark) =>
+        Effect.map(grouped.all(groups(by, source.rows(query, mark, "day", by === "tasks"), query).unprepared), (read) =>
+          read.map(group)
+        )
+      )
+    ),
+
+    dashboard: Effect.fn("Usage.dashboard")((query: DashboardQuery) =>
+      analysed(query, (mark) =>
+        Effect.gen(function* () {
+          // One pass over the range; the breakdowns then read what it came to.
+          const merged = source.merged(source.rows(query, mark, "day"))
+          const parts = commonBreakdowns.map((by) => sql`(${groups(by, sql`SELECT * FROM merged`, query)})`)
+          const read = yield* grouped.all(
+            sql`WITH merged AS MATERIALIZED (${merged})
+              SELECT 'all' AS dimension, '' AS name, ${source.sums}, NULL::numeric AS place FROM merged
+              UNION ALL ${sql.join(" UNION ALL ", false)(parts)}`.unprepared
+          )
+          const of = (by: Dimension) => read.filter(({ dimension }) => dimension === by).map(group)
+          const all = read.find(({ dimension }) => dimension === "all")
+          const tasks = yield* grouped.all(groups("tasks", source.rows(query, mark, "day", true), query).unprepared)
+          const page = pageOf(query.timeseries_limit, query.timeseries_offset)
+          const servicePage = pageOf(query.service_timeseries_limit, query.service_timeseries_offset)
+          const timeseries = yield* series(query, mark, page, false)
+          const serviceTimeseries = yield* series(query, mark, servicePage, true)
+          return {
+            summary: all === undefined ? yield* total(query, mark) : UsageSource.summary(all),
+            breakdowns: {
+              projects: of("projects"),
+              keys: of("keys"),
+              services: of("services"),
+              endpoints: of("endpoints"),
+              providers: of("providers"),
+              models: of("models"),
+              tasks: tasks.map(group)
+            },
+            timeseries: timeseries.slice(0, page.limit).map(bucket),
+            service_timeseries: serviceTimeseries
+              .slice(0, servicePage.limit)
+              .map((row) => ({ ...bucket(row), name: row.name })),
+            timeseries_page: { ...page, has_more: timeseries.length > page.limit },
+            service_timeseries_page: { ...servicePage, has_more: serviceTimeseries.length > servicePage.limit },
+            unused_keys: yield* unused({
+              ...(query.from && { from: query.from }),
+              ...(query.to && { to: query.to }),
+              ...(query.project_id && { project_id: query.project_id })
+            })
+          }
+        })
+      )
+    ),
+
+    values: Effect.fn("Usage.values")(function* (field, prefix, limit = defaults.values) {
+      if (!isField(field)) {
+        return yield* new ControlError(
+          "invalid_usage_query",
+          `field must be one of ${FilterField.literals.join(", ")}.`,
+          {
+            param: "field"
+          }
+        )
+      }
+      const { bucket, event, part } = fields[field]
+      const begins = (column: string) =>
+        sql`${sql.literal(column)} >= ${prefix} AND starts_with(${sql.literal(column)}, ${prefix})`
+      return yield* analysed({}, (mark) =>
+        Effect.map(
+          texts.all(
+            sql`SELECT DISTINCT value FROM (
+                (SELECT DISTINCT ${sql.literal(bucket)} AS value FROM usage_rollups
+                  WHERE grain = 'day' AND ${sql.literal(part)} AND ${begins(bucket)} ORDER BY 1 LIMIT ${limit})
+                UNION ALL
+                (SELECT DISTINCT ${sql.literal(event)} COLLATE "C" AS value FROM usage_events
+                  WHERE created_at >= ${new Date(mark)} AND ${begins(`(${event} COLLATE "C")`)} ORDER BY 1 LIMIT ${limit})
+              ) AS found ORDER BY 1 LIMIT ${limit}`.unprepared
+          ),
+          (read) => ({ field, values: read.map(({ value }) => value) })
+        )
+      )
+    }),
+
+    unusedKeys: Effect.fn("Usage.unusedKeys")((query: UnusedQuery) => analysed(query, () => unused(query)))
+  })
+})
+
+/** NULL has a name of its own, so that the groups of a breakdown add up to the summary. */
+const labels = {
+  projects: "coalesce(project_id::text, 'individual')",
+  keys: "key_id::text",
+  services: "coalesce(service_name, 'none')",
+  endpoints: "coalesce(http_method || ' ' || endpoint, 'none')",
+  providers: "provider",
+  models: "coalesce(model, 'unknown')",
+  tasks: "coalesce(task_id, 'none')"
+}
+
+/** Those that are made of the same rows; tasks have rows of their own. */
+const commonBreakdowns = ["projects", "keys", "services", "endpoints", "providers", "models"] as const
+
+const weights: Readonly<Record<BreakdownSort, string>> = {
+  requests: "sum(request_count)",
+  cost: "sum(cost_nanos)",
+  failures: "coalesce(sum(request_count) FILTER (WHERE status_code >= 400), 0)",
+  success: "coalesce(sum(request_count) FILTER (WHERE status_code < 400), 0)",
+  latency: "sum(total_latency_ms) / sum(request_count)",
+  tokens: "sum(total_tokens)",
+  fallbacks: "sum(fallback_count)"
+}
+
+/** Ascending by this is the order asked for. */
+const ordering = (by: BreakdownSort, order: SortOrder): string => (order === "asc" ? weights[by] : `-(${weights[by]})`)
+
+/** Where the values of a field stand, in the sums and in the events. */
+const fields: Readonly<
+  Record<FilterField, { readonly bucket: string; readonly event: string; readonly part: string }>
+> = {
+  route: { bucket: "route", event: "route", part: "part <> 'task'" },
+  provider: { bucket: "provider", event: "provider", part: "part <> 'task'" },
+  service: { bucket: "service_name", event: "service_name", part: "part <> 'task'" },
+  endpoint: { bucket: "endpoint", event: "coalesce(endpoint_template, endpoint_path)", part: "part <> 'task'" },
+  model: { bucket: "model", event: "model", part: "part <> 'task'" },
+  task_id: { bucket: "task_id", event: "task_id", part: "part = 'task'" },
+  run_id: { bucket: "run_id", event: "run_id", part: "part = 'task'" }
+}
+
+const isField = Schema.is(FilterField)
+
+interface Page {
+  readonly limit: number
+  readonly offset: number
+}
+
+const pageOf = (limit = defaults.series, offset = 0): Page => ({ limit, offset })
+
+const sums = rows(UsageSource.Sums)
+const grouped = rows(Schema.Struct({ dimension: Schema.String, name: Schema.String, ...UsageSource.Sums.fields }))
+const buckets = rows(
+  Schema.Struct({ bucket: Schema.DateTimeUtcFromDate, name: Schema.String, ...UsageSource.Sums.fields })
+)
+const texts = rows(Schema.Struct({ value: Schema.String }))
+const keys = rows(
+  Schema.Struct({
+    ...UnusedKey.fields,
+    created_at: Schema.DateTimeUtcFromDate,
+    last_used_at: Schema.NullOr(Schema.DateTimeUtcFromDate)
+  })
+)
+
+const group = (row: { readonly name: string } & UsageSource.Sums) => ({
+  name: row.name,
+  summary: UsageSource.summary(row)
+})
+const bucket = (row: { readonly bucket: DateTime.Utc } & UsageSource.Sums) => ({
+  bucket: row.bucket,
+  summary: UsageSource.summary(row)
+})
+
+type Range = Pick<UsageFilter, "from" | "to">
+
+export const ordered = ({ from, to }: Range): Effect.Effect<void, Refused<"invalid_usage_query">> =>
   from === undefined || to === undefined || DateTime.isLessThan(from, to)
     ? Effect.void
     : Effect.fail(new ControlError("invalid_usage_query", "from must be earlier than to.", { param: "from" }))
+
+const deadlineSeconds = 20
+
+/**
+ * One snapshot, one processor and a deadline for what `read` asks: the database has the gateway to serve as well. A
+ * range that takes longer is refused. (The embedded database knows no deadline.)
+ */
+export const bounded = <A, E>(
+  { sql, transaction }: Database["Service"],
+  read: (mark: number) => Effect.Effect<A, E>
+): Effect.Effect<A, E | SqlError.SqlError | Schema.SchemaError | Refused<"invalid_usage_query">> =>
+  transaction(
+    Effect.gen(function* () {
+      yield* sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`
+      const { until } = yield* marks.only(sql`
+        SELECT until, set_config('statement_timeout', ${`${deadlineSeconds}s`}, true),
+          set_config('jit', 'off', true), set_config('work_mem', '32MB', true),
+          set_config('max_parallel_workers_per_gather', '0', true)
+        FROM usage_rolled`)
+      return yield* read(until.getTime())
+    })
+  ).pipe(
+    Effect.catchIf(
+      (error: E | StatementFailure): error is SqlError.SqlError => SqlError.isSqlError(error) && isOverdue(error),
+      () =>
+        Effect.fail(
+          new ControlError(
+            "invalid_usage_query",
+            `The range holds too much to be answered within ${deadlineSeconds} seconds; move from and to closer together.`,
+            { param: "from" }
+          )
+        )
+    )
+  )
+
+const marks = rows(Schema.Struct({ until: Schema.Date }))
+
+/** SQLSTATE 57014, "query canceled". */
+const isOverdue = ({ reason }: SqlError.SqlError): boolean =>
+  Predicate.hasProperty(reason.cause, "code") && reason.cause.code === "57014"

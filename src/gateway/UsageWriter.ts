@@ -2,6 +2,7 @@ import { Effect, Layer, Metric, Schedule } from "effect"
 import { Database } from "../services/Database.ts"
 import { Redis, type Reply, type Script } from "../services/Redis.ts"
 import { usageQueue } from "./Limits.ts"
+import { summed } from "./UsageRollup.ts"
 
 /** Moves queued records into the database, for as long as the layer lives, and what is left when it closes. */
 export const layer = Layer.effectDiscard(
@@ -137,7 +138,9 @@ const insert = (records: string) =>
       service_name, http_method, endpoint_path,
       endpoint_template, cost_mode, pricing_rule_name, policy_version, tools, estimated_input_tokens, denial,
       guardrail_action_count FROM seen
-      ON CONFLICT (created_at, id) DO NOTHING RETURNING 1)
+      ON CONFLICT (created_at, id) DO NOTHING RETURNING *),
+      mark AS MATERIALIZED (SELECT until FROM lock, usage_rolled WHERE lock.mine FOR SHARE OF usage_rolled),
+      late AS (${summed(sql, sql`added, mark WHERE created_at < until`)})
       SELECT mine, (SELECT count(*) FROM added)::integer AS added FROM lock`
     if (lock?.mine !== true) return false
     yield* Metric.update(written, lock.added)

@@ -12,6 +12,8 @@ export interface Gateway {
   /** Makes a key with `policy` and answers it raw. */
   readonly key: (policy: object) => Effect.Effect<string, BenchFailed>
   readonly setPrices: Effect.Effect<void, BenchFailed>
+  /** What the control API answers to a GET. */
+  readonly read: (path: string) => Effect.Effect<string, BenchFailed>
   /** The sum over all labels of a counter at `/metrics`. */
   readonly metric: (name: string) => Effect.Effect<number, BenchFailed>
 }
@@ -71,6 +73,7 @@ export const make = Effect.fnUntraced(function* (name: string, upstream: string,
         send("PUT", `/admin/model-prices/${model}`, { input_usd_per_million: 0.15, output_usd_per_million: 0.6 }),
       { discard: true }
     ),
+    read: (path) => send("GET", path),
     metric: (metric) =>
       Effect.flatMap(send("GET", "/metrics"), (text) =>
         Option.match(readMetric(text, metric), {

@@ -6,6 +6,7 @@ import type { Measured } from "./Rounds.ts"
 import { streams } from "./Scenario.ts"
 import type { Soaked } from "./Soak.ts"
 import { median, paired, percentile, spread } from "./Statistics.ts"
+import { days, tries, type Usage } from "./Usage.ts"
 
 /** The run in Markdown, ready for the README. */
 export const report = (measured: Measured, proof: Proof | undefined, plan: Plan, machine: string): string =>
@@ -178,4 +179,26 @@ export const soakReport = (soaked: Soaked, machine: string): string => {
       `${number(soaked.recorded, 0)} usage records in PostgreSQL; to reach: one for each request`
     )
   ].join("\n")
+}
+
+export const usageReport = ({ made, memory, questions, rows, summed, sums }: Usage, machine: string): string =>
+  [
+    machine,
+    "",
+    `${number(rows, 0)} usage rows over ${days} days, made in ${number(made, 0)} s; the gateway summed them up in ` +
+      `${number(summed, 0)} s, into ${number(sums, 0)} rows.`,
+    "",
+    "| query | ms | MB |",
+    "| --- | ---: | ---: |",
+    ...questions.map(
+      ({ bytes, name, times }) => `| ${name} | ${spreadText(times)} | ${number(bytes / 1_000_000, 2)} |`
+    ),
+    "",
+    `Medians of ${tries}, in brackets the least and the most. Resident memory of the process: ${number(memory.before, 0)} MiB ` +
+      `before, at most ${number(memory.peak, 0)} MiB.`
+  ].join("\n")
+
+const spreadText = (times: ReadonlyArray<number>): string => {
+  const [least, most] = spread(times)
+  return `${number(median(times), 0)} (${number(least, 0)}–${number(most, 0)})`
 }

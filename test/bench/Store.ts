@@ -11,6 +11,8 @@ export interface Store {
   readonly redisUrl: string
   readonly redisPrefix: string
   readonly count: (query: string) => Effect.Effect<number, BenchFailed>
+  readonly text: (query: string) => Effect.Effect<string, BenchFailed>
+  readonly run: (statement: string) => Effect.Effect<void, BenchFailed>
   readonly redis: Ioredis
 }
 
@@ -51,7 +53,7 @@ const redis: Effect.Effect<Ioredis, BenchFailed, Scope.Scope> = Effect.acquireRe
   (client) => Effect.sync(() => client.disconnect())
 )
 
-const decodeCount = Schema.decodeUnknownEffect(Schema.Tuple([Schema.Struct({ count: Schema.FiniteFromString })]))
+const decodeText = Schema.decodeUnknownEffect(Schema.Tuple([Schema.Struct({ text: Schema.String })]))
 
 export const make = Effect.gen(function* () {
   const name = `svc_bench_${randomBytes(6).toString("hex")}`
@@ -63,17 +65,20 @@ export const make = Effect.gen(function* () {
     Effect.orDie(query(postgresUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`))
   )
   yield* Effect.addFinalizer(() => Effect.promise(() => unlinkKeys(client, redisPrefix)))
+  const text = (expression: string) =>
+    query(url.href, `SELECT (${expression})::text AS text`).pipe(
+      Effect.flatMap(({ rows }) => decodeText(rows)),
+      Effect.map(([{ text }]) => text),
+      Effect.catchTag("SchemaError", ({ message }) => Effect.fail(new BenchFailed({ message })))
+    )
   const store: Store = {
     databaseUrl: url.href,
     redisUrl,
     redisPrefix,
     redis: client,
-    count: (expression) =>
-      query(url.href, `SELECT (${expression})::text AS count`).pipe(
-        Effect.flatMap(({ rows }) => decodeCount(rows)),
-        Effect.map(([{ count }]) => count),
-        Effect.catchTag("SchemaError", ({ message }) => Effect.fail(new BenchFailed({ message })))
-      )
+    run: (statement) => Effect.asVoid(query(url.href, statement)),
+    text,
+    count: (expression) => Effect.map(text(expression), Number)
   }
   return store
 })

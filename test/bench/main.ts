@@ -10,6 +10,7 @@ import * as Proof from "./Proof.ts"
 import * as Report from "./Report.ts"
 import * as Rounds from "./Rounds.ts"
 import * as Soak from "./Soak.ts"
+import * as Usage from "./Usage.ts"
 
 const say = (line: string): void => {
   process.stderr.write(`  ${line}\n`)
@@ -39,6 +40,10 @@ const soak = Effect.fnUntraced(function* (minutes: number, nodeFlags: ReadonlyAr
   yield* Console.log(Report.soakReport(soaked, yield* Machine.describe))
 })
 
+const usage = Effect.fnUntraced(function* (rows: number, nodeFlags: ReadonlyArray<string>) {
+  yield* Console.log(Report.usageReport(yield* Usage.run(rows, nodeFlags, say), yield* Machine.describe))
+})
+
 const chosen = Effect.fnUntraced(function* (only: Option.Option<string>) {
   const wanted = Option.match(only, { onNone: () => Entrants.names, onSome: (list) => list.split(",") })
   return yield* Effect.forEach(wanted, (wish) => {
@@ -64,21 +69,24 @@ const command = Command.make(
       Flag.optional,
       Flag.withDescription("Instead: minutes of constant load with everything on, watching memory and records")
     ),
+    usage: Flag.Int("usage").pipe(
+      Flag.optional,
+      Flag.withDescription("Instead: how many usage rows to make, and to ask the control API about")
+    ),
     profile: Flag.String("profile").pipe(
       Flag.optional,
       Flag.withDescription("A folder for a processor profile of the gateway with everything on")
     )
   },
-  Effect.fnUntraced(function* ({ only, profile, quick, soak: minutes }) {
+  Effect.fnUntraced(function* ({ only, profile, quick, soak: minutes, usage: rows }) {
     const names = yield* chosen(only)
     const nodeFlags = Option.match(profile, {
       onNone: () => [],
       onSome: (folder) => ["--cpu-prof", `--cpu-prof-dir=${folder}`]
     })
-    yield* Option.match(minutes, {
-      onNone: () => compare(names, quick ? Plan.quick : Plan.full, nodeFlags),
-      onSome: (minutes) => soak(minutes, nodeFlags)
-    })
+    if (Option.isSome(rows)) return yield* usage(rows.value, nodeFlags)
+    if (Option.isSome(minutes)) return yield* soak(minutes.value, nodeFlags)
+    yield* compare(names, quick ? Plan.quick : Plan.full, nodeFlags)
   }, Effect.scoped)
 ).pipe(Command.withDescription("Measures this gateway against the others, on this machine, in one run"))
 

@@ -1,11 +1,15 @@
 import { randomUUID } from "node:crypto"
 import { assert } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Effect, Metric, Schema, Stream } from "effect"
+import * as CountedSql from "../../layers/CountedSql.ts"
+import { UsageEvents } from "../../src/control/UsageEvents.ts"
 import { Database } from "../../src/services/Database.ts"
-import { admin, at, call, ok, refusalOf, suite } from "./Listener.ts"
+import * as Fixtures from "./Fixtures.ts"
+import { admin, at, call, idOf, ok, refusalOf, suite } from "./Listener.ts"
 
-const events = `${admin}/usage/events`
-const summary = `${admin}/usage/summary`
+const usage = `${admin}/usage`
+const events = `${usage}/events`
+const summary = `${usage}/summary`
 
 /** 2026-05-05T12:00:00Z. */
 const noon = "2026-05-05T12:00:00"
@@ -57,7 +61,14 @@ suite("Usage", (it) => {
         reasoning_tokens: 2,
         usage_source: "reported",
         cost_nanos: 1_500_000,
-        cost_source: "model_price"
+        cost_source: "service_default_fixed",
+        cost_mode: "fixed",
+        pricing_rule_name: "long",
+        service_name: "summary",
+        http_method: "POST",
+        endpoint_path: "/jobs/7",
+        endpoint_template: "/jobs/{id}",
+        guardrail_action_count: 2
       })
       const page = yield* ok("GET", `${events}?key_id=${key_id}`)
       assert.deepStrictEqual(at(page, "rows", 0), {
@@ -81,12 +92,19 @@ suite("Usage", (it) => {
         cache_write_tokens: 0,
         reasoning_tokens: 2,
         estimated_cost_usd: 0.0015,
-        cost_source: "model_price",
+        cost_source: "service_default_fixed",
+        cost_mode: "fixed",
+        pricing_rule_name: "long",
         streamed: false,
+        service_name: "summary",
+        http_method: "POST",
+        endpoint_path: "/jobs/7",
+        endpoint_template: "/jobs/{id}",
         task_id: null,
         run_id: null,
         trace_id: null,
-        fallback_count: 0
+        fallback_count: 0,
+        guardrail_action_count: 2
       })
     })
   )
@@ -171,6 +189,224 @@ suite("Usage", (it) => {
         fallback_rate: 0
       })
     })
+  )
+
+  it.effect("events are ordered by what they cost, took, used and came to; what nobody knows comes last", () =>
+    Effect.gen(function* () {
+      const key_id = randomUUID()
+      const add = (row: object) => record({ key_id, created_at: `${noon}Z`, ...row })
+      const a = yield* add({ cost_nanos: 1, latency_ms: 30, total_tokens: 2, status_code: 200 })
+      const b = yield* add({ cost_nanos: 3, latency_ms: 10, total_tokens: 1, status: "failure", status_code: 500 })
+      const c = yield* add({ latency_ms: 20, status: "failure", status_code: 404 })
+      const sorted = (query: string) => Effect.map(ok("GET", `${events}?key_id=${key_id}&${query}`), idsOf)
+      assert.deepStrictEqual(yield* sorted("sort_by=cost"), [b, a, c])
+      assert.deepStrictEqual(yield* sorted("sort_by=cost&sort_order=asc"), [a, b, c])
+      assert.deepStrictEqual(yield* sorted("sort_by=latency"), [a, c, b])
+      assert.deepStrictEqual(yield* sorted("sort_by=tokens"), [a, b, c])
+      assert.deepStrictEqual(yield* sorted("sort_by=status_code"), [b, c, a])
+      const second = yield* ok("GET", `${events}?key_id=${key_id}&sort_by=cost&limit=1&offset=1`)
+      assert.deepStrictEqual(idsOf(second), [a])
+      assert.deepInclude(second, { limit: 1, offset: 1, has_more: true, next_cursor: null })
+    })
+  )
+
+  it.effect("time runs either way, and pages follow by offset or by cursor", () =>
+    Effect.gen(function* () {
+      const key_id = randomUUID()
+      const ids = yield* Effect.forEach([0, 1, 2, 3], (second) => record({ key_id, created_at: `${noon}.${second}Z` }))
+      const newest = yield* ok("GET", `${events}?key_id=${key_id}&limit=3&offset=1`)
+      assert.deepStrictEqual(idsOf(newest), [ids[2], ids[1], ids[0]])
+      assert.deepInclude(newest, { limit: 3, offset: 1, has_more: false, next_cursor: null })
+      const oldest = yield* ok("GET", `${events}?key_id=${key_id}&sort_order=asc&limit=3`)
+      assert.deepStrictEqual(idsOf(oldest), ids.slice(0, 3))
+      const cursor = at(oldest, "next_cursor")
+      const rest = yield* ok("GET", `${events}?key_id=${key_id}&sort_order=asc&cursor=${cursor}`)
+      assert.deepStrictEqual(idsOf(rest), ids.slice(3))
+    })
+  )
+
+  it.effect("what would read too much is refused, with the way out", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const refused = (query: string) => Effect.map(call("GET", `${events}?${query}`), refusalOf)
+      const unusable = (param: string) => ({ status: 400, code: "invalid_usage_query", param })
+      assert.deepStrictEqual(yield* refused("offset=10001"), unusable("offset"))
+      const cursor = at(yield* ok("GET", `${events}?limit=1`), "next_cursor")
+      assert.deepStrictEqual(yield* refused(`sort_by=cost&cursor=${cursor}`), unusable("cursor"))
+      const key_id = randomUUID()
+      yield* sql`INSERT INTO usage_events (id, created_at, request_id, key_id, route, provider, status, status_code,
+          latency_ms, usage_source, cost_source, streamed)
+        SELECT gen_random_uuid(), '2001-01-01Z'::timestamptz + n * interval '1 second', 'r', ${key_id}::uuid, '/v1/responses',
+          'upstream', 'success', 200, n, 'status_only', 'none', false FROM generate_series(1, 100001) AS n`
+      const many = `key_id=${key_id}&sort_by=latency&limit=1`
+      assert.deepStrictEqual(yield* refused(many), unusable("sort_by"))
+      const fewer = yield* ok("GET", `${events}?${many}&from=2001-01-01T00:00:02Z`)
+      assert.strictEqual(at(fewer, "rows", 0, "latency_ms"), 100_001)
+      yield* sql`DELETE FROM usage_events WHERE key_id = ${key_id}`
+    })
+  )
+
+  it.effect("breakdowns come in the order asked for, a page at a time", () =>
+    Effect.gen(function* () {
+      const project_id = randomUUID()
+      const add = (row: object) => record({ key_id: randomUUID(), project_id, created_at: `${noon}Z`, ...row })
+      yield* add({ model: "a", latency_ms: 100, cost_nanos: 5, total_tokens: 1 })
+      yield* add({ model: "b", latency_ms: 10, total_tokens: 9, fallback_count: 3 })
+      yield* add({ model: "b", latency_ms: 20, status: "failure", status_code: 500 })
+      yield* add({ latency_ms: 1 })
+      const names = (query: string) =>
+        Effect.map(ok("GET", `${usage}/by-model?project_id=${project_id}&${query}`), (json) =>
+          Array.isArray(json) ? json.map((group) => at(group, "name")) : json
+        )
+      assert.deepStrictEqual(yield* names(""), ["b", "a", "unknown"])
+      assert.deepStrictEqual(yield* names("sort_order=asc"), ["a", "unknown", "b"])
+      assert.deepStrictEqual(yield* names("sort_by=cost"), ["a", "b", "unknown"])
+      assert.deepStrictEqual(yield* names("sort_by=failures"), ["b", "a", "unknown"])
+      assert.deepStrictEqual(yield* names("sort_by=success&sort_order=asc"), ["a", "b", "unknown"])
+      assert.deepStrictEqual(yield* names("sort_by=latency"), ["a", "b", "unknown"])
+      assert.deepStrictEqual(yield* names("sort_by=tokens"), ["b", "a", "unknown"])
+      assert.deepStrictEqual(yield* names("sort_by=fallbacks"), ["b", "a", "unknown"])
+      assert.deepStrictEqual(yield* names("breakdown_limit=1&breakdown_offset=1"), ["a"])
+    })
+  )
+
+  it.effect("a series has a page of its buckets", () =>
+    Effect.gen(function* () {
+      const key_id = randomUUID()
+      for (const hour of ["10:59:59.999", "11:00:00", "13:00:00"]) {
+        yield* record({ key_id, created_at: `2026-05-05T${hour}Z`, service_name: hour === "11:00:00" ? "s" : null })
+      }
+      const buckets = (series: Schema.Json | undefined) =>
+        Array.isArray(series) ? series.map((entry) => at(entry, "bucket")) : series
+      const hours = ["2026-05-05T10:00:00.000Z", "2026-05-05T11:00:00.000Z", "2026-05-05T13:00:00.000Z"]
+      const series = (query: string) => Effect.map(ok("GET", `${usage}/timeseries?key_id=${key_id}${query}`), buckets)
+      assert.deepStrictEqual(yield* series(""), hours)
+      assert.deepStrictEqual(yield* series("&timeseries_limit=1&timeseries_offset=1"), [hours[1]])
+      assert.deepStrictEqual(yield* series("&interval=day"), ["2026-05-05T00:00:00.000Z"])
+      const dashboard = yield* ok("GET", `${usage}/dashboard?key_id=${key_id}&timeseries_limit=2`)
+      assert.deepStrictEqual(buckets(at(dashboard, "timeseries")), hours.slice(0, 2))
+      assert.deepStrictEqual(at(dashboard, "timeseries_page"), { limit: 2, offset: 0, has_more: true })
+      assert.deepInclude(at(dashboard, "service_timeseries", 0), { bucket: hours[1], name: "s" })
+      assert.deepStrictEqual(at(dashboard, "service_timeseries_page"), { limit: 744, offset: 0, has_more: false })
+    })
+  )
+
+  it.effect("values of filters begin with what was typed", () =>
+    Effect.gen(function* () {
+      const prefix = randomUUID()
+      const values = (field: string, query: string) =>
+        Effect.map(ok("GET", `${usage}/filter-values?field=${field}&${query}`), (json) => at(json, "values"))
+      const created_at = `${noon}Z`
+      const key_id = randomUUID()
+      for (const end of ["b", "a", "b", "%"]) {
+        const name = `${prefix}${end}`
+        const named = { service_name: name, http_method: "POST", endpoint_path: name, task_id: name, run_id: name }
+        yield* record({ key_id, created_at, model: name, route: name, provider: name, ...named })
+      }
+      for (const field of ["route", "provider", "service", "endpoint", "model", "task_id", "run_id"]) {
+        const found = [`${prefix}%`, `${prefix}a`, `${prefix}b`]
+        assert.deepStrictEqual(yield* values(field, `q=${prefix}`), found, field)
+        assert.deepStrictEqual(yield* values(field, `q=${prefix}&limit=2`), found.slice(0, 2))
+        assert.deepStrictEqual(yield* values(field, `q=${encodeURIComponent(`${prefix}%`)}`), [`${prefix}%`])
+      }
+      const answer = yield* call("GET", `${usage}/filter-values?field=key_id`)
+      assert.deepStrictEqual(refusalOf(answer), { status: 400, code: "invalid_usage_query", param: "field" })
+    })
+  )
+
+  it.effect("a key is unused in a range without a request of it", () =>
+    Effect.gen(function* () {
+      const project_id = yield* Fixtures.project
+      const minted = yield* Effect.forEach([1, 2], () => ok("POST", `${admin}/keys`, { body: { project_id } }))
+      const [used = "", unused = ""] = minted.map((json) => idOf(json, "key"))
+      yield* record({ key_id: used, project_id, created_at: `${noon}Z` })
+      const keysIn = (query: string) =>
+        Effect.map(ok("GET", `${usage}/unused-keys?project_id=${project_id}&${query}`), (json) =>
+          Array.isArray(json) ? json.map((key) => at(key, "key_id")) : json
+        )
+      assert.deepStrictEqual(yield* keysIn(""), [unused])
+      assert.deepStrictEqual(yield* keysIn(`from=${noon}Z`), [unused])
+      assert.deepStrictEqual(yield* keysIn(`to=${noon}Z`), [unused, used])
+      assert.deepStrictEqual(yield* keysIn(`to=${noon}Z&limit=1`), [unused])
+      const [row] = Object.values(Object(yield* ok("GET", `${usage}/unused-keys?project_id=${project_id}`)))
+      assert.hasAllKeys(row, ["key_id", "key_prefix", "project_id", "created_at", "last_used_at"])
+    })
+  )
+
+  it.effect("a task, a key and a project have a summary of their own", () =>
+    Effect.gen(function* () {
+      const project_id = yield* Fixtures.project
+      const key_id = idOf(yield* ok("POST", `${admin}/keys`, { body: { project_id } }), "key")
+      const task_id = randomUUID()
+      yield* record({ key_id, project_id, task_id, created_at: `${noon}Z`, total_tokens: 4 })
+      yield* record({ key_id, project_id, created_at: `${noon}Z`, total_tokens: 3 })
+      const tokens = (path: string) => Effect.map(ok("GET", `${admin}/${path}`), (json) => at(json, "total_tokens"))
+      assert.strictEqual(yield* tokens(`tasks/${task_id}/usage`), 4)
+      assert.strictEqual(yield* tokens(`keys/${key_id}/usage`), 7)
+      assert.strictEqual(yield* tokens(`projects/${project_id}/usage`), 7)
+      assert.strictEqual(yield* tokens(`projects/${project_id}/usage?task_id=${task_id}`), 4)
+      assert.strictEqual(yield* tokens(`tasks/${randomUUID()}/usage`), 0)
+      const status = (path: string) => Effect.map(call("GET", `${admin}/${path}`), refusalOf)
+      const nobody = randomUUID()
+      assert.deepInclude(yield* status(`keys/${nobody}/usage`), { status: 404, code: "not_found" })
+      assert.deepInclude(yield* status(`projects/${nobody}/usage`), { status: 404, code: "missing_project" })
+    })
+  )
+
+  it.effect("an export is a file, oldest first, in the columns of the reference", () =>
+    Effect.gen(function* () {
+      const key_id = randomUUID()
+      const add = (second: number, row: object) => record({ key_id, created_at: `${noon}.${second}Z`, ...row })
+      const late = { model: "=cmd()", task_id: "a,b", cost_nanos: 1_500_000_001, total_tokens: 7, endpoint_path: "/x" }
+      yield* add(2, late)
+      yield* add(1, {})
+      const csv = yield* call("GET", `${usage}/export.csv?key_id=${key_id}`)
+      assert.strictEqual(csv.headers["content-type"], "text/csv; charset=utf-8")
+      assert.strictEqual(csv.headers["content-disposition"], 'attachment; filename="svc-usage.csv"')
+      assert.deepStrictEqual(csv.text.split("\r\n"), [
+        "request_id,key_id,project_id,route,model,provider,status,status_code,latency_ms,input_tokens,output_tokens," +
+          "total_tokens,estimated_cost_usd,service_name,task_id,run_id,trace_id,fallback_count,guardrail_action_count," +
+          "created_at,cost_source,cost_mode,pricing_rule_name,http_method,endpoint_path,endpoint_template",
+        `r,${key_id},,/v1/responses,,upstream,success,200,7,0,0,0,,,,,,0,0,2026-05-05T12:00:00.100Z,none,,,,,`,
+        `r,${key_id},,/v1/responses,'=cmd(),upstream,success,200,7,0,0,7,1.500000001,,"a,b",,,0,0,` +
+          "2026-05-05T12:00:00.200Z,none,,,,/x,",
+        ""
+      ])
+      const json = yield* call("GET", `${usage}/export.json?key_id=${key_id}&limit=1&offset=1`)
+      assert.strictEqual(json.headers["content-type"], "application/json")
+      assert.strictEqual(json.headers["content-disposition"], 'attachment; filename="svc-usage.json"')
+      assert.strictEqual(at(json.json, "summary", "request_count"), 2)
+      assert.deepInclude(at(json.json, "rows", 0), { model: "=cmd()", input_tokens: 0, total_tokens: 7 })
+      assert.lengthOf(Object(at(json.json, "rows")), 1)
+      const refused = yield* call("GET", `${usage}/export.csv?limit=10001`)
+      assert.deepStrictEqual(refusalOf(refused), { status: 422, code: "invalid_request", param: "limit" })
+    })
+  )
+
+  it.effect("an export reads a batch when the one before it is taken, and with all of them has no limit", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const key_id = randomUUID()
+      yield* sql`INSERT INTO usage_events (id, created_at, request_id, key_id, route, provider, status, status_code,
+          latency_ms, usage_source, cost_source, streamed)
+        SELECT gen_random_uuid(), '2002-01-01Z'::timestamptz + n / 3 * interval '1 millisecond', n, ${key_id}::uuid,
+          '/v1/responses', 'upstream', 'success', 200, n, 'status_only', 'none', false
+        FROM generate_series(1, 12000) AS n`
+      const { batches } = yield* UsageEvents
+      const sent = Effect.map(Metric.value(CountedSql.statements), ({ count }) => Number(count))
+      const stream = yield* batches({ key_id, all: "true" })
+      const before = yield* sent
+      const [first, second] = yield* Stream.runCollect(Stream.take(stream, 2))
+      assert.deepStrictEqual([first?.length, second?.length], [500, 500])
+      assert.isBelow((yield* sent) - before, 10)
+      const lines = (yield* call("GET", `${usage}/export.csv?key_id=${key_id}&all=true`)).text.split("\r\n")
+      const requests = lines.slice(1, -1).map((line) => Number(line.split(",")[0]))
+      assert.strictEqual(new Set(requests).size, 12_000)
+      assert.strictEqual(requests.length, 12_000)
+      const short = (yield* call("GET", `${usage}/export.csv?key_id=${key_id}`)).text.split("\r\n")
+      assert.lengthOf(short, 1002)
+      yield* sql`DELETE FROM usage_events WHERE key_id = ${key_id}`
+    }).pipe(Effect.provide(UsageEvents.layer))
   )
 })
 

@@ -169,7 +169,9 @@ const bigints = new Set([
   "cached_input_tokens",
   "cache_write_tokens",
   "reasoning_tokens",
-  "cost_nanos"
+  "cost_nanos",
+  "policy_version",
+  "estimated_input_tokens"
 ])
 
 function recordOf(more: Partial<UsageRecord.UsageRecord> = {}): UsageRecord.UsageRecord {
@@ -199,6 +201,17 @@ function recordOf(more: Partial<UsageRecord.UsageRecord> = {}): UsageRecord.Usag
     run_id: null,
     trace_id: null,
     fallback_count: 0,
+    service_name: "summary",
+    http_method: "POST",
+    endpoint_path: "/jobs/7",
+    endpoint_template: "/jobs/{id}",
+    cost_mode: "fixed",
+    pricing_rule_name: "long",
+    policy_version: 3,
+    tools: true,
+    estimated_input_tokens: 40,
+    denial: { check: "models", layer: "project" },
+    guardrail_action_count: 2,
     ...more
   }
 }

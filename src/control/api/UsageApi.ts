@@ -1,11 +1,12 @@
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { refusals } from "./Errors.ts"
 import { Cursor, Id, PageLimit, Timestamp } from "./Fields.ts"
 import { requires } from "./Security.ts"
 
 const Status = Schema.Literals(["success", "failure"])
 const Tokens = Schema.NullOr(Schema.Int)
+const OrNull = Schema.NullOr(Schema.String)
 
 export const UsageEvent = Schema.Struct({
   id: Id,
@@ -14,11 +15,11 @@ export const UsageEvent = Schema.Struct({
   key_id: Id,
   project_id: Schema.NullOr(Id),
   route: Schema.String,
-  model: Schema.NullOr(Schema.String),
+  model: OrNull,
   provider: Schema.String,
   status: Status,
   status_code: Schema.Int,
-  error_code: Schema.NullOr(Schema.String),
+  error_code: OrNull,
   latency_ms: Schema.Int,
   usage_source: Schema.Literals(["reported", "estimated", "status_only"]),
   input_tokens: Tokens,
@@ -29,11 +30,18 @@ export const UsageEvent = Schema.Struct({
   reasoning_tokens: Tokens,
   estimated_cost_usd: Schema.NullOr(Schema.Finite),
   cost_source: Schema.String,
+  cost_mode: OrNull,
+  pricing_rule_name: OrNull,
   streamed: Schema.Boolean,
-  task_id: Schema.NullOr(Schema.String),
-  run_id: Schema.NullOr(Schema.String),
-  trace_id: Schema.NullOr(Schema.String),
-  fallback_count: Schema.Int
+  service_name: OrNull,
+  http_method: OrNull,
+  endpoint_path: OrNull,
+  endpoint_template: OrNull,
+  task_id: OrNull,
+  run_id: OrNull,
+  trace_id: OrNull,
+  fallback_count: Schema.Int,
+  guardrail_action_count: Schema.Int
 })
 export type UsageEvent = typeof UsageEvent.Type
 
@@ -64,36 +72,219 @@ export const UsageSummary = Schema.Struct({
 })
 export type UsageSummary = typeof UsageSummary.Type
 
+const Breakdown = Schema.Array(Schema.Struct({ name: Schema.String, summary: UsageSummary }))
+const Series = Schema.Array(Schema.Struct({ bucket: Timestamp, summary: UsageSummary }))
+const ServiceSeries = Schema.Array(Schema.Struct({ bucket: Timestamp, name: Schema.String, summary: UsageSummary }))
+const SeriesPage = Schema.Struct({ limit: Schema.Int, offset: Schema.Int, has_more: Schema.Boolean })
+
+export const UnusedKey = Schema.Struct({
+  key_id: Id,
+  key_prefix: Schema.String,
+  project_id: Schema.NullOr(Id),
+  created_at: Timestamp,
+  last_used_at: Schema.NullOr(Timestamp)
+})
+export type UnusedKey = typeof UnusedKey.Type
+
+export const UsageDashboard = Schema.Struct({
+  summary: UsageSummary,
+  breakdowns: Schema.Struct({
+    projects: Breakdown,
+    keys: Breakdown,
+    services: Breakdown,
+    endpoints: Breakdown,
+    providers: Breakdown,
+    models: Breakdown,
+    tasks: Breakdown
+  }),
+  timeseries: Series,
+  service_timeseries: ServiceSeries,
+  timeseries_page: SeriesPage,
+  service_timeseries_page: SeriesPage,
+  unused_keys: Schema.Array(UnusedKey)
+})
+export type UsageDashboard = typeof UsageDashboard.Type
+
 const Text = Schema.optionalKey(Schema.String.check(Schema.isBetweenLength(1, 256)))
 
-/** Every filter is an exact match; `from` is inside the range, `to` outside. */
+const upTo = (most: number) => Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: most })))
+const Offset = Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 })))
+
+const range = { from: Schema.optionalKey(Timestamp), to: Schema.optionalKey(Timestamp) }
+
+/**
+ * Every filter is an exact match; `from` is inside the range, `to` outside. `endpoint` is the template of an endpoint,
+ * or its path where it has none. `min_cost_usd` leaves the requests that cost as much or more.
+ */
 const filter = {
-  from: Schema.optionalKey(Timestamp),
-  to: Schema.optionalKey(Timestamp),
+  ...range,
   key_id: Schema.optionalKey(Id),
   project_id: Schema.optionalKey(Id),
   route: Text,
   model: Text,
   provider: Text,
+  service: Text,
+  method: Text,
+  endpoint: Schema.optionalKey(Schema.String.check(Schema.isBetweenLength(1, 2048))),
   status: Schema.optionalKey(Status),
   status_code: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 100, maximum: 599 }))),
-  trace_id: Text
+  task_id: Text,
+  run_id: Text,
+  trace_id: Text,
+  min_cost_usd: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 9_000_000 })))
 }
 export const UsageFilter = Schema.Struct(filter)
 export type UsageFilter = typeof UsageFilter.Type
 
+export const SortOrder = Schema.Literals(["asc", "desc"])
+export type SortOrder = typeof SortOrder.Type
+
+/** Of a breakdown; `latency` is the average. */
+export const BreakdownSort = Schema.Literals([
+  "requests",
+  "cost",
+  "failures",
+  "success",
+  "latency",
+  "tokens",
+  "fallbacks"
+])
+export type BreakdownSort = typeof BreakdownSort.Type
+
+export const EventSort = Schema.Literals(["created_at", "cost", "latency", "tokens", "status_code"])
+export type EventSort = typeof EventSort.Type
+
+const ordered = { sort_order: Schema.optionalKey(SortOrder) }
+
+const BreakdownQuery = Schema.Struct({
+  ...filter,
+  ...ordered,
+  breakdown_limit: upTo(500),
+  breakdown_offset: Offset,
+  sort_by: Schema.optionalKey(BreakdownSort)
+})
+export type BreakdownQuery = typeof BreakdownQuery.Type
+
+const interval = { interval: Schema.optionalKey(Schema.Literals(["hour", "day"])) }
+
+/** The most buckets of one answer: a month of hours, and a year of days. */
+const SeriesQuery = Schema.Struct({ ...filter, ...interval, timeseries_limit: upTo(1000), timeseries_offset: Offset })
+export type SeriesQuery = typeof SeriesQuery.Type
+
+const DashboardQuery = Schema.Struct({
+  ...BreakdownQuery.fields,
+  ...SeriesQuery.fields,
+  service_timeseries_limit: upTo(1000),
+  service_timeseries_offset: Offset
+})
+export type DashboardQuery = typeof DashboardQuery.Type
+
+const EventsQuery = Schema.Struct({
+  ...filter,
+  ...ordered,
+  sort_by: Schema.optionalKey(EventSort),
+  limit: Schema.optionalKey(PageLimit),
+  offset: Offset,
+  cursor: Schema.optionalKey(Cursor)
+})
+export type EventsQuery = typeof EventsQuery.Type
+
+const UnusedQuery = Schema.Struct({ ...range, project_id: Schema.optionalKey(Id), limit: upTo(1000) })
+export type UnusedQuery = typeof UnusedQuery.Type
+
+/** Oldest first. `all` leaves the limit out: whatever matches, as one stream. */
+const ExportQuery = Schema.Struct({
+  ...filter,
+  limit: upTo(10_000),
+  offset: Offset,
+  all: Schema.optionalKey(Schema.Literals(["true", "false"]))
+})
+export type ExportQuery = typeof ExportQuery.Type
+
+const attachment = { "content-disposition": Schema.String }
+const error = refusals("invalid_usage_query")
+const breakdown = { query: BreakdownQuery, success: Breakdown, error }
+
 export const UsageApi = HttpApiGroup.make("usage")
   .add(
-    HttpApiEndpoint.get("events", "/events", {
-      query: { ...filter, limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(Cursor) },
-      success: Schema.Struct({ rows: Schema.Array(UsageEvent), next_cursor: Schema.NullOr(Cursor) }),
-      error: refusals("invalid_usage_query")
+    HttpApiEndpoint.get("summary", "/usage/summary", { query: filter, success: UsageSummary, error }),
+    HttpApiEndpoint.get("dashboard", "/usage/dashboard", {
+      query: DashboardQuery,
+      success: UsageDashboard,
+      error
     }),
-    HttpApiEndpoint.get("summary", "/summary", {
+    HttpApiEndpoint.get("timeseries", "/usage/timeseries", { query: SeriesQuery, success: Series, error }),
+    HttpApiEndpoint.get("byKey", "/usage/by-key", breakdown),
+    HttpApiEndpoint.get("byProject", "/usage/by-project", breakdown),
+    HttpApiEndpoint.get("byModel", "/usage/by-model", breakdown),
+    HttpApiEndpoint.get("byProvider", "/usage/by-provider", breakdown),
+    HttpApiEndpoint.get("byService", "/usage/by-service", breakdown),
+    HttpApiEndpoint.get("byTask", "/usage/by-task", breakdown),
+    HttpApiEndpoint.get("events", "/usage/events", {
+      query: EventsQuery,
+      success: Schema.Struct({
+        rows: Schema.Array(UsageEvent),
+        limit: Schema.Int,
+        offset: Schema.Int,
+        has_more: Schema.Boolean,
+        /** Present in the order of time, where paging by it stays fast at any depth. */
+        next_cursor: Schema.NullOr(Cursor)
+      }),
+      error
+    }),
+    HttpApiEndpoint.get("filterValues", "/usage/filter-values", {
+      query: {
+        // One of `FilterField`; refused as a query that makes no sense, not as one that cannot be read.
+        field: Schema.String,
+        q: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(256))),
+        limit: upTo(100)
+      },
+      success: Schema.Struct({ field: Schema.String, values: Schema.Array(Schema.String) }),
+      error
+    }),
+    HttpApiEndpoint.get("unusedKeys", "/usage/unused-keys", {
+      query: UnusedQuery,
+      success: Schema.Array(UnusedKey),
+      error
+    }),
+    HttpApiEndpoint.get("ofTask", "/tasks/:task_id/usage", {
+      params: { task_id: Schema.String.check(Schema.isBetweenLength(1, 256)) },
       query: filter,
       success: UsageSummary,
-      error: refusals("invalid_usage_query")
+      error
     })
   )
   .annotateEndpointsMerge(requires("usage:read"))
-  .prefix("/usage")
+  .add(
+    HttpApiEndpoint.get("exportJson", "/usage/export.json", {
+      query: ExportQuery,
+      success: HttpApiSchema.WithHeaders(
+        HttpApiSchema.StreamUint8Array({ contentType: "application/json" }),
+        attachment
+      ),
+      error
+    }).annotateMerge(requires("usage:export")),
+    HttpApiEndpoint.get("exportCsv", "/usage/export.csv", {
+      query: ExportQuery,
+      success: HttpApiSchema.WithHeaders(
+        HttpApiSchema.StreamUint8Array({ contentType: "text/csv; charset=utf-8" }),
+        attachment
+      ),
+      error
+    }).annotateMerge(requires("usage:export")),
+    HttpApiEndpoint.get("ofKey", "/keys/:id/usage", {
+      params: { id: Id },
+      query: filter,
+      success: UsageSummary,
+      error: [...error, ...refusals("not_found")]
+    }).annotateMerge(requires("usage:read", "operators:manage")),
+    HttpApiEndpoint.get("ofProject", "/projects/:id/usage", {
+      params: { id: Id },
+      query: filter,
+      success: UsageSummary,
+      error: [...error, ...refusals("missing_project")]
+    }).annotateMerge(requires("usage:read", "operators:manage"))
+  )
+
+export const FilterField = Schema.Literals(["route", "provider", "service", "endpoint", "model", "task_id", "run_id"])
+export type FilterField = typeof FilterField.Type

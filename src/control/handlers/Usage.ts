@@ -1,16 +1,46 @@
-import { Effect } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
+import { Effect, type Stream } from "effect"
+import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import { ControlApi } from "../api/ControlApi.ts"
+import type { ExportQuery } from "../api/UsageApi.ts"
 import { Usage } from "../Usage.ts"
+import { UsageEvents } from "../UsageEvents.ts"
+import * as UsageExport from "../UsageExport.ts"
 
 export const layer = HttpApiBuilder.group(
   ControlApi,
   "usage",
   Effect.fn(function* (handlers) {
     const usage = yield* Usage
+    const events = yield* UsageEvents
+
+    const exportJson = Effect.fnUntraced(function* (query: ExportQuery) {
+      const { all: _, limit: __, offset: ___, ...filter } = query
+      const summary = yield* usage.summary(filter)
+      return attached("svc-usage.json", UsageExport.json(summary, yield* events.batches(query)))
+    })
+
     return handlers.handleAll({
-      events: ({ query }) => Effect.map(usage.events(query), ({ next, rows }) => ({ rows, next_cursor: next ?? null })),
-      summary: ({ query }) => usage.summary(query)
+      summary: ({ query }) => usage.summary(query),
+      ofTask: ({ params, query }) => usage.summary({ ...query, task_id: params.task_id }),
+      ofKey: ({ params, query }) => usage.ofKey(params.id, query),
+      ofProject: ({ params, query }) => usage.ofProject(params.id, query),
+      dashboard: ({ query }) => usage.dashboard(query),
+      timeseries: ({ query }) => usage.series(query),
+      byKey: ({ query }) => usage.breakdown("keys", query),
+      byProject: ({ query }) => usage.breakdown("projects", query),
+      byModel: ({ query }) => usage.breakdown("models", query),
+      byProvider: ({ query }) => usage.breakdown("providers", query),
+      byService: ({ query }) => usage.breakdown("services", query),
+      byTask: ({ query }) => usage.breakdown("tasks", query),
+      filterValues: ({ query }) => usage.values(query.field, query.q ?? "", query.limit),
+      unusedKeys: ({ query }) => usage.unusedKeys(query),
+      events: ({ query }) => events.page(query),
+      exportJson: ({ query }) => exportJson(query),
+      exportCsv: ({ query }) =>
+        Effect.map(events.batches(query), (batches) => attached("svc-usage.csv", UsageExport.csv(batches)))
     })
   })
 )
+
+const attached = (name: string, body: Stream.Stream<Uint8Array>) =>
+  HttpApiSchema.withHeaders({ body, headers: { "content-disposition": `attachment; filename="${name}"` } })

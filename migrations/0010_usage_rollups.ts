@@ -1,0 +1,79 @@
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+
+const statements = [
+  // What the record of a request says beside its tokens. All of it is absent from records older than this.
+  `ALTER TABLE usage_events
+    ADD COLUMN IF NOT EXISTS service_name text,
+    ADD COLUMN IF NOT EXISTS http_method text,
+    ADD COLUMN IF NOT EXISTS endpoint_path text,
+    ADD COLUMN IF NOT EXISTS endpoint_template text,
+    ADD COLUMN IF NOT EXISTS cost_mode text,
+    ADD COLUMN IF NOT EXISTS pricing_rule_name text,
+    ADD COLUMN IF NOT EXISTS policy_version bigint,
+    ADD COLUMN IF NOT EXISTS tools boolean,
+    ADD COLUMN IF NOT EXISTS estimated_input_tokens bigint,
+    ADD COLUMN IF NOT EXISTS denial jsonb,
+    ADD COLUMN IF NOT EXISTS guardrail_action_count integer`,
+
+  // Most requests carry none of the three: they cost these indexes nothing.
+  `CREATE INDEX usage_events_by_task ON usage_events (task_id, created_at) WHERE task_id IS NOT NULL`,
+  `CREATE INDEX usage_events_by_run ON usage_events (run_id, created_at) WHERE run_id IS NOT NULL`,
+  `CREATE INDEX usage_events_by_trace ON usage_events (trace_id, created_at) WHERE trace_id IS NOT NULL`,
+
+  // Sums over the events of an hour or a day (UTC) that agree in every column that a query filters or groups by.
+  // An event without task and run counts in 'untasked'; one with either counts in 'tasked', where the two are left out,
+  // and in 'task', where they stand: so only queries that ask for tasks pay for their number.
+  // `series` is the digest of the columns between it and request_count: NULLs are equal in it, and it is short.
+  // "C": labels are compared and sorted as bytes, and a prefix is a range of the index.
+  `CREATE TABLE usage_rollups (
+    grain text NOT NULL CHECK (grain IN ('hour', 'day')),
+    part text NOT NULL CHECK (part IN ('untasked', 'tasked', 'task')),
+    bucket timestamptz NOT NULL,
+    series uuid NOT NULL,
+    project_id uuid,
+    key_id uuid NOT NULL,
+    route text COLLATE "C" NOT NULL,
+    model text COLLATE "C",
+    provider text COLLATE "C" NOT NULL,
+    service_name text COLLATE "C",
+    http_method text COLLATE "C",
+    endpoint text COLLATE "C",
+    status_code integer NOT NULL,
+    task_id text COLLATE "C",
+    run_id text COLLATE "C",
+    request_count bigint NOT NULL,
+    reported_count bigint NOT NULL,
+    estimated_count bigint NOT NULL,
+    guardrail_block_count bigint NOT NULL,
+    expensive_request_count bigint NOT NULL,
+    input_tokens bigint NOT NULL,
+    output_tokens bigint NOT NULL,
+    total_tokens bigint NOT NULL,
+    cached_input_tokens bigint NOT NULL,
+    cache_write_tokens bigint NOT NULL,
+    reasoning_tokens bigint NOT NULL,
+    cost_nanos numeric NOT NULL,
+    total_latency_ms bigint NOT NULL,
+    fallback_count bigint NOT NULL,
+    PRIMARY KEY (grain, part, bucket, series)
+  ) WITH (fillfactor = 80)`,
+  `CREATE INDEX usage_rollups_by_key ON usage_rollups (key_id, grain, bucket)`,
+  `CREATE INDEX usage_rollups_by_project ON usage_rollups (project_id, grain, bucket) WHERE project_id IS NOT NULL`,
+  `CREATE INDEX usage_rollups_by_service ON usage_rollups (service_name, grain, bucket) WHERE service_name IS NOT NULL`,
+  `CREATE INDEX usage_rollups_by_task ON usage_rollups (task_id) WHERE task_id IS NOT NULL`,
+  `CREATE INDEX usage_rollups_by_run ON usage_rollups (run_id) WHERE run_id IS NOT NULL`,
+
+  // Events before until are in the rollups, all of them; the others are in none. The gateway moves it on in small
+  // steps, so the events that exist now are rolled up while it already serves, and every answer is whole meanwhile.
+  `CREATE TABLE usage_rolled (
+    singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+    until timestamptz NOT NULL DEFAULT 'epoch'
+  )`,
+  `INSERT INTO usage_rolled DEFAULT VALUES`
+]
+
+export default Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* Effect.forEach(statements, (statement) => sql.unsafe(statement), { discard: true })
+})

@@ -1,0 +1,95 @@
+import { DateTime, Effect, Schema, Stream } from "effect"
+import { UsageEvent, UsageSummary } from "./api/UsageApi.ts"
+
+/** In the order of the reference (§10.4). */
+const columns = [
+  "request_id",
+  "key_id",
+  "project_id",
+  "route",
+  "model",
+  "provider",
+  "status",
+  "status_code",
+  "latency_ms",
+  "input_tokens",
+  "output_tokens",
+  "total_tokens",
+  "estimated_cost_usd",
+  "service_name",
+  "task_id",
+  "run_id",
+  "trace_id",
+  "fallback_count",
+  "guardrail_action_count",
+  "created_at",
+  "cost_source",
+  "cost_mode",
+  "pricing_rule_name",
+  "http_method",
+  "endpoint_path",
+  "endpoint_template"
+] as const satisfies ReadonlyArray<keyof UsageEvent>
+
+/**
+ * A text as a cell of CSV. A spreadsheet would run what begins like a formula, so an apostrophe goes before it; what
+ * would end the cell too early is quoted.
+ */
+export const cell = (text: string): string => {
+  const inert = /^[=+\-@\t]/.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert
+}
+
+/** All nine decimals of a nano-dollar, where they are needed; never an exponent. */
+export const dollars = (usd: number): string => usd.toFixed(9).replace(/\.?0+$/, "")
+
+/** Without the end of its line. */
+export const line = (event: UsageEvent): string =>
+  columns
+    .map((column) => {
+      const value = column === "estimated_cost_usd" ? event[column] : counted(event)[column]
+      if (value === null) return ""
+      if (DateTime.isDateTime(value)) return DateTime.formatIso(value)
+      return typeof value === "number" && column === "estimated_cost_usd" ? dollars(value) : cell(String(value))
+    })
+    .join(",")
+
+/** An export says 0 for tokens that nobody counted. */
+const counted = (event: UsageEvent): UsageEvent => ({
+  ...event,
+  input_tokens: event.input_tokens ?? 0,
+  output_tokens: event.output_tokens ?? 0,
+  total_tokens: event.total_tokens ?? 0,
+  cached_input_tokens: event.cached_input_tokens ?? 0,
+  cache_write_tokens: event.cache_write_tokens ?? 0,
+  reasoning_tokens: event.reasoning_tokens ?? 0
+})
+
+type Batches = Stream.Stream<ReadonlyArray<UsageEvent>>
+type Bytes = Stream.Stream<Uint8Array>
+
+const lineEnd = "\r\n"
+
+export const csv = (batches: Batches): Bytes =>
+  Stream.succeed(columns.join(",") + lineEnd).pipe(
+    Stream.concat(Stream.map(batches, (events) => events.map((event) => line(event) + lineEnd).join(""))),
+    Stream.filter((text) => text !== ""),
+    Stream.encodeText
+  )
+
+const encodeSummary = Schema.encodeSync(Schema.fromJsonString(Schema.toCodecJson(UsageSummary)))
+const encodeEvents = Schema.encodeEffect(Schema.toCodecJson(Schema.Array(UsageEvent)))
+
+/** `{"summary":…,"rows":[…]}`, written piece by piece. */
+export const json = (summary: UsageSummary, batches: Batches): Bytes => {
+  const rows = batches.pipe(
+    Stream.filter((events) => events.length > 0),
+    Stream.mapEffect((events) => Effect.orDie(encodeEvents(events.map(counted)))),
+    Stream.map((encoded) => JSON.stringify(encoded).slice(1, -1))
+  )
+  return Stream.succeed(`{"summary":${encodeSummary(summary)},"rows":[`).pipe(
+    Stream.concat(Stream.intersperse(rows, ",")),
+    Stream.concat(Stream.succeed("]}")),
+    Stream.encodeText
+  )
+}

@@ -1,0 +1,141 @@
+import { createHash } from "node:crypto"
+import { Effect, Schema } from "effect"
+import { Cursor } from "../../src/control/api/Fields.ts"
+import { BenchFailed } from "./Child.ts"
+import * as Footprint from "./Footprint.ts"
+import * as Gateway from "./Gateway.ts"
+import type { Store } from "./Store.ts"
+
+export interface Usage {
+  readonly rows: number
+  /** Seconds. */
+  readonly made: number
+  readonly summed: number
+  /** Rows of sums. */
+  readonly sums: number
+  readonly questions: ReadonlyArray<{
+    readonly name: string
+    readonly bytes: number
+    /** Milliseconds. */
+    readonly times: ReadonlyArray<number>
+  }>
+  /** MiB of the process that answers. */
+  readonly memory: { readonly before: number; readonly peak: number }
+}
+
+export const days = 30
+export const tries = 5
+
+/** Rows of a month in a database of their own, and the questions that an operator asks about them. */
+export const run = Effect.fnUntraced(function* (
+  rows: number,
+  nodeFlags: ReadonlyArray<string>,
+  say: (line: string) => void
+) {
+  const gateway = yield* Gateway.make("usage", "http://127.0.0.1:9", nodeFlags)
+  const { store } = gateway
+  const before = Footprint.peakMiB(gateway.child.pid)
+  const end = Date.now()
+  const start = end - days * 86_400_000
+
+  say(`${rows} rows`)
+  const madeAt = Date.now()
+  for (let made = 0; made < rows; made += batch) {
+    yield* store.run(rowsOf(made, Math.min(rows, made + batch), start, (end - start) / rows))
+  }
+  // what autovacuum comes to do on its own
+  yield* store.run("VACUUM (ANALYZE) usage_events")
+  const made = (Date.now() - madeAt) / 1000
+
+  say("sums")
+  const summedAt = Date.now()
+  yield* store.run("UPDATE usage_rolled SET until = 'epoch'")
+  const behind = store.count(
+    "SELECT count(*) FROM usage_rolled WHERE until < (SELECT max(created_at) FROM usage_events) - interval '10 minutes'"
+  )
+  yield* Effect.repeat(Effect.delay(behind, "1 second"), { while: (count) => count > 0 })
+  const summed = (Date.now() - summedAt) / 1000
+  yield* store.run("ANALYZE usage_rollups")
+
+  const range = `from=${new Date(start + 1_234_567).toISOString()}&to=${new Date(end - 234_567).toISOString()}`
+  const day = `from=${new Date(end - 5 * 86_400_000).toISOString()}&to=${new Date(end - 4 * 86_400_000).toISOString()}`
+  const deep = yield* cursorAt(store, Math.min(Math.floor(rows / 2), 10_000 * 50))
+  const key = yield* store.count(`SELECT count(*) FROM usage_events WHERE key_id = '${keyId}'`)
+  const questions = [
+    [`summary of 30 days, one key (${key} rows)`, `summary?${range}&key_id=${keyId}`],
+    ["summary of 30 days", `summary?${range}`],
+    ["dashboard of 30 days, by the day", `dashboard?${range}&interval=day`],
+    ["dashboard of 30 days, by the hour", `dashboard?${range}`],
+    ["30 days by task", `by-task?${range}`],
+    ["events, first page", "events"],
+    ["events, the page 10,000 pages down, by cursor", `events?cursor=${deep}`],
+    ["the values of a filter", "filter-values?field=model"],
+    ["export of 10,000 rows, CSV", `export.csv?${range}&limit=10000`],
+    ["export of 10,000 rows, JSON", `export.json?${range}&limit=10000`],
+    [`export of a day, CSV (${Math.round(rows / days)} rows)`, `export.csv?${day}&all=true`]
+  ] as const
+  const answered: Array<Usage["questions"][number]> = []
+  for (const [name, path] of questions) {
+    say(name)
+    const times: Array<number> = []
+    let bytes = 0
+    for (let n = 0; n < tries; n++) {
+      const asked = performance.now()
+      const answer = yield* gateway.read(`/admin/usage/${path}`)
+      times.push(performance.now() - asked)
+      bytes = Buffer.byteLength(answer)
+    }
+    answered.push({ name, bytes, times })
+  }
+  const usage: Usage = {
+    rows,
+    made,
+    summed,
+    sums: yield* store.count("SELECT count(*) FROM usage_rollups"),
+    questions: answered,
+    memory: { before, peak: Footprint.peakMiB(gateway.child.pid) }
+  }
+  return usage
+})
+
+const batch = 250_000
+
+/** One of the busier ones. */
+const keyId = createHash("md5")
+  .update("key20")
+  .digest("hex")
+  .replace(/(.{8})(.{4})(.{4})(.{4})(.{12})/, "$1-$2-$3-$4-$5")
+
+/**
+ * 200 keys in 20 projects, a few of which make most of the traffic; each asks for two models. Every tenth request goes
+ * to a service, every tenth belongs to a task of five, three in a hundred fail. Times are even over the range.
+ */
+const rowsOf = (from: number, to: number, start: number, stepMs: number): string => `
+  INSERT INTO usage_events (id, created_at, request_id, key_id, project_id, route, model, provider, status, status_code,
+    error_code, latency_ms, usage_source, input_tokens, output_tokens, total_tokens, cost_nanos, cost_source, streamed,
+    task_id, run_id, trace_id, fallback_count, service_name, http_method, endpoint_path, endpoint_template)
+  SELECT gen_random_uuid(), to_timestamp((${start} + n * ${stepMs}) / 1000.0), 'request-' || n, md5('key' || k)::uuid,
+    md5('project' || k % 20)::uuid, CASE WHEN k % 3 = 0 THEN '/v1/messages' ELSE '/v1/chat/completions' END,
+    'model-' || (k + (luck < 0.2)::integer) % 8, CASE WHEN n % 10 = 3 THEN 'internal-service' ELSE 'upstream' END,
+    CASE WHEN code < 400 THEN 'success' ELSE 'failure' END, code,
+    CASE code WHEN 429 THEN 'rate_limit_exceeded' WHEN 403 THEN 'policy_denied' END, 50 + (luck * 3000)::integer,
+    'reported', 200 + k, 100 + k, 300 + 2 * k, 1000000 + n % 1000 * 2000, 'price_table', luck < 0.5,
+    CASE WHEN n / 5 % 10 = 0 THEN 'task-' || n / 5 END, CASE WHEN n / 5 % 10 = 0 THEN 'run-' || n / 50 END,
+    CASE WHEN n % 4 = 0 THEN md5('trace' || n) END, (luck > 0.99)::integer,
+    CASE WHEN n % 10 = 3 THEN 'service-' || k % 5 END, CASE WHEN n % 10 = 3 THEN 'POST' END,
+    CASE WHEN n % 10 = 3 THEN '/jobs/' || n END, CASE WHEN n % 10 = 3 THEN '/jobs/{id}' END
+  FROM (
+    SELECT n, luck, floor(200 * power(random(), 3))::integer AS k,
+      CASE WHEN luck < 0.015 THEN 429 WHEN luck < 0.02 THEN 403 WHEN luck < 0.03 THEN 500 ELSE 200 END AS code
+    FROM (SELECT n, random() AS luck FROM generate_series(${from}::bigint, ${to - 1}) AS n) AS drawn
+  ) AS made`
+
+const encodeCursor = Schema.encodeEffect(Cursor)
+
+/** As a client would have it after so many rows. */
+const cursorAt = Effect.fnUntraced(function* (store: Store, skipped: number) {
+  const row = `FROM usage_events ORDER BY created_at DESC, id DESC OFFSET ${skipped} LIMIT 1`
+  const micros = yield* store.count(`SELECT (extract(epoch FROM created_at) * 1000000)::bigint ${row}`)
+  const id = yield* store.text(`SELECT id ${row}`)
+  return yield* Effect.mapError(encodeCursor({ micros, id }), ({ message }) => new BenchFailed({ message }))
+})

@@ -1,0 +1,328 @@
+import { randomUUID } from "node:crypto"
+import { assert } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { usageQueue } from "../../src/gateway/Limits.ts"
+import * as UsageRecord from "../../src/gateway/UsageRecord.ts"
+import { roll } from "../../src/gateway/UsageRollup.ts"
+import { writeBatch } from "../../src/gateway/UsageWriter.ts"
+import { Database } from "../../src/services/Database.ts"
+import { Redis } from "../../src/services/Redis.ts"
+import { admin, at, ok, suite } from "./Listener.ts"
+
+const usage = `${admin}/usage`
+
+const below = (bound: number) => Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: bound - 1 }))
+
+/** Three days of quarters of an hour. */
+const Quarter = below(3 * 24 * 4)
+const start = Date.parse("2026-05-04T22:00:00Z")
+const moment = (quarter: number, shift = 0): number => start + quarter * 15 * 60_000 + shift
+
+const Request = Schema.Struct({
+  quarter: Quarter,
+  shift: below(3),
+  key: below(2),
+  project: below(3),
+  route: below(2),
+  model: below(3),
+  service: below(3),
+  endpoint: below(3),
+  outcome: below(6),
+  tokens: below(4),
+  cost: below(4),
+  task: below(3),
+  run: below(3),
+  traced: below(2),
+  fallbacks: below(2)
+})
+type Request = typeof Request.Type
+
+const maybe = <S extends Schema.Constraint>(schema: S) => Schema.NullOr(schema)
+const Filter = Schema.Struct({
+  from: maybe(Quarter),
+  to: maybe(Quarter),
+  key: maybe(below(2)),
+  dimension: below(16),
+  value: below(3)
+})
+
+const keys = [randomUUID(), randomUUID()]
+const projects = [randomUUID(), randomUUID()]
+const outcomes = [
+  [200, undefined],
+  [200, undefined],
+  [402, "budget_exceeded"],
+  [403, "guardrail_blocked"],
+  [403, "policy_denied"],
+  [429, "rate_limit_exceeded"]
+] as const
+const named = (name: string, n: number): string | undefined => (n === 0 ? undefined : `${name}-${n}`)
+const dearest = 2_500_000_000
+
+const recordOf = (request: Request): UsageRecord.UsageRecord => {
+  const [status_code, error_code] = outcomes[request.outcome] ?? outcomes[0]
+  const service = named("service", request.service)
+  const counted = request.tokens > 0
+  return {
+    id: randomUUID(),
+    created_at: moment(request.quarter, request.shift - 1),
+    request_id: "r",
+    key_id: keys[request.key] ?? "",
+    project_id: projects[request.project],
+    route: request.route === 0 ? "/v1/responses" : "/v1/messages",
+    model: named("model", request.model),
+    provider: "upstream",
+    status_code,
+    error_code,
+    latency_ms: 10 + request.tokens,
+    usage_source: (["status_only", "reported", "estimated", "reported"] as const)[request.tokens] ?? "reported",
+    ...(counted && {
+      input_tokens: request.tokens,
+      output_tokens: request.tokens * 2,
+      total_tokens: request.tokens * 3,
+      cached_input_tokens: 1
+    }),
+    cost_nanos: ([undefined, 1, 1_000_000_000, dearest] as const)[request.cost],
+    cost_source: "price_table",
+    streamed: false,
+    task_id: named("task", request.task),
+    run_id: named("run", request.run),
+    trace_id: request.traced === 0 ? undefined : "0af7651916cd43dd8448eb211c80319c",
+    fallback_count: request.fallbacks,
+    service_name: service,
+    ...(service !== undefined && {
+      http_method: "POST",
+      endpoint_path: "/jobs/1",
+      endpoint_template: (["/jobs/{id}", undefined, "/jobs/{name}"] as const)[request.endpoint]
+    })
+  }
+}
+
+type Recorded = UsageRecord.UsageRecord
+const endpointOf = (record: Recorded) => record.endpoint_template ?? record.endpoint_path
+
+/** A query parameter and what it leaves. */
+const narrowings = (value: number): ReadonlyArray<readonly [query: string, keeps: (record: Recorded) => boolean]> => [
+  ["", () => true],
+  ["", () => true],
+  [`project_id=${projects[value % 2]}`, (record) => record.project_id === projects[value % 2]],
+  [`route=${encodeURIComponent("/v1/messages")}`, (record) => record.route === "/v1/messages"],
+  [`model=model-${value}`, (record) => record.model === `model-${value}`],
+  ["provider=upstream", () => true],
+  [`service=service-${value}`, (record) => record.service_name === `service-${value}`],
+  ["method=post", (record) => record.http_method === "POST"],
+  [`endpoint=${encodeURIComponent("/jobs/{id}")}`, (record) => endpointOf(record) === "/jobs/{id}"],
+  [`endpoint=${encodeURIComponent("/jobs/1")}`, (record) => endpointOf(record) === "/jobs/1"],
+  ["status=failure", ({ status_code }) => status_code >= 400],
+  ["status_code=403", ({ status_code }) => status_code === 403],
+  [`task_id=task-${value}`, ({ task_id }) => task_id === `task-${value}`],
+  [`run_id=run-${value}`, ({ run_id }) => run_id === `run-${value}`],
+  ["trace_id=0af7651916cd43dd8448eb211c80319c", ({ trace_id }) => trace_id !== undefined],
+  ["min_cost_usd=2.5", ({ cost_nanos }) => (cost_nanos ?? 0) >= dearest]
+]
+
+const summaryOf = (records: ReadonlyArray<Recorded>, expensive: number) => {
+  const sum = (of: (record: Recorded) => number | null | undefined) =>
+    records.reduce((total, record) => total + (of(record) ?? 0), 0)
+  const count = (of: (record: Recorded) => boolean) => records.filter(of).length
+  const latency = sum(({ latency_ms }) => latency_ms)
+  const fallbacks = sum(({ fallback_count }) => fallback_count)
+  return {
+    request_count: records.length,
+    success_count: count(({ status_code }) => status_code < 400),
+    failure_count: count(({ status_code }) => status_code >= 400),
+    reported_count: count(({ usage_source }) => usage_source === "reported"),
+    estimated_count: count(({ usage_source }) => usage_source === "estimated"),
+    status_only_count: count(({ usage_source }) => usage_source === "status_only"),
+    input_tokens: sum(({ input_tokens }) => input_tokens),
+    output_tokens: sum(({ output_tokens }) => output_tokens),
+    total_tokens: sum(({ total_tokens }) => total_tokens),
+    cached_input_tokens: sum(({ cached_input_tokens }) => cached_input_tokens),
+    cache_write_tokens: 0,
+    reasoning_tokens: 0,
+    estimated_cost_usd: sum(({ cost_nanos }) => cost_nanos) / 1_000_000_000,
+    total_latency_ms: latency,
+    average_latency_ms: records.length === 0 ? null : latency / records.length,
+    fallback_count: fallbacks,
+    fallback_rate: records.length === 0 ? 0 : fallbacks / records.length,
+    policy_denial_count: count(({ status_code }) => status_code === 403),
+    rate_limit_denial_count: count(({ status_code }) => status_code === 429),
+    budget_denial_count: count(({ status_code }) => status_code === 402),
+    guardrail_block_count: count(({ error_code }) => error_code === "guardrail_blocked"),
+    expensive_request_count: count(({ cost_nanos }) => (cost_nanos ?? 0) >= expensive)
+  }
+}
+
+const breakdownOf = (records: ReadonlyArray<Recorded>, expensive: number, label: (record: Recorded) => string) =>
+  [...Map.groupBy(records, label)]
+    .map(([name, group]) => ({ name, summary: summaryOf(group, expensive) }))
+    .sort((a, b) => b.summary.request_count - a.summary.request_count || (a.name < b.name ? -1 : 1))
+
+const seriesOf = (records: ReadonlyArray<Recorded>, expensive: number, width: number) =>
+  [...Map.groupBy(records, ({ created_at }) => Math.floor(created_at / width) * width)]
+    .sort(([a], [b]) => a - b)
+    .map(([bucket, group]) => ({ bucket: new Date(bucket).toISOString(), summary: summaryOf(group, expensive) }))
+
+const labelled = {
+  projects: (record: Recorded) => record.project_id ?? "individual",
+  keys: (record: Recorded) => record.key_id,
+  services: (record: Recorded) => record.service_name ?? "none",
+  endpoints: (record: Recorded) =>
+    record.http_method === undefined ? "none" : `${record.http_method} ${endpointOf(record)}`,
+  providers: (record: Recorded) => record.provider,
+  models: (record: Recorded) => record.model ?? "unknown",
+  tasks: (record: Recorded) => record.task_id ?? "none"
+}
+const paths = {
+  projects: "by-project",
+  keys: "by-key",
+  services: "by-service",
+  providers: "by-provider",
+  models: "by-model",
+  tasks: "by-task"
+}
+
+/** As the gateway writes them, through its queue. */
+const write = Effect.fnUntraced(function* (records: ReadonlyArray<Recorded>) {
+  const redis = yield* Redis
+  for (const record of records) {
+    yield* redis.command("XADD", redis.key(usageQueue), "*", "record", UsageRecord.encode(record))
+  }
+  assert.strictEqual(yield* writeBatch, records.length)
+})
+
+const emptied = Effect.gen(function* () {
+  const { sql } = yield* Database
+  yield* sql`DELETE FROM usage_events`
+  yield* sql`DELETE FROM usage_rollups`
+  yield* sql`UPDATE usage_rolled SET until = 'epoch'`
+})
+
+suite("Sums of usage", (it) => {
+  it.effect.prop(
+    "whatever is summed up, written late or still to be summed: every answer is the one of the records themselves",
+    [
+      Schema.Array(Request).check(Schema.isMaxLength(40)),
+      Schema.Array(Request).check(Schema.isMaxLength(10)),
+      Quarter,
+      Schema.Array(Filter).check(Schema.isBetweenLength(3, 3))
+    ],
+    ([early, late, mark, filters]) =>
+      Effect.gen(function* () {
+        yield* emptied
+        const records = [...early, ...late].map(recordOf)
+        yield* write(records.slice(0, early.length))
+        yield* Effect.repeat(roll(moment(mark), 7), { while: (more) => more })
+        yield* write(records.slice(early.length))
+        for (const { dimension, from, key, to, value } of filters) {
+          const [narrowing, keeps] = narrowings(value)[dimension] ?? ["", () => true]
+          // a range that ends before it begins is refused
+          const end = to === null || (from !== null && to <= from) ? null : to
+          const query = [
+            ...(narrowing === "" ? [] : [narrowing]),
+            ...(from === null ? [] : [`from=${new Date(moment(from)).toISOString()}`]),
+            ...(end === null ? [] : [`to=${new Date(moment(end)).toISOString()}`]),
+            ...(key === null ? [] : [`key_id=${keys[key]}`])
+          ].join("&")
+          const matching = records.filter(
+            (record) =>
+              keeps(record) &&
+              (from === null || record.created_at >= moment(from)) &&
+              (end === null || record.created_at < moment(end)) &&
+              (key === null || record.key_id === keys[key])
+          )
+          const expensive = narrowing.startsWith("min_cost") ? dearest : 1_000_000_000
+          const expected = summaryOf(matching, expensive)
+          assert.deepStrictEqual(yield* ok("GET", `${usage}/summary?${query}`), expected, query)
+          const dashboard = yield* ok("GET", `${usage}/dashboard?${query}&interval=day`)
+          assert.deepStrictEqual(at(dashboard, "summary"), expected)
+          const days = seriesOf(matching, expensive, 24 * 3_600_000)
+          assert.deepStrictEqual(at(dashboard, "timeseries"), days)
+          const hours = seriesOf(matching, expensive, 3_600_000)
+          assert.deepStrictEqual(yield* ok("GET", `${usage}/timeseries?${query}`), hours)
+          for (const [name, label] of Object.entries(labelled)) {
+            const groups = breakdownOf(matching, expensive, label)
+            assert.deepStrictEqual(at(dashboard, "breakdowns", name), groups, `${name} ${query}`)
+          }
+          for (const [name, path] of Object.entries(paths)) {
+            assert.deepStrictEqual(yield* ok("GET", `${usage}/${path}?${query}`), at(dashboard, "breakdowns", name))
+          }
+          const page = yield* ok("GET", `${usage}/events?${query}&limit=100&sort_order=asc`)
+          const exported = yield* ok("GET", `${usage}/export.json?${query}`)
+          const counted = (row: Schema.Json) => ({ ...Object(row), ...zeros(row) })
+          assert.deepStrictEqual(at(exported, "rows"), rowsOf(page).map(counted))
+          assert.deepStrictEqual(at(exported, "summary"), expected)
+          assert.lengthOf(rowsOf(page), matching.length)
+        }
+        // everything behind the mark follows, and nothing is counted twice
+        yield* Effect.repeat(roll(moment(400), 7), { while: (more) => more })
+        assert.deepStrictEqual(yield* ok("GET", `${usage}/summary`), summaryOf(records, 1_000_000_000))
+      }),
+    { arbitrary: { runs: 12 } }
+  )
+
+  it.effect("the mark moves by steps of bounded size, never back and never beyond where it is sent", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      yield* emptied
+      yield* write(Array.from({ length: 10 }, (_, quarter) => recordOf({ ...plain, quarter })))
+      const mark = Effect.map(sql<{ until: Date }>`SELECT until FROM usage_rolled`, ([row]) => row?.until.getTime())
+      const summed = Effect.map(
+        sql<{ sum: string | null }>`SELECT sum(request_count)::text AS sum FROM usage_rollups WHERE grain = 'hour'`,
+        ([row]) => Number(row?.sum)
+      )
+      assert.deepStrictEqual([yield* roll(moment(8), 4), yield* mark, yield* summed], [true, moment(4), 4])
+      assert.deepStrictEqual([yield* roll(moment(8), 4), yield* mark, yield* summed], [false, moment(8), 8])
+      assert.deepStrictEqual([yield* roll(moment(8), 4), yield* mark, yield* summed], [false, moment(8), 8])
+      assert.deepStrictEqual([yield* roll(moment(3), 4), yield* mark, yield* summed], [false, moment(8), 8])
+      assert.deepStrictEqual([yield* roll(moment(20), 4), yield* mark, yield* summed], [false, moment(20), 10])
+    })
+  )
+
+  it.effect("more records of one millisecond than a step takes hold nothing up", () =>
+    Effect.gen(function* () {
+      yield* emptied
+      const same = recordOf({ ...plain, quarter: 4 })
+      yield* write(Array.from({ length: 9 }, () => ({ ...same, id: randomUUID() })))
+      yield* Effect.repeat(roll(moment(8), 3), { while: (more) => more })
+      const { sql } = yield* Database
+      const rows = yield* sql`SELECT request_count FROM usage_rollups WHERE grain = 'day'`
+      assert.deepStrictEqual(rows, [{ request_count: 9n }])
+    })
+  )
+})
+
+const plain = {
+  shift: 1,
+  key: 0,
+  project: 0,
+  route: 0,
+  model: 0,
+  service: 0,
+  endpoint: 0,
+  outcome: 0,
+  tokens: 1,
+  cost: 0,
+  task: 0,
+  run: 0,
+  traced: 0,
+  fallbacks: 0
+}
+
+const rowsOf = (page: Schema.Json): ReadonlyArray<Schema.Json> => {
+  const rows = at(page, "rows")
+  return Array.isArray(rows) ? rows : []
+}
+
+/** An export says 0 where an event says that nobody knows. */
+const zeros = (row: Schema.Json) =>
+  Object.fromEntries(
+    [
+      "input_tokens",
+      "output_tokens",
+      "total_tokens",
+      "cached_input_tokens",
+      "cache_write_tokens",
+      "reasoning_tokens"
+    ].map((name) => [name, at(row, name) ?? 0])
+  )
