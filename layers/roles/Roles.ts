@@ -1,10 +1,12 @@
 import { Effect, Layer, Option, SubscriptionRef } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import * as ControlApp from "../../src/control/ControlApp.ts"
+import { StartupFrontDoor } from "../../src/gateway/model/FrontDoor.ts"
 import { Lifecycle } from "../../src/gateway/model/Lifecycle.ts"
 import { GatewaySettings } from "../../src/gateway/model/Settings.ts"
 import { Vault } from "../../src/gateway/model/Vault.ts"
 import type { Doors } from "../Doors.ts"
+import * as EgressHttp from "../EgressHttp.ts"
 import type { Settings } from "../Environment.ts"
 import * as Listeners from "../Listeners.ts"
 import * as Observability from "../Observability.ts"
@@ -20,6 +22,7 @@ export const layer = (doors: Doors, settings: Settings) =>
     Layer.provide(listeners(doors, settings)),
     Layer.provide(Start.prepare(settings)),
     Layer.provide([Lifecycle.layer, Vault.layer(settings.encryptionKey), gatewaySettings(doors, settings)]),
+    Layer.provide(Layer.succeed(StartupFrontDoor, settings.frontDoor)),
     Layer.provide([doors.database.layer, doors.redis.layer, doors.upstream.layer])
   )
 
@@ -37,6 +40,7 @@ const listeners = (doors: Doors, settings: Settings) => {
 const proxy = (settings: Settings) =>
   Listeners.proxy(settings.proxyAddress, drain(settings)).pipe(
     Layer.provide(Gateway.layer),
+    Layer.provide(EgressHttp.layer),
     Layer.provide(Observability.level(settings.logLevels.gateway_proxy))
   )
 

@@ -6,8 +6,10 @@ import * as Authentication from "./Authentication.ts"
 import { ControlApi, ProbesApi } from "./api/ControlApi.ts"
 import { CredentialMappings } from "./CredentialMappings.ts"
 import * as Fallbacks from "./Fallbacks.ts"
+import { FrontDoor } from "./FrontDoor.ts"
 import * as AuditEventsHandlers from "./handlers/AuditEvents.ts"
 import * as CredentialMappingsHandlers from "./handlers/CredentialMappings.ts"
+import * as FrontDoorHandlers from "./handlers/FrontDoor.ts"
 import * as KeysHandlers from "./handlers/Keys.ts"
 import * as ModelPricesHandlers from "./handlers/ModelPrices.ts"
 import * as OperationalHandlers from "./handlers/Operational.ts"
@@ -42,6 +44,7 @@ const stores = Layer.mergeAll(
   Providers.layer,
   CredentialMappings.layer,
   ModelPrices.layer,
+  FrontDoor.layer,
   Usage.layer,
   AuditEvents.layer
 ).pipe(Layer.provide(Audit.layer))
@@ -56,6 +59,7 @@ const handlers = Layer.mergeAll(
   ProvidersHandlers.layer,
   CredentialMappingsHandlers.layer,
   ModelPricesHandlers.layer,
+  FrontDoorHandlers.layer,
   UsageHandlers.layer,
   AuditEventsHandlers.layer
 ).pipe(Layer.provide([Authentication.layer, Intake.layer]))

@@ -1,5 +1,6 @@
 import { Effect, Option, Schema } from "effect"
 import { Database } from "../services/Database.ts"
+import * as FrontDoor from "./identity/FrontDoor.ts"
 import { type RouteConfig, RouteId, RouteMode } from "./model/CanonicalRoute.ts"
 import { authorizationBearer, type CredentialStyle, HeaderMode, HeaderValueFormat } from "./model/CredentialStyle.ts"
 import type { ModelPrice } from "./model/Price.ts"
@@ -18,6 +19,7 @@ export interface Snapshot {
   readonly routes: ReadonlyMap<RouteId, RouteConfig>
   readonly provider: Option.Option<UpstreamProvider>
   readonly prices: ReadonlyMap<string, ModelPrice>
+  readonly frontDoor: FrontDoor.FrontDoor
 }
 
 const RouteRow = Schema.Struct({
@@ -95,7 +97,8 @@ export const load = Effect.gen(function* () {
         model,
         { input, output, cachedInput: cached_input, cacheWrite: cache_write }
       ])
-    )
+    ),
+    frontDoor: yield* FrontDoor.load
   }
   return snapshot
 })
