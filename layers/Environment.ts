@@ -1,6 +1,7 @@
-import { Option, Redacted, Result } from "effect"
+import { Option, Redacted, Result, Schema } from "effect"
 import { refusedBaseUrl, trimmedBaseUrl } from "../src/control/Rules.ts"
 import type { StudioTarget } from "../src/control/StudioConnection.ts"
+import * as FrontDoor from "../src/gateway/model/FrontDoor.ts"
 import type { Addresses } from "./http/Addresses.ts"
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -36,6 +37,8 @@ export interface Settings {
   /** From the moment when readiness turns false to the one when the listeners close. */
   readonly drainDelaySeconds: number
   readonly otlpEndpoint: Option.Option<string>
+  /** How callers prove who they are; none when no variable says anything of it. */
+  readonly frontDoor: Option.Option<FrontDoor.Configured>
   /** Variables that are set and that nothing reads, for the start's warning: a token without an address is one. */
   readonly unread: ReadonlyArray<string>
 }
@@ -74,14 +77,29 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
       })
     }
   }
-  for (const variable of ["IDENTITY_AUTH_ENABLED", "TRUSTED_GATEWAY_HEADER_ENABLED"]) {
-    if (Option.getOrElse(optional(variable, flag), () => false)) {
-      mistakes.push({
-        variable,
-        message: "must be false: this version does not check identities, and will not pretend to"
-      })
-    }
+  const text = (variable: string) => Option.getOrNull(optional(variable, identityText))
+  const frontDoor: FrontDoor.FrontDoor = {
+    svc_key_header: withDefault("IDENTITY_SVC_KEY_HEADER", Result.succeed, FrontDoor.off.svc_key_header),
+    identity_enabled: withDefault("IDENTITY_AUTH_ENABLED", flag, false),
+    tenant_id: text("IDENTITY_TENANT_ID"),
+    audience: text("IDENTITY_AUDIENCE"),
+    issuer: text("IDENTITY_ISSUER"),
+    oidc_discovery_url: Option.getOrNull(optional("IDENTITY_OIDC_DISCOVERY_URL", Result.succeed)),
+    required_scope: text("IDENTITY_REQUIRED_SCOPE"),
+    required_role: text("IDENTITY_REQUIRED_ROLE"),
+    allowed_groups: withDefault("IDENTITY_ALLOWED_GROUPS", groups, []),
+    accepted_algorithms: withDefault("IDENTITY_ACCEPTED_ALGORITHMS", algorithms, FrontDoor.off.accepted_algorithms),
+    jwks_cache_ttl_seconds: withDefault("IDENTITY_JWKS_CACHE_TTL_SECONDS", between(1, 86_400), 300),
+    clock_skew_seconds: withDefault("IDENTITY_CLOCK_SKEW_SECONDS", between(0, 600), 60),
+    trusted_gateway_header_enabled: withDefault("TRUSTED_GATEWAY_HEADER_ENABLED", flag, false)
   }
+  const trustedSecret = optional("TRUSTED_GATEWAY_HEADER_SECRET", credential)
+  for (const { field, message } of FrontDoor.mistakes(frontDoor, Option.isSome(trustedSecret))) {
+    const variable = frontDoorVariables[field]
+    // a value that was refused is not also missing
+    if (!mistakes.some((mistake) => mistake.variable === variable)) mistakes.push({ variable, message })
+  }
+  const asked = Object.values(frontDoorVariables).some((variable) => (environment[variable]?.trim() ?? "") !== "")
 
   const upstreamOrigin = optional("UPSTREAM_BASE_URL", origin)
   const studioBaseUrl = optional("SVC_STUDIO_BASE_URL", baseUrl)
@@ -116,6 +134,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     drainSeconds: withDefault("GATEWAY_DRAIN_SECONDS", positive, 30),
     drainDelaySeconds: withDefault("GATEWAY_DRAIN_DELAY_SECONDS", natural, 0),
     otlpEndpoint: optional("OTEL_EXPORTER_OTLP_ENDPOINT", httpUrl),
+    frontDoor: asked ? Option.some({ settings: frontDoor, secret: trustedSecret }) : Option.none(),
     unread: [
       ...unread.filter((variable) => (environment[variable]?.trim() ?? "") !== ""),
       ...(Option.isSome(studioToken) && Option.isNone(studioBaseUrl) ? ["SVC_STUDIO_TOKEN"] : [])
@@ -132,23 +151,25 @@ export const describe = (mistakes: ReadonlyArray<Mistake>): string =>
   ].join("\n")
 
 /** Of the reference's list, what belongs to parts that do not exist yet. */
-const unread = [
-  "IDENTITY_TENANT_ID",
-  "IDENTITY_AUDIENCE",
-  "IDENTITY_ISSUER",
-  "IDENTITY_OIDC_DISCOVERY_URL",
-  "IDENTITY_REQUIRED_SCOPE",
-  "IDENTITY_REQUIRED_ROLE",
-  "IDENTITY_ALLOWED_GROUPS",
-  "IDENTITY_ACCEPTED_ALGORITHMS",
-  "IDENTITY_JWKS_CACHE_TTL_SECONDS",
-  "IDENTITY_CLOCK_SKEW_SECONDS",
-  "IDENTITY_SVC_KEY_HEADER",
-  "TRUSTED_GATEWAY_HEADER_SECRET",
-  "GUARDRAIL_PII_MAPPING_TTL_SECONDS",
-  "GUARDRAIL_MAPPING_ENCRYPTION_KEY",
-  "RABBITMQ_URL"
-]
+const unread = ["GUARDRAIL_PII_MAPPING_TTL_SECONDS", "GUARDRAIL_MAPPING_ENCRYPTION_KEY", "RABBITMQ_URL"]
+
+/** The variable of each of the front door's settings. */
+const frontDoorVariables: Readonly<Record<FrontDoor.Mistake["field"], string>> = {
+  svc_key_header: "IDENTITY_SVC_KEY_HEADER",
+  identity_enabled: "IDENTITY_AUTH_ENABLED",
+  tenant_id: "IDENTITY_TENANT_ID",
+  audience: "IDENTITY_AUDIENCE",
+  issuer: "IDENTITY_ISSUER",
+  oidc_discovery_url: "IDENTITY_OIDC_DISCOVERY_URL",
+  required_scope: "IDENTITY_REQUIRED_SCOPE",
+  required_role: "IDENTITY_REQUIRED_ROLE",
+  allowed_groups: "IDENTITY_ALLOWED_GROUPS",
+  accepted_algorithms: "IDENTITY_ACCEPTED_ALGORITHMS",
+  jwks_cache_ttl_seconds: "IDENTITY_JWKS_CACHE_TTL_SECONDS",
+  clock_skew_seconds: "IDENTITY_CLOCK_SKEW_SECONDS",
+  trusted_gateway_header_enabled: "TRUSTED_GATEWAY_HEADER_ENABLED",
+  trusted_gateway_header_secret: "TRUSTED_GATEWAY_HEADER_SECRET"
+}
 
 const refine =
   <A>(parse: (value: string) => A | undefined, message: string): Reader<A> =>
@@ -218,6 +239,33 @@ const positive: Reader<number> = refine((value) => {
   const number = whole(value)
   return number === 0 ? undefined : number
 }, "must be a whole number above 0")
+
+const between = (minimum: number, maximum: number): Reader<number> =>
+  refine((value) => {
+    const number = whole(value)
+    return number !== undefined && number >= minimum && number <= maximum ? number : undefined
+  }, `must be a whole number from ${minimum} to ${maximum}`)
+
+const identityText: Reader<string> = refine(
+  (value) => (value.length <= 512 ? value : undefined),
+  "must have at most 512 characters"
+)
+
+const listed = (value: string): ReadonlyArray<string> => value.split(",").flatMap((item) => item.trim() || [])
+
+const groups: Reader<ReadonlyArray<string>> = refine((value) => {
+  const found = listed(value)
+  return found.length <= 200 && found.every((group) => group.length <= 512) ? found : undefined
+}, "must be at most 200 groups with commas between them, each of at most 512 characters")
+
+const areAlgorithms = Schema.is(FrontDoor.FrontDoor.fields.accepted_algorithms)
+const algorithms: Reader<ReadonlyArray<FrontDoor.Algorithm>> = refine(
+  (value) => {
+    const found = listed(value)
+    return areAlgorithms(found) ? found : undefined
+  },
+  `must be some of ${FrontDoor.Algorithm.literals.join(", ")}, with commas between them`
+)
 
 const keyPrefix: Reader<string> = refine(
   (value) => (/^[\x21-\x7e]{1,64}$/.test(value) ? value : undefined),

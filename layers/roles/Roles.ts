@@ -2,12 +2,14 @@ import { Effect, Layer, Option, SubscriptionRef } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import * as ControlApp from "../../src/control/ControlApp.ts"
 import { StudioOfEnvironment } from "../../src/control/StudioConnection.ts"
+import { StartupFrontDoor } from "../../src/gateway/model/FrontDoor.ts"
 import { Lifecycle } from "../../src/gateway/model/Lifecycle.ts"
 import { GatewaySettings } from "../../src/gateway/model/Settings.ts"
 import { Vault } from "../../src/gateway/model/Vault.ts"
 import type { Doors } from "../Doors.ts"
 import * as EgressHttp from "../EgressHttp.ts"
 import type { Settings } from "../Environment.ts"
+import { everyPrivateAddress } from "../http/Addresses.ts"
 import * as Listeners from "../Listeners.ts"
 import * as Observability from "../Observability.ts"
 import * as Start from "../Start.ts"
@@ -25,7 +27,8 @@ export const layer = (doors: Doors, settings: Settings) =>
       Lifecycle.layer,
       Vault.layer(settings.encryptionKey),
       gatewaySettings(doors, settings),
-      Layer.succeed(StudioOfEnvironment, settings.studio)
+      Layer.succeed(StudioOfEnvironment, settings.studio),
+      Layer.succeed(StartupFrontDoor, settings.frontDoor)
     ]),
     Layer.provide([doors.database.layer, doors.redis.layer, doors.upstream.layer, EgressHttp.layer(settings.addresses)])
   )
@@ -44,6 +47,7 @@ const listeners = (doors: Doors, settings: Settings) => {
 const proxy = (settings: Settings) =>
   Listeners.proxy(settings.proxyAddress, drain(settings)).pipe(
     Layer.provide(Gateway.layer),
+    Layer.provide(EgressHttp.layer(everyPrivateAddress)),
     Layer.provide(Observability.level(settings.logLevels.gateway_proxy))
   )
 

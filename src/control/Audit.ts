@@ -73,6 +73,7 @@ export type Deed =
       readonly action: "providers:health_update" | "providers:health_check"
     }
   | { readonly target: "operator_token"; readonly action: "operators:rotate" }
+  | { readonly target: "gateway_auth_settings"; readonly action: "settings:gateway_auth_update" }
 
 /** An object before and after, in the form that the API shows: only a schema of the API can make one. */
 export class Snapshots {

@@ -6,8 +6,10 @@ import * as Authentication from "./Authentication.ts"
 import { ControlApi, ProbesApi } from "./api/ControlApi.ts"
 import { CredentialMappings } from "./CredentialMappings.ts"
 import * as Fallbacks from "./Fallbacks.ts"
+import { FrontDoor } from "./FrontDoor.ts"
 import * as AuditEventsHandlers from "./handlers/AuditEvents.ts"
 import * as CredentialMappingsHandlers from "./handlers/CredentialMappings.ts"
+import * as FrontDoorHandlers from "./handlers/FrontDoor.ts"
 import * as KeysHandlers from "./handlers/Keys.ts"
 import * as ModelPricesHandlers from "./handlers/ModelPrices.ts"
 import * as OperationalHandlers from "./handlers/Operational.ts"
@@ -58,6 +60,7 @@ const stores = Layer.mergeAll(
   ServiceImport.layer,
   Studio.layer.pipe(Layer.provideMerge(StudioConnection.layer)),
   ProviderHealth.layer,
+  FrontDoor.layer,
   Usage.layer,
   UsageEvents.layer,
   AuditEvents.layer
@@ -78,6 +81,7 @@ const handlers = Layer.mergeAll(
   StudioHandlers.layer,
   ServicesHandlers.layer,
   ProviderHealthHandlers.layer,
+  FrontDoorHandlers.layer,
   UsageHandlers.layer,
   AuditEventsHandlers.layer
 ).pipe(Layer.provide([Authentication.layer, Intake.layer]))

@@ -1,6 +1,8 @@
 import { Result } from "effect"
 import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
+import type { FrontDoor } from "./identity/FrontDoor.ts"
+import * as Token from "./identity/Token.ts"
 import type { Family } from "./model/CanonicalRoute.ts"
 import { keyPrefix, operatorTokenPrefix, wellFormed } from "./model/Secret.ts"
 
@@ -32,6 +34,46 @@ export const presented = (headers: Headers.RawHeaders, family: Family): Result.R
   // an operator token is the gateway's own secret: in no mode does it go to an upstream
   if (raw === "" || raw.startsWith(operatorTokenPrefix)) return Result.fail(malformed)
   return raw.startsWith(keyPrefix) ? gatewayKey(raw) : Result.succeed({ _tag: "OtherBearer", raw })
+}
+
+/** Where an identity is asked for as well, the gateway key comes in a header of its own, and in no other. */
+export const keyBesideIdentity = (
+  headers: Headers.RawHeaders,
+  { keyHeader }: FrontDoor
+): Result.Result<string, GatewayError> => {
+  const raw = Headers.get(headers, keyHeader)?.trim()
+  if (raw === undefined || raw === "") {
+    return Result.fail(
+      new GatewayError({
+        code: "missing_authorization",
+        message: `The gateway key is required beside the identity: ${keyHeader}: <gateway key>.`
+      })
+    )
+  }
+  return wellFormed(keyPrefix, raw)
+    ? Result.succeed(raw)
+    : Result.fail(
+        new GatewayError({
+          code: "malformed_authorization",
+          message: `The ${keyHeader} header must be a gateway key, which begins with ${keyPrefix}.`
+        })
+      )
+}
+
+/**
+ * Whether a request brings anything that this gateway has to judge: a gateway key, wherever it is, or what says that it
+ * is an identity. In direct mode whatever else it brings is the upstream's business.
+ */
+export const bringsOurs = (
+  headers: Headers.RawHeaders,
+  family: Family,
+  { keyHeader, provider }: FrontDoor
+): boolean => {
+  if (Headers.get(headers, keyHeader)?.trim().startsWith(keyPrefix) === true) return true
+  const bearer = presented(headers, family)
+  if (Result.isFailure(bearer)) return false
+  const { _tag, raw } = bearer.success
+  return _tag === "GatewayKey" || (provider !== undefined && Token.claimsIssuer(raw, provider.issuer))
 }
 
 export const malformed = new GatewayError({

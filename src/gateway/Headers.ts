@@ -83,6 +83,8 @@ export interface Injected {
   readonly style: CredentialStyle
   /** A further credential header to strip, lower case. */
   readonly ownHeader: string | undefined
+  /** Where clients may have put their gateway key, lower case. */
+  readonly keyHeader: string
   /** What the gateway says of the request: `x-svc-request-id` and the like, in the order given. */
   readonly own: ReadonlyArray<readonly [string, string]>
   /** The gateway reads the answer's tokens, so it must come unencoded. */
@@ -94,12 +96,13 @@ export interface Injected {
  * resolved credential. Everything else passes as it came.
  */
 export const forUpstream = (headers: RawHeaders, injected: Injected): RawHeaders => {
-  const { ownHeader, style } = injected
+  const { keyHeader, ownHeader, style } = injected
   const out = copyWithout(
     headers,
     (name) =>
       strippedFromRequests.test(name) ||
       (ownHeader !== undefined && isNamed(name, ownHeader)) ||
+      isNamed(name, keyHeader) ||
       (injected.plainAnswer && isNamed(name, "accept-encoding"))
   )
   const credential = Redacted.value(injected.credential)

@@ -27,6 +27,7 @@ export const exchange = ({ body, config, destination, key, read, request, target
     credential: destination.credential,
     style: destination.style,
     ownHeader: destination.ownHeader,
+    keyHeader: request.keyHeader,
     own: Request.ownHeaders(request, key, target.service?.service.name),
     plainAnswer: read
   }),

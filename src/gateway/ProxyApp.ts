@@ -8,6 +8,9 @@ import { Destinations } from "./Destination.ts"
 import { GatewayError } from "./GatewayError.ts"
 import { controlStateUnavailable, GovernedRequest } from "./GovernedRequest.ts"
 import * as Headers from "./Headers.ts"
+import * as FrontDoor from "./identity/FrontDoor.ts"
+import { Identities } from "./identity/Identities.ts"
+import type { Identity } from "./identity/Identity.ts"
 import { type KeyRecord, unusable } from "./KeyRecord.ts"
 import { digestHex } from "./model/Secret.ts"
 import { GatewaySettings } from "./model/Settings.ts"
@@ -31,6 +34,7 @@ export class ProxyApp extends Context.Service<
       const control = yield* ControlState
       const destinations = yield* Destinations
       const governed = yield* GovernedRequest
+      const identities = yield* Identities
       const settings = yield* GatewaySettings
       const upstream = yield* Upstream
       const telemetry = yield* Telemetry.make
@@ -40,6 +44,31 @@ export class ProxyApp extends Context.Service<
       const verbose = LogLevel.isLessThanOrEqualTo(yield* References.MinimumLogLevel, "Debug")
       const clock = yield* Clock.Clock
       const now = () => clock.currentTimeMillisUnsafe()
+
+      /** Waits for what is not in memory, unless the client hangs up first; then it is over, and nothing follows. */
+      const awaited = <A, E>(
+        asked: Effect.Effect<A, E>,
+        ended: () => void,
+        outcome: Request.Outcome,
+        then: (exit: Exit.Exit<A, E>) => Request.HungUp
+      ): Request.HungUp => {
+        let gone = false
+        let hungUp: Request.HungUp = () => {
+          gone = true
+          outcome.ended(Request.left)
+        }
+        fork(asked).addObserver((exit) => {
+          ended()
+          if (gone) return
+          hungUp = ignored
+          try {
+            hungUp = then(exit)
+          } catch (defect) {
+            outcome.failed(defect)
+          }
+        })
+        return () => hungUp()
+      }
 
       /** The key that was presented, at once if it is in memory. */
       const authenticate = (
@@ -57,49 +86,73 @@ export class ProxyApp extends Context.Service<
         }
         const known = control.knownKey(digest)
         if (known !== undefined) return usable(known)
-        let gone = false
-        let hungUp: Request.HungUp = () => {
-          gone = true
-          outcome.ended(Request.left)
-        }
-        const verified = span.phase("gateway.auth.verify")
-        fork(control.key(digest)).addObserver((exit) => {
-          verified()
-          if (gone) return
-          hungUp = ignored
-          try {
-            if (Exit.isFailure(exit)) {
-              fork(Effect.logWarning("a key cannot be looked up", { cause: Cause.squash(exit.cause) }))
-              outcome.refused(controlStateUnavailable)
-            } else if (Option.isNone(exit.value)) outcome.refused(Authentication.refusal("invalid_virtual_key"))
-            else hungUp = usable(exit.value.value)
-          } catch (defect) {
-            outcome.failed(defect)
-          }
+        return awaited(control.key(digest), span.phase("gateway.auth.verify"), outcome, (exit) => {
+          if (Exit.isFailure(exit)) {
+            fork(Effect.logWarning("a key cannot be looked up", { cause: Cause.squash(exit.cause) }))
+            outcome.refused(controlStateUnavailable)
+          } else if (Option.isNone(exit.value)) outcome.refused(Authentication.refusal("invalid_virtual_key"))
+          else return usable(exit.value.value)
+          return ignored
         })
-        return () => hungUp()
+      }
+
+      /** Who sends the request, at once unless it is a token that is new here. */
+      const identify = (
+        { wire }: Request.Request,
+        frontDoor: FrontDoor.FrontDoor,
+        span: Tracing.Span,
+        outcome: Request.Outcome,
+        then: (identity: Identity) => Request.HungUp
+      ): Request.HungUp => {
+        const proven = (result: Result.Result<Identity, GatewayError>): Request.HungUp => {
+          if (Result.isSuccess(result)) return then(result.success)
+          outcome.refused(result.failure)
+          return ignored
+        }
+        const known = identities.known(wire.headers, frontDoor, now())
+        if (known !== undefined) return proven(known)
+        const verified = Effect.result(identities.verify(wire.headers, frontDoor))
+        return awaited(verified, span.phase("gateway.auth.identity"), outcome, (exit) => {
+          if (Exit.isSuccess(exit)) return proven(exit.value)
+          outcome.failed(Cause.squash(exit.cause))
+          return ignored
+        })
       }
 
       const serve = (
         request: Request.Request,
         target: Target.Target,
+        frontDoor: FrontDoor.FrontDoor,
         span: Tracing.Span,
         outcome: Request.Outcome
       ): Request.HungUp => {
-        const presented = Authentication.presented(request.wire.headers, request.family)
+        const { family, wire } = request
+        const direct = target.config.mode === "direct_upstream_passthrough"
+        const admitted = (raw: string) =>
+          authenticate(raw, span, outcome, (key) => {
+            if (target.closed === undefined) return governed.run(request, target, key, span, outcome)
+            outcome.refused(target.closed)
+            return ignored
+          })
+        if (
+          FrontDoor.asksForIdentity(frontDoor) &&
+          !(direct && !Authentication.bringsOurs(wire.headers, family, frontDoor))
+        ) {
+          return identify(request, frontDoor, span, outcome, () => {
+            const key = Authentication.keyBesideIdentity(wire.headers, frontDoor)
+            if (Result.isSuccess(key)) return admitted(key.success)
+            outcome.refused(key.failure)
+            return ignored
+          })
+        }
+        const presented = Authentication.presented(wire.headers, family)
         if (Result.isFailure(presented)) {
           outcome.refused(presented.failure)
           return ignored
         }
         const { _tag, raw } = presented.success
-        if (_tag === "GatewayKey") {
-          return authenticate(raw, span, outcome, (key) => {
-            if (target.closed === undefined) return governed.run(request, target, key, span, outcome)
-            outcome.refused(target.closed)
-            return ignored
-          })
-        }
-        if (target.config.mode !== "direct_upstream_passthrough") {
+        if (_tag === "GatewayKey") return admitted(raw)
+        if (!direct) {
           outcome.refused(Authentication.malformed)
           return ignored
         }
@@ -114,8 +167,10 @@ export class ProxyApp extends Context.Service<
 
       const handle: ProxyApp["Service"]["handle"] = (wire, done) => {
         telemetry.begin()
-        const request = Request.make(wire, now(), settings.workerToken)
-        const found = Target.find(wire.method, wire.target, control.snapshot())
+        const snapshot = control.snapshot()
+        const { frontDoor } = snapshot
+        const request = Request.make(wire, now(), settings.workerToken, frontDoor.keyHeader)
+        const found = Target.find(wire.method, wire.target, snapshot)
         const target = Result.getOrUndefined(found)
         const span = traced(request, target)
         let over = false
@@ -141,7 +196,7 @@ export class ProxyApp extends Context.Service<
           }
         }
         try {
-          if (Result.isSuccess(found)) return serve(request, found.success, span, outcome)
+          if (Result.isSuccess(found)) return serve(request, found.success, frontDoor, span, outcome)
           outcome.refused(found.failure)
         } catch (defect) {
           outcome.failed(defect)

@@ -25,9 +25,16 @@ export interface Request {
   /** For which task and run a trusted worker sent it. */
   readonly taskId: string | undefined
   readonly runId: string | undefined
+  /** The header of the gateway key, lower case, as it was named when the request came: it goes to no upstream. */
+  readonly keyHeader: string
 }
 
-export const make = (wire: Wire, startedAt: number, workerToken: Option.Option<Redacted.Redacted>): Request => {
+export const make = (
+  wire: Wire,
+  startedAt: number,
+  workerToken: Option.Option<Redacted.Redacted>,
+  keyHeader: string
+): Request => {
   const { headers } = wire
   // already in lower case: this makes one flat string of its pieces, and the record with it 0.5 µs cheaper to write
   const recordId = crypto.randomUUID().toLowerCase()
@@ -42,7 +49,8 @@ export const make = (wire: Wire, startedAt: number, workerToken: Option.Option<R
     startedAt,
     traceparent: Headers.traceId(traceparent) === undefined ? undefined : traceparent,
     taskId: trusted ? Headers.acceptableId(Headers.get(headers, "x-svc-task-id")) : undefined,
-    runId: trusted ? Headers.acceptableId(Headers.get(headers, "x-svc-run-id")) : undefined
+    runId: trusted ? Headers.acceptableId(Headers.get(headers, "x-svc-run-id")) : undefined,
+    keyHeader
   }
 }
 

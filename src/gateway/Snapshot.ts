@@ -1,5 +1,6 @@
 import { Effect, Option, Schema } from "effect"
 import { Database } from "../services/Database.ts"
+import * as FrontDoor from "./identity/FrontDoor.ts"
 import { type RouteConfig, RouteId, RouteMode } from "./model/CanonicalRoute.ts"
 import { authorizationBearer, type CredentialStyle, HeaderMode, HeaderValueFormat } from "./model/CredentialStyle.ts"
 import type { ModelPrice } from "./model/Price.ts"
@@ -22,6 +23,7 @@ export interface Snapshot {
   readonly provider: Option.Option<UpstreamProvider>
   readonly prices: ReadonlyMap<string, ModelPrice>
   readonly services: ServiceTable.ServiceTable
+  readonly frontDoor: FrontDoor.FrontDoor
 }
 
 const RouteRow = Schema.Struct({
@@ -123,7 +125,8 @@ export const load = Effect.gen(function* () {
         { input, output, cachedInput: cached_input, cacheWrite: cache_write }
       ])
     ),
-    services: ServiceTable.of(yield* Effect.forEach(services, registered))
+    services: ServiceTable.of(yield* Effect.forEach(services, registered)),
+    frontDoor: yield* FrontDoor.load
   }
   return snapshot
 })

@@ -67,7 +67,15 @@ function authenticationCodes(): ReadonlyArray<ErrorCode> {
     "invalid_virtual_key",
     "disabled_virtual_key",
     "revoked_virtual_key",
-    "expired_virtual_key"
+    "expired_virtual_key",
+    "missing_identity_authorization",
+    "malformed_identity_authorization",
+    "invalid_identity_token",
+    "expired_identity_token",
+    "invalid_identity_audience",
+    "invalid_identity_issuer",
+    "untrusted_gateway_identity",
+    "insufficient_identity_authorization"
   ]
 }
 

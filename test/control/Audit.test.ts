@@ -242,6 +242,13 @@ const scenarios = {
     Effect.succeed({ path: prices, body: price }),
     { path: prices, body: { input_usd_per_million: -1 } }
   ),
+  "front-door.update": scenario(
+    "settings:gateway_auth_update",
+    "gateway_auth_settings",
+    "Configuration",
+    Effect.succeed({ path: `${admin}/auth/front-door`, body: { required_scope: "Models.Use" } }),
+    { path: `${admin}/auth/front-door`, body: { identity_enabled: true } }
+  ),
   "model-prices.remove": scenario(
     "prices:delete",
     "model_price",

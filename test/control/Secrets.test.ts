@@ -42,11 +42,17 @@ describeWith(Layer.provideMerge(layer(DatabaseEmbedded.layer), logs), options)("
       yield* send("POST", mappings, { body: { scope: "project", target_id, credential: canary } })
       yield* send("POST", mappings, { body: { scope: "key", target_id, credential: `${canary}\n` } })
       yield* send("POST", `${mappings}/${idOf(mapped.json)}/disable`)
-      for (const list of [providers, mappings, path, `${admin}/audit-events`]) yield* send("GET", list)
+      const frontDoor = `${admin}/auth/front-door`
+      const trusted = { trusted_gateway_header_enabled: true, trusted_gateway_header_secret: canary }
+      yield* send("PATCH", frontDoor, { body: trusted })
+      yield* send("PATCH", frontDoor, { body: { ...trusted, trusted_gateway_header_secret: `${canary}\n` } })
+      yield* send("PATCH", frontDoor, { body: { ...trusted, trusted_gateway_header_secret: { canary } } })
+      yield* send("PATCH", frontDoor, { body: { ...trusted, svc_key_header: "authorization" } })
+      for (const list of [providers, mappings, path, frontDoor, `${admin}/audit-events`]) yield* send("GET", list)
       const dump = yield* everything
       yield* send("DELETE", `${mappings}/${idOf(mapped.json)}`)
       yield* send("DELETE", path)
-      assert.include(dump, "sealed_credential")
+      for (const column of ["sealed_credential", "sealed_secret"]) assert.include(dump, column)
       for (const [where, text] of [
         ["an answer", answers.join("\n")],
         ["a log line", lines.join("\n")],

@@ -57,7 +57,15 @@ const mistaken: Readonly<Record<string, string>> = {
   GATEWAY_DRAIN_DELAY_SECONDS: "canary-3",
   OTEL_EXPORTER_OTLP_ENDPOINT: "canary-endpoint",
   IDENTITY_AUTH_ENABLED: "canary-flag",
-  TRUSTED_GATEWAY_HEADER_ENABLED: "canary-flag"
+  IDENTITY_TENANT_ID: "canary".repeat(100),
+  IDENTITY_OIDC_DISCOVERY_URL: "canary-discovery",
+  IDENTITY_ALLOWED_GROUPS: "canary".repeat(100),
+  IDENTITY_ACCEPTED_ALGORITHMS: "RS256,canary",
+  IDENTITY_JWKS_CACHE_TTL_SECONDS: "canary-4",
+  IDENTITY_CLOCK_SKEW_SECONDS: "canary-5",
+  IDENTITY_SVC_KEY_HEADER: "canary header",
+  TRUSTED_GATEWAY_HEADER_ENABLED: "canary-flag",
+  TRUSTED_GATEWAY_HEADER_SECRET: "canary trusted secret"
 }
 
 describe("a start that cannot be: configuration", () => {
@@ -68,6 +76,30 @@ describe("a start that cannot be: configuration", () => {
       assert.include(output, "invalid_configuration")
       for (const variable of Object.keys(mistaken)) assert.match(output, new RegExp(`^ +${variable} must `, "m"))
       assert.notInclude(output, "canary")
+    })
+  )
+
+  it.live("identities that are asked for by halves: each variable that is missing, at once", () =>
+    Effect.gen(function* () {
+      const [, { code, output }] = yield* refused({
+        environment: {
+          IDENTITY_AUTH_ENABLED: "true",
+          IDENTITY_AUDIENCE: "api://gateway",
+          IDENTITY_ACCEPTED_ALGORITHMS: "HS256",
+          TRUSTED_GATEWAY_HEADER_ENABLED: "true"
+        }
+      })
+      assert.strictEqual(code, 78)
+      assert.deepStrictEqual(
+        output.match(/^ +(?:IDENTITY|TRUSTED)_\w+ must /gm)?.map((line) => line.trim().split(" ")[0]),
+        [
+          "IDENTITY_ACCEPTED_ALGORITHMS",
+          "IDENTITY_TENANT_ID",
+          "IDENTITY_ISSUER",
+          "IDENTITY_OIDC_DISCOVERY_URL",
+          "TRUSTED_GATEWAY_HEADER_SECRET"
+        ]
+      )
     })
   )
 

@@ -12,7 +12,14 @@ describe("Headers for the upstream", () => {
   it("strips every credential, every x-svc-* and every hop-by-hop field; injects one credential; passes the rest as it came", () => {
     fc.assert(
       fc.property(headerList, style, fc.boolean(), (headers, style, plainAnswer) => {
-        const out = Headers.forUpstream(headers, { credential, style, ownHeader: ownHeaderOf(style), own, plainAnswer })
+        const out = Headers.forUpstream(headers, {
+          credential,
+          style,
+          ownHeader: ownHeaderOf(style),
+          keyHeader,
+          own,
+          plainAnswer
+        })
         const named = namedByConnection(headers)
         const stays = (name: string) =>
           !strippedAlways.includes(name) &&
@@ -47,6 +54,7 @@ describe("Headers for the upstream", () => {
             credential,
             style,
             ownHeader: ownHeaderOf(style),
+            keyHeader,
             own,
             plainAnswer
           })
@@ -69,7 +77,14 @@ describe("Headers for the upstream", () => {
   ])("presents the credential as the provider row says: %j", (style, field) => {
     const client = ["Authorization", "Bearer rk_live_x", "X-Upstream-Key", "mine", "api-key", "mine"]
     const out = fields(
-      Headers.forUpstream(client, { credential, style, ownHeader: ownHeaderOf(style), own: [], plainAnswer: false })
+      Headers.forUpstream(client, {
+        credential,
+        style,
+        ownHeader: ownHeaderOf(style),
+        keyHeader,
+        own: [],
+        plainAnswer: false
+      })
     )
     const passed: ReadonlyArray<Field> = field[0] === "Api-Key" ? [] : [["api-key", "mine"]]
     assert.deepStrictEqual(out, [...passed, field])
@@ -96,6 +111,7 @@ describe("Headers for the upstream", () => {
         credential,
         style: authorizationBearer,
         ownHeader: undefined,
+        keyHeader,
         own: [],
         plainAnswer: false
       }),
@@ -104,7 +120,15 @@ describe("Headers for the upstream", () => {
   })
 
   it("lets no operator choose a header for the credential that the gateway strips or sets", () => {
-    for (const name of [...strippedAlways, "x-svc-key", "X-Svc-Anything", "Content-Type", "bad name", "", "é"]) {
+    for (const name of [
+      ...strippedAlways.filter((name) => name !== keyHeader),
+      "x-svc-key",
+      "X-Svc-Anything",
+      "Content-Type",
+      "bad name",
+      "",
+      "é"
+    ]) {
       if (!["x-upstream-api-key", "x-upstream-key"].includes(name)) assert.isString(refusedHeaderName(name), name)
     }
     for (const name of ["x-upstream-api-key", "x-upstream-key", "api-key", "X-Goog-Api-Key"]) {
@@ -179,6 +203,8 @@ const fields = (headers: Headers.RawHeaders): ReadonlyArray<Field> =>
   headers.flatMap((name, i) => (i % 2 === 0 ? [[name, headers[i + 1] ?? ""] as const] : []))
 
 const credential = Redacted.make("upstream-secret")
+/** Renamed by an operator. */
+const keyHeader = "x-team-key"
 const own: ReadonlyArray<Field> = [
   ["x-svc-request-id", "r-1"],
   ["traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"]
@@ -203,7 +229,7 @@ const hopByHop = [
 /** The specification's list ("stripping and injection"), under the names of this deployment. */
 const credentialHeaders = [
   ...["authorization", "x-svc-key", "x-aih-api-key", "proxy-authorization", "x-api-key", "x-svc-worker-token"],
-  ...["x-upstream-api-key", "x-upstream-key", "x-trusted-gateway-identity", "x-trusted-gateway-signature"]
+  ...["x-upstream-api-key", "x-upstream-key", "x-trusted-gateway-identity", "x-trusted-gateway-signature", keyHeader]
 ]
 const strippedAlways = [
   ...hopByHop,

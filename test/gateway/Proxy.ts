@@ -6,6 +6,7 @@ import { BodyAdmission } from "../../src/gateway/BodyAdmission.ts"
 import { ControlState } from "../../src/gateway/ControlState.ts"
 import { Destinations } from "../../src/gateway/Destination.ts"
 import { GovernedRequest } from "../../src/gateway/GovernedRequest.ts"
+import { Identities } from "../../src/gateway/identity/Identities.ts"
 import { Limits, usageQueue } from "../../src/gateway/Limits.ts"
 import type { RouteId } from "../../src/gateway/model/CanonicalRoute.ts"
 import * as Changes from "../../src/gateway/model/Changes.ts"
@@ -18,6 +19,7 @@ import { UsageLog } from "../../src/gateway/UsageLog.ts"
 import * as UsageRecord from "../../src/gateway/UsageRecord.ts"
 import type { Wire } from "../../src/gateway/Wire.ts"
 import { Database } from "../../src/services/Database.ts"
+import { Egress, EgressError } from "../../src/services/Egress.ts"
 import { Redis, RedisError } from "../../src/services/Redis.ts"
 import * as MigratedDatabase from "../MigratedDatabase.ts"
 import { type ClientRequest, type RecordingWire, make as wireOf } from "./RecordingWire.ts"
@@ -29,6 +31,8 @@ export const database = MigratedDatabase.embedded
 export interface Options {
   readonly upstream?: ScriptedUpstream.Script
   readonly settings?: Partial<GatewaySettings["Service"]>
+  /** What is at the addresses that operators name; without it nothing is. */
+  readonly egress?: Egress["Service"]["fetch"]
   /** Says what operators had configured before the gateway started. */
   readonly configured?: Effect.Effect<unknown, unknown, Database>
 }
@@ -59,6 +63,7 @@ export const restarted = Effect.fnUntraced(function* (options: Options = {}) {
         Layer.provide([
           Layer.succeed(Redis, redis),
           ScriptedUpstream.layer(options.upstream ?? ScriptedUpstream.json({}), sent),
+          Layer.succeed(Egress, { fetch: options.egress ?? (() => Effect.fail(nobodyThere)) }),
           Vault.layer(Option.none()),
           Layer.succeed(GatewaySettings, { ...settings, ...options.settings })
         ])
@@ -104,7 +109,7 @@ export const restarted = Effect.fnUntraced(function* (options: Options = {}) {
 
 /** Without the writer: records stay in their queue. */
 const program = ProxyApp.layer.pipe(
-  Layer.provide(GovernedRequest.layer),
+  Layer.provide([GovernedRequest.layer, Identities.layer]),
   Layer.provide([Destinations.layer, BodyAdmission.layer, UsageLog.layer]),
   Layer.provide([Limits.layer, ControlState.layer])
 )
@@ -112,6 +117,8 @@ const program = ProxyApp.layer.pipe(
 export const noon = Date.parse("2026-11-20T12:00:00Z")
 
 const decodeRecord = Schema.decodeUnknownEffect(Schema.fromJsonString(UsageRecord.UsageRecord))
+
+const nobodyThere = new EgressError({ reason: "unreachable", message: "nobody is there" })
 
 const gone = new RedisError({ operation: "script", retryable: true, cause: new Error("gone") })
 
@@ -128,7 +135,7 @@ const settings: GatewaySettings["Service"] = {
 export const reset = Effect.gen(function* () {
   const { sql } = yield* Database
   yield* TestClock.setTime(noon)
-  yield* sql`TRUNCATE api_keys, projects, provider_configs, upstream_credential_mappings, model_prices, usage_events CASCADE`
+  yield* sql`TRUNCATE api_keys, projects, provider_configs, upstream_credential_mappings, model_prices, usage_events, gateway_auth_settings CASCADE`
   yield* sql`UPDATE canonical_routes SET enabled = true, mode = 'managed_by_gateway', timeout_ms = 120000,
     max_request_body_bytes = 1048576, max_response_body_bytes = 1048576`
 })

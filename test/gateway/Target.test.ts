@@ -1,8 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Result } from "effect"
+import * as FrontDoor from "../../src/gateway/identity/FrontDoor.ts"
 import { canonicalRoutes, type RouteConfig, type RouteMode } from "../../src/gateway/model/CanonicalRoute.ts"
+import { off } from "../../src/gateway/model/FrontDoor.ts"
 import * as ServiceTable from "../../src/gateway/ServiceTable.ts"
 import type { Snapshot } from "../../src/gateway/Snapshot.ts"
+import { missing } from "../../src/gateway/StoredCredential.ts"
 import * as Target from "../../src/gateway/Target.ts"
 
 describe("Target", () => {
@@ -120,5 +123,6 @@ const snapshot = (config: Partial<RouteConfig> = {}): Snapshot => ({
   routes: new Map(canonicalRoutes.map(({ id }) => [id, { ...seeded, ...config }])),
   provider: Option.none(),
   prices: new Map(),
-  services: ServiceTable.empty
+  services: ServiceTable.empty,
+  frontDoor: FrontDoor.of(off, missing)
 })

@@ -1,6 +1,7 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { AuditApi } from "./AuditApi.ts"
 import { CredentialMappingsApi } from "./CredentialMappingsApi.ts"
+import { FrontDoorApi } from "./FrontDoorApi.ts"
 import { KeysApi } from "./KeysApi.ts"
 import { ModelPricesApi } from "./ModelPricesApi.ts"
 import { OperationalApi } from "./OperationalApi.ts"
@@ -32,6 +33,7 @@ const OperatorApi = HttpApi.make("operator")
     StudioApi,
     ServicesApi,
     ProviderHealthApi,
+    FrontDoorApi,
     UsageApi,
     AuditApi
   )

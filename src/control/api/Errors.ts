@@ -4,6 +4,7 @@ import { HttpApiSchema } from "effect/http-api"
 /** Every refusal of the control listener, and its status. */
 export const statusOf = {
   invalid_json: 400,
+  invalid_configuration: 400,
   invalid_guardrail_request: 400,
   invalid_policy_payload: 400,
   invalid_project_payload: 400,

@@ -1,0 +1,84 @@
+import { Predicate, Result } from "effect"
+import { GatewayError } from "../GatewayError.ts"
+import type { IdentityProvider } from "./FrontDoor.ts"
+import { type Identity, insufficient, type Rules, texts } from "./Identity.ts"
+
+/** An identity, and until when its token proves it: epoch milliseconds, the skew included. */
+export interface Proven {
+  readonly identity: Identity
+  readonly until: number
+}
+
+/** What a token whose signature is right says, in the order of reference §6.3. */
+export const check = (
+  claims: unknown,
+  provider: IdentityProvider,
+  rules: Rules,
+  now: number
+): Result.Result<Proven, GatewayError> => {
+  if (!isClaims(claims)) return Result.fail(invalid)
+  const { aud, exp, iat, iss, nbf, sub, tid, ver } = claims
+  if (iss !== provider.issuer) return Result.fail(wrongIssuer)
+  if (typeof tid !== "string" || (rules.tenantId !== null && tid !== rules.tenantId)) return Result.fail(wrongIssuer)
+  if (aud !== provider.audience && !texts(aud).includes(provider.audience)) return Result.fail(wrongAudience)
+  if (!isTime(exp)) return Result.fail(invalid)
+  const until = exp * 1000 + rules.skewMs
+  if (until <= now) return Result.fail(expired)
+  for (const from of [nbf, iat]) {
+    if (from !== undefined && !(isTime(from) && from * 1000 - rules.skewMs <= now)) return Result.fail(invalid)
+  }
+  if (ver !== "1.0" && ver !== "2.0") return Result.fail(invalid)
+  const identity: Identity = {
+    source: "identity_provider",
+    tenantId: tid,
+    subject: typeof sub === "string" ? sub : undefined,
+    scopes: typeof claims.scp === "string" ? claims.scp.split(" ") : texts(claims.scp),
+    roles: texts(claims.roles),
+    groups: overflowing(claims) ? [] : texts(claims.groups)
+  }
+  const refusal = insufficient(identity, rules)
+  return refusal === undefined ? Result.succeed({ identity, until }) : Result.fail(refusal)
+}
+
+interface Claims {
+  readonly aud?: unknown
+  readonly exp?: unknown
+  readonly groups?: unknown
+  readonly iat?: unknown
+  readonly iss?: unknown
+  readonly nbf?: unknown
+  readonly roles?: unknown
+  readonly scp?: unknown
+  readonly sub?: unknown
+  readonly tid?: unknown
+  readonly ver?: unknown
+}
+
+const isClaims = (value: unknown): value is Claims => Predicate.isObject(value) && !Array.isArray(value)
+
+const isTime = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value)
+
+/** More groups than fit into a token: it says where they are, and which of them it names proves nothing. */
+const overflowing = (claims: Claims): boolean =>
+  (Predicate.hasProperty(claims, "hasgroups") && claims.hasgroups === true) ||
+  (Predicate.hasProperty(claims, "_claim_names") && Predicate.hasProperty(claims._claim_names, "groups"))
+
+export const invalid = new GatewayError({
+  code: "invalid_identity_token",
+  message: "The identity token cannot be verified: its signature, its key, its times or its version are not accepted."
+})
+
+export const wrongIssuer = new GatewayError({
+  code: "invalid_identity_issuer",
+  message: "The identity token is from another issuer or tenant than the one that this gateway accepts."
+})
+
+const wrongAudience = new GatewayError({
+  code: "invalid_identity_audience",
+  message: "The identity token is meant for another audience than this gateway."
+})
+
+const expired = new GatewayError({
+  code: "expired_identity_token",
+  message: "The identity token has expired; get a new one from the identity provider."
+})
