@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Option, Redacted, Result } from "effect"
+import { Redacted, Result } from "effect"
 import fc from "fast-check"
 import { defaultRoutePattern, refusedRoutePattern } from "../../src/gateway/model/Service.ts"
 import * as Path from "../../src/gateway/Path.ts"
@@ -8,6 +8,7 @@ import * as ServiceTable from "../../src/gateway/ServiceTable.ts"
 import * as ServiceTarget from "../../src/gateway/ServiceTarget.ts"
 import { missing } from "../../src/gateway/StoredCredential.ts"
 import * as Target from "../../src/gateway/Target.ts"
+import { seededWith } from "./Snapshots.ts"
 
 describe("ServiceTable", () => {
   const table = ServiceTable.of([
@@ -72,7 +73,7 @@ describe("a service's target", () => {
     service("keyless", "/services/keyless/*", { credential: missing })
   ])
   const find = (method: string, target: string) =>
-    Result.getOrThrow(Target.find(method, target, { ...nothing, services: table }))
+    Result.getOrThrow(Target.find(method, target, { ...seededWith(), services: table }))
 
   it.each([
     ["/services/payments/charges?trace=1", "/charges?trace=1", "/charges", "/services/*"],
@@ -114,7 +115,7 @@ describe("a service's target", () => {
 
   it("is never looked for where the gateway's own routes are, nor under another name of them", () => {
     const codeOf = (method: string, target: string) =>
-      Result.match(Target.find(method, target, { ...nothing, services: table }), {
+      Result.match(Target.find(method, target, { ...seededWith(), services: table }), {
         onFailure: ({ code }) => code,
         onSuccess: ({ routeId }) => routeId
       })
@@ -170,8 +171,6 @@ describe("a route pattern", () => {
     )
   })
 })
-
-const nothing = { epoch: 1, routes: new Map(), provider: Option.none(), prices: new Map() }
 
 function service(name: string, pattern: string, more: Partial<ServiceTable.Service> = {}): ServiceTable.Service {
   return {

@@ -1,17 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Option, Result } from "effect"
-import * as FrontDoor from "../../src/gateway/identity/FrontDoor.ts"
-import { canonicalRoutes, type RouteConfig, type RouteMode } from "../../src/gateway/model/CanonicalRoute.ts"
-import { off } from "../../src/gateway/model/FrontDoor.ts"
-import * as ServiceTable from "../../src/gateway/ServiceTable.ts"
-import type { Snapshot } from "../../src/gateway/Snapshot.ts"
-import { missing } from "../../src/gateway/StoredCredential.ts"
+import { Result } from "effect"
+import type { RouteMode } from "../../src/gateway/model/CanonicalRoute.ts"
 import * as Target from "../../src/gateway/Target.ts"
+import { seeded, seededWith } from "./Snapshots.ts"
 
 describe("Target", () => {
   it("forwards path and query byte for byte, under the operator's settings of the route", () => {
     assert.deepStrictEqual(
-      Target.find("GET", "/v1/%6dodels/?a=%2f..//b&c", snapshot({ timeoutMs: 7 })),
+      Target.find("GET", "/v1/%6dodels/?a=%2f..//b&c", seededWith({ timeoutMs: 7 })),
       Result.succeed<Target.Target>({
         routeId: "models",
         route: "/v1/models",
@@ -33,7 +29,7 @@ describe("Target", () => {
     ["/providers/compat/v1/chat/completions", "/v1/chat/completions"],
     ["/%70roviders/%63ompat/v1/na%c3%afve?x=%2F", "/v1/na%c3%afve?x=%2F"]
   ])("cuts the prefix off %s, and leaves %s as it came", (target, rest) => {
-    const found = Result.getOrThrow(Target.find("POST", target, snapshot()))
+    const found = Result.getOrThrow(Target.find("POST", target, seededWith()))
     assert.deepStrictEqual([found.target, found.provider, found.route], [rest, "compat", "/providers/compat/*"])
   })
 
@@ -49,7 +45,7 @@ describe("Target", () => {
         code: found,
         message: said,
         status
-      } = Result.getOrThrow(Result.flip(Target.find(method, target, snapshot())))
+      } = Result.getOrThrow(Result.flip(Target.find(method, target, seededWith())))
       assert.deepStrictEqual([found, said, status], [code, message, 404])
     })
   })
@@ -70,7 +66,7 @@ describe("Target", () => {
       ["POST", "/providers/compat/v1/chat/completions", "answer", "answer"]
     ])("%s %s: managed %s, direct %s", (method, target, managed, direct) => {
       const accounting = (mode: RouteMode) =>
-        Result.getOrThrow(Target.find(method, target, snapshot({ mode }))).accounting
+        Result.getOrThrow(Target.find(method, target, seededWith({ mode }))).accounting
       assert.deepStrictEqual(
         [accounting("managed_by_gateway"), accounting("direct_upstream_passthrough")],
         [managed, direct]
@@ -84,7 +80,7 @@ describe("Target", () => {
     ["/providers/compat/v1/%6Dessages", "b"],
     ["/providers/compat/v1/chat/completions", "a"]
   ])("reads the usage of POST %s in the terms of family %s", (target, family) => {
-    assert.strictEqual(Result.getOrThrow(Target.find("POST", target, snapshot())).family, family)
+    assert.strictEqual(Result.getOrThrow(Target.find("POST", target, seededWith())).family, family)
   })
 
   it.each([
@@ -95,7 +91,7 @@ describe("Target", () => {
     ["/v1/messages", false],
     ["/providers/compat/v1/messages", false]
   ])("POST %s tells a stream's usage only when asked: %s", (target, asked) => {
-    assert.strictEqual(Result.getOrThrow(Target.find("POST", target, snapshot())).usageOnRequest, asked)
+    assert.strictEqual(Result.getOrThrow(Target.find("POST", target, seededWith())).usageOnRequest, asked)
   })
 
   it.each([
@@ -108,21 +104,4 @@ describe("Target", () => {
   ])("answers %s with headers %j in the shape of family %s", (target, headers, family) => {
     assert.strictEqual(Target.familyOf(target, headers), family)
   })
-})
-
-const seeded: RouteConfig = {
-  enabled: true,
-  mode: "managed_by_gateway",
-  timeoutMs: 120_000,
-  maxRequestBodyBytes: 1_048_576,
-  maxResponseBodyBytes: 1_048_576
-}
-
-const snapshot = (config: Partial<RouteConfig> = {}): Snapshot => ({
-  epoch: 1,
-  routes: new Map(canonicalRoutes.map(({ id }) => [id, { ...seeded, ...config }])),
-  provider: Option.none(),
-  prices: new Map(),
-  services: ServiceTable.empty,
-  frontDoor: FrontDoor.of(off, missing)
 })
