@@ -21,18 +21,19 @@ const statements = [
   `CREATE INDEX usage_events_by_run ON usage_events (run_id, created_at) WHERE run_id IS NOT NULL`,
   `CREATE INDEX usage_events_by_trace ON usage_events (trace_id, created_at) WHERE trace_id IS NOT NULL`,
 
-  // Sums over the events of an hour or a day (UTC) that agree in every column that a query filters or groups by.
-  // An event without task and run counts in 'untasked'; one with either counts in 'tasked', where the two are left out,
-  // and in 'task', where they stand: so only queries that ask for tasks pay for their number.
-  // `series` is the digest of the columns between it and request_count: NULLs are equal in it, and it is short.
+  // Sums over the events of an hour or a day (UTC) that agree in the columns that a query filters or groups by. Each
+  // event counts in three parts, so that only a question that needs a distinction pays for it: in 'overview', which has
+  // no key, project, model and endpoint; and with these in 'untasked', or, when it has a task or a run, in 'tasked'
+  // without the two and in 'task' with them.
+  // series is the digest of the columns between it and request_count: NULLs are equal in it, and it is short.
   // "C": labels are compared and sorted as bytes, and a prefix is a range of the index.
   `CREATE TABLE usage_rollups (
     grain text NOT NULL CHECK (grain IN ('hour', 'day')),
-    part text NOT NULL CHECK (part IN ('untasked', 'tasked', 'task')),
+    part text NOT NULL CHECK (part IN ('overview', 'untasked', 'tasked', 'task')),
     bucket timestamptz NOT NULL,
     series uuid NOT NULL,
     project_id uuid,
-    key_id uuid NOT NULL,
+    key_id uuid,
     route text COLLATE "C" NOT NULL,
     model text COLLATE "C",
     provider text COLLATE "C" NOT NULL,
@@ -58,7 +59,7 @@ const statements = [
     fallback_count bigint NOT NULL,
     PRIMARY KEY (grain, part, bucket, series)
   ) WITH (fillfactor = 80)`,
-  `CREATE INDEX usage_rollups_by_key ON usage_rollups (key_id, grain, bucket)`,
+  `CREATE INDEX usage_rollups_by_key ON usage_rollups (key_id, grain, bucket) WHERE key_id IS NOT NULL`,
   `CREATE INDEX usage_rollups_by_project ON usage_rollups (project_id, grain, bucket) WHERE project_id IS NOT NULL`,
   `CREATE INDEX usage_rollups_by_service ON usage_rollups (service_name, grain, bucket) WHERE service_name IS NOT NULL`,
   `CREATE INDEX usage_rollups_by_task ON usage_rollups (task_id) WHERE task_id IS NOT NULL`,

@@ -71,7 +71,9 @@ const make = Effect.gen(function* () {
 
   const total = (filter: UsageFilter, mark: number) =>
     Effect.map(
-      sums.only(sql`SELECT ${source.sums} FROM (${source.rows(filter, mark, "day")}) AS matching`.unprepared),
+      sums.only(
+        sql`SELECT ${source.sums} FROM (${source.rows(filter, mark, "day", "overview")}) AS matching`.unprepared
+      ),
       UsageSource.summary
     )
 
@@ -80,7 +82,7 @@ const make = Effect.gen(function* () {
   /** Reads one more bucket than asked for, to know of it. */
   const series = (query: SeriesQuery, mark: number, page: Page, ofServices: boolean) => {
     const { interval = "hour" } = query
-    const matching = source.rows(query, mark, interval)
+    const matching = source.rows(query, mark, interval, "overview")
     const at = sql`date_trunc(${interval}, at, 'UTC')`
     const name = ofServices ? sql`service_name` : sql`''`
     return buckets.all(
@@ -93,8 +95,15 @@ const make = Effect.gen(function* () {
   const groups = (by: Dimension, matching: Fragment, query: BreakdownQuery) => {
     const { breakdown_limit = defaults.breakdown, breakdown_offset = 0 } = query
     const order = ordering(query.sort_by ?? "requests", query.sort_order ?? "desc")
-    return sql`SELECT ${by} AS dimension, ${sql.literal(labels[by])} AS name, ${source.sums}, ${sql.literal(order)} AS place
-      FROM (${matching}) AS matching GROUP BY 2 ORDER BY place, 2 LIMIT ${breakdown_limit} OFFSET ${breakdown_offset}`
+    const name = sql.literal(labels[by])
+    // First who is on the page, by one sum alone: the rest is summed up for those, not for two hundred thousand tasks.
+    return sql`
+      WITH matching AS NOT MATERIALIZED (${matching}),
+      page AS (SELECT ${name} AS name, ${sql.literal(order)} AS place FROM matching
+        GROUP BY 1 ORDER BY 2, 1 LIMIT ${breakdown_limit} OFFSET ${breakdown_offset})
+      SELECT ${by} AS dimension, name, ${source.sums}, place
+      FROM (SELECT ${name} AS name, * FROM matching) AS named JOIN page USING (name)
+      GROUP BY name, place ORDER BY place, name`
   }
 
   const unused = ({ from, limit = defaults.unused, project_id, to }: UnusedQuery) =>
@@ -138,7 +147,7 @@ const make = Effect.gen(function* () {
 
     breakdown: Effect.fn("Usage.breakdown")((by: Dimension, query: BreakdownQuery) =>
       analysed(query, (mark) =>
-        Effect.map(grouped.all(groups(by, source.rows(query, mark, "day", by === "tasks"), query).unprepared), (read) =>
+        Effect.map(grouped.all(groups(by, source.rows(query, mark, "day", details[by]), query).unprepared), (read) =>
           read.map(group)
         )
       )
@@ -148,7 +157,7 @@ const make = Effect.gen(function* () {
       analysed(query, (mark) =>
         Effect.gen(function* () {
           // One pass over the range; the breakdowns then read what it came to.
-          const merged = source.merged(source.rows(query, mark, "day"))
+          const merged = source.merged(source.rows(query, mark, "day", "keys"))
           const parts = commonBreakdowns.map((by) => sql`(${groups(by, sql`SELECT * FROM merged`, query)})`)
           const read = yield* grouped.all(
             sql`WITH merged AS MATERIALIZED (${merged})
@@ -157,7 +166,7 @@ const make = Effect.gen(function* () {
           )
           const of = (by: Dimension) => read.filter(({ dimension }) => dimension === by).map(group)
           const all = read.find(({ dimension }) => dimension === "all")
-          const tasks = yield* grouped.all(groups("tasks", source.rows(query, mark, "day", true), query).unprepared)
+          const tasks = yield* grouped.all(groups("tasks", source.rows(query, mark, "day", "tasks"), query).unprepared)
           const page = pageOf(query.timeseries_limit, query.timeseries_offset)
           const servicePage = pageOf(query.service_timeseries_limit, query.service_timeseries_offset)
           const timeseries = yield* series(query, mark, page, false)
@@ -231,6 +240,16 @@ const labels = {
   providers: "provider",
   models: "coalesce(model, 'unknown')",
   tasks: "coalesce(task_id, 'none')"
+}
+
+const details: Readonly<Record<Dimension, UsageSource.Detail>> = {
+  projects: "keys",
+  keys: "keys",
+  services: "overview",
+  endpoints: "keys",
+  providers: "overview",
+  models: "keys",
+  tasks: "tasks"
 }
 
 /** Those that are made of the same rows; tasks have rows of their own. */

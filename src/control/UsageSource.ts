@@ -95,14 +95,10 @@ export const make = (sql: SqlClient) => {
   return {
     events: (filter: UsageFilter): Fragment => ofEvents(filter, span(filter)),
 
-    /**
-     * What matches, as rows of sums that add up to it: buckets where whole ones fit, single events at the ends.
-     * `tasks`: the rows are to tell tasks and runs apart.
-     */
-    rows: (filter: UsageFilter, mark: number, widest: Grain, tasks = false): Fragment => {
+    /** What matches, as rows of sums that add up to it: buckets where whole ones fit, single events at the ends. */
+    rows: (filter: UsageFilter, mark: number, widest: Grain, detail: Detail): Fragment => {
       const { days, events, hours } = split(span(filter), mark, onlyEvents(filter) ? "event" : widest)
-      const apart = tasks || filter.task_id !== undefined || filter.run_id !== undefined
-      const parts = sql.literal(apart ? "('untasked', 'task')" : "('untasked', 'tasked')")
+      const parts = sql.literal(partsFor(filter, detail))
       const buckets = (grain: string, spans: ReadonlyArray<Span>) =>
         spans.map(
           (span) => sql`
@@ -129,6 +125,17 @@ export const make = (sql: SqlClient) => {
         .join(", ")
     )
   }
+}
+
+/** Which columns the rows have to tell apart, beside those of the filter: see the parts of `usage_rollups`. */
+export type Detail = "overview" | "keys" | "tasks"
+
+const partsFor = (filter: UsageFilter, detail: Detail): string => {
+  if (detail === "tasks" || filter.task_id !== undefined || filter.run_id !== undefined) return "('untasked', 'task')"
+  const beyondOverview = [filter.project_id, filter.key_id, filter.model, filter.method, filter.endpoint]
+  return detail === "keys" || beyondOverview.some((value) => value !== undefined)
+    ? "('untasked', 'tasked')"
+    : "('overview')"
 }
 
 /** Sums do not know these. */

@@ -58,7 +58,11 @@ export const roll = (before: number, size = stepSize) =>
     )
   })
 
-const dimensions = `project_id, key_id, route, model, provider, service_name, http_method, endpoint, status_code`
+const dimensions = `project_id, key_id, route, model, provider, service_name, http_method, endpoint, status_code, task_id, run_id`
+
+/** What an event shows of itself in each part of the sums. */
+const shown = `kept.project_id, kept.key_id, route, kept.model, provider, service_name, kept.http_method, kept.endpoint, status_code,
+    kept.task_id, kept.run_id`
 
 const sums = [
   "request_count",
@@ -79,10 +83,9 @@ const sums = [
 
 /** The statement that adds the events of `source` ("FROM …") to the sums. */
 export const summed = (sql: SqlClient, source: Fragment): Fragment => sql`
-  INSERT INTO usage_rollups (grain, part, bucket, series, ${sql.literal(dimensions)}, task_id, run_id, ${sql.literal(sums.join(", "))})
-  SELECT grain, part, date_trunc(grain, hour, 'UTC') AS at,
-    md5(ROW(${sql.literal(dimensions)}, task, run)::text)::uuid, ${sql.literal(dimensions)}, task, run,
-    ${sql.literal(sums.map((name) => `sum(${name})`).join(", "))}
+  INSERT INTO usage_rollups (grain, part, bucket, series, ${sql.literal(dimensions)}, ${sql.literal(sums.join(", "))})
+  SELECT grain, part, date_trunc(grain, hour, 'UTC') AS at, md5(ROW(${sql.literal(shown)})::text)::uuid,
+    ${sql.literal(shown)}, ${sql.literal(sums.map((name) => `sum(${name})`).join(", "))}
   FROM (
     SELECT date_trunc('hour', created_at, 'UTC') AS hour, project_id, key_id, route, model, provider, service_name,
       http_method, coalesce(endpoint_template, endpoint_path) AS endpoint, status_code, task_id, run_id,
@@ -104,10 +107,13 @@ export const summed = (sql: SqlClient, source: Fragment): Fragment => sql`
     GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
   ) AS fresh
   CROSS JOIN (VALUES ('hour'), ('day')) AS grains (grain)
-  JOIN (VALUES ('untasked', false), ('tasked', true), ('task', true)) AS parts (part, tasked)
-    ON tasked = (task_id IS NOT NULL OR run_id IS NOT NULL)
-  CROSS JOIN LATERAL (SELECT CASE WHEN part = 'task' THEN task_id END AS task,
-    CASE WHEN part = 'task' THEN run_id END AS run) AS ids
-  GROUP BY grain, part, at, ${sql.literal(dimensions)}, task, run
+  JOIN (VALUES ('overview', NULL), ('untasked', false), ('tasked', true), ('task', true)) AS parts (part, tasked)
+    ON tasked IS NULL OR tasked = (fresh.task_id IS NOT NULL OR fresh.run_id IS NOT NULL)
+  LEFT JOIN LATERAL (
+    SELECT fresh.project_id, fresh.key_id, fresh.model, fresh.http_method, fresh.endpoint,
+      CASE WHEN part = 'task' THEN fresh.task_id END AS task_id, CASE WHEN part = 'task' THEN fresh.run_id END AS run_id
+    WHERE part <> 'overview'
+  ) AS kept ON true
+  GROUP BY grain, part, at, ${sql.literal(shown)}
   ON CONFLICT (grain, part, bucket, series) DO UPDATE SET
     ${sql.literal(sums.map((name) => `${name} = usage_rollups.${name} + excluded.${name}`).join(", "))}`

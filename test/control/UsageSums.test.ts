@@ -268,7 +268,9 @@ suite("Sums of usage", (it) => {
       yield* write(Array.from({ length: 10 }, (_, quarter) => recordOf({ ...plain, quarter })))
       const mark = Effect.map(sql<{ until: Date }>`SELECT until FROM usage_rolled`, ([row]) => row?.until.getTime())
       const summed = Effect.map(
-        sql<{ sum: string | null }>`SELECT sum(request_count)::text AS sum FROM usage_rollups WHERE grain = 'hour'`,
+        sql<{
+          sum: string | null
+        }>`SELECT sum(request_count)::text AS sum FROM usage_rollups WHERE grain = 'hour' AND part = 'overview'`,
         ([row]) => Number(row?.sum)
       )
       assert.deepStrictEqual([yield* roll(moment(8), 4), yield* mark, yield* summed], [true, moment(4), 4])
@@ -286,7 +288,7 @@ suite("Sums of usage", (it) => {
       yield* write(Array.from({ length: 9 }, () => ({ ...same, id: randomUUID() })))
       yield* Effect.repeat(roll(moment(8), 3), { while: (more) => more })
       const { sql } = yield* Database
-      const rows = yield* sql`SELECT request_count FROM usage_rollups WHERE grain = 'day'`
+      const rows = yield* sql`SELECT request_count FROM usage_rollups WHERE grain = 'day' AND part = 'overview'`
       assert.deepStrictEqual(rows, [{ request_count: 9n }])
     })
   )
