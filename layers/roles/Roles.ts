@@ -3,7 +3,6 @@ import { HttpRouter, HttpServer } from "effect/http"
 import * as ControlApp from "../../src/control/ControlApp.ts"
 import { Lifecycle } from "../../src/gateway/model/Lifecycle.ts"
 import { GatewaySettings } from "../../src/gateway/model/Settings.ts"
-import { Vault } from "../../src/gateway/model/Vault.ts"
 import type { Doors } from "../Doors.ts"
 import type { Settings } from "../Environment.ts"
 import * as Listeners from "../Listeners.ts"
@@ -19,7 +18,7 @@ export const layer = (doors: Doors, settings: Settings) =>
   beforeAll(settings).pipe(
     Layer.provide(listeners(doors, settings)),
     Layer.provide(Start.prepare(settings)),
-    Layer.provide([Lifecycle.layer, Vault.layer(settings.encryptionKey), gatewaySettings(doors, settings)]),
+    Layer.provide([Lifecycle.layer, Start.vault(settings), gatewaySettings(doors, settings)]),
     Layer.provide([doors.database.layer, doors.redis.layer, doors.upstream.layer])
   )
 

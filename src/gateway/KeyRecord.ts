@@ -11,6 +11,8 @@ export interface KeyRecord {
   readonly revoked: boolean
   /** Epoch milliseconds. */
   readonly expiresAt: Option.Option<number>
+  /** Until when the secret that led here is this key's: one that was rotated away has a grace. */
+  readonly secretEndsAt: Option.Option<number>
   readonly policy: KeyPolicy
   /** Raised by every change of the policy. */
   readonly policyVersion: number
@@ -22,7 +24,8 @@ export interface KeyRecord {
 export const unusable = (
   record: KeyRecord,
   now: number
-): "revoked_virtual_key" | "disabled_virtual_key" | "expired_virtual_key" | undefined => {
+): "invalid_virtual_key" | "revoked_virtual_key" | "disabled_virtual_key" | "expired_virtual_key" | undefined => {
+  if (Option.exists(record.secretEndsAt, (endsAt) => endsAt <= now)) return "invalid_virtual_key"
   if (record.revoked) return "revoked_virtual_key"
   if (record.disabled) return "disabled_virtual_key"
   return Option.exists(record.expiresAt, (expiresAt) => expiresAt <= now) ? "expired_virtual_key" : undefined
@@ -34,6 +37,7 @@ const Row = Schema.Struct({
   disabled: Schema.Boolean,
   revoked: Schema.Boolean,
   expires_at: Schema.NullOr(Schema.FiniteFromString),
+  secret_ends_at: Schema.NullOr(Schema.FiniteFromString),
   policy: KeyPolicyPatch,
   policy_version: Schema.FiniteFromString,
   key_mapping_id: Schema.NullOr(Schema.String),
@@ -43,17 +47,20 @@ const Row = Schema.Struct({
 })
 const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
 
-/** The key whose SHA-256 is `digest` (hex), in one query. */
+/** The key whose SHA-256 is `digest` (hex), or was until a rotation whose grace still lasts, in one query. */
 export const load = Effect.fnUntraced(function* (digest: string) {
   const { sql } = yield* Database
   const rows = yield* sql`SELECT k.id::text AS id, k.project_id::text AS project_id, k.disabled,
-    k.revoked_at IS NOT NULL AS revoked, (extract(epoch FROM k.expires_at) * 1000)::bigint::text AS expires_at, k.policy, k.policy_version::text AS policy_version,
+    k.revoked_at IS NOT NULL AS revoked, (extract(epoch FROM k.expires_at) * 1000)::bigint::text AS expires_at,
+    CASE WHEN k.key_hash <> given.hash THEN (extract(epoch FROM k.previous_key_expires_at) * 1000)::bigint::text END AS secret_ends_at,
+    k.policy, k.policy_version::text AS policy_version,
     km.id::text AS key_mapping_id, km.sealed_credential AS key_mapping,
     pm.id::text AS project_mapping_id, pm.sealed_credential AS project_mapping
-    FROM api_keys k
+    FROM (SELECT decode(${digest}, 'hex') AS hash) AS given
+    JOIN api_keys k ON k.key_hash = given.hash
+      OR k.previous_key_hash = given.hash AND k.previous_key_expires_at > now()
     LEFT JOIN upstream_credential_mappings km ON km.key_id = k.id AND km.enabled
-    LEFT JOIN upstream_credential_mappings pm ON pm.project_id = k.project_id AND pm.enabled
-    WHERE k.key_hash = decode(${digest}, 'hex')`
+    LEFT JOIN upstream_credential_mappings pm ON pm.project_id = k.project_id AND pm.enabled`
   const [row] = yield* decodeRows(rows)
   if (row === undefined) return Option.none<KeyRecord>()
   return Option.some<KeyRecord>({
@@ -62,6 +69,7 @@ export const load = Effect.fnUntraced(function* (digest: string) {
     disabled: row.disabled,
     revoked: row.revoked,
     expiresAt: Option.fromNullOr(row.expires_at),
+    secretEndsAt: Option.fromNullOr(row.secret_ends_at),
     policy: patched(neutral, row.policy),
     policyVersion: row.policy_version,
     keyMapping: yield* openCredential(row.key_mapping, `upstream_credential_mappings/${row.key_mapping_id}`),

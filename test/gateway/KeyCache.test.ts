@@ -198,6 +198,7 @@ const recordOf = (digest: string): KeyRecord => ({
   disabled: false,
   revoked: false,
   expiresAt: Option.none(),
+  secretEndsAt: Option.none(),
   policy: neutral,
   policyVersion: 1,
   keyMapping: missing,

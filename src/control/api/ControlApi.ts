@@ -1,10 +1,12 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { AuditApi } from "./AuditApi.ts"
+import { ConfigurationApi } from "./ConfigurationApi.ts"
 import { CredentialMappingsApi } from "./CredentialMappingsApi.ts"
+import { DebugBundlesApi } from "./DebugBundlesApi.ts"
 import { KeysApi } from "./KeysApi.ts"
 import { ModelPricesApi } from "./ModelPricesApi.ts"
 import { OperationalApi } from "./OperationalApi.ts"
-import { OperatorTokenApi } from "./OperatorTokenApi.ts"
+import { OperatorTokenApi, OperatorTokensApi } from "./OperatorTokenApi.ts"
 import { ProjectsApi } from "./ProjectsApi.ts"
 import { ProvidersApi } from "./ProvidersApi.ts"
 import { FamilyARoutesApi, FamilyBRoutesApi } from "./RoutesApi.ts"
@@ -15,6 +17,7 @@ import { UsageApi } from "./UsageApi.ts"
 const OperatorApi = HttpApi.make("operator")
   .add(
     OperatorTokenApi,
+    OperatorTokensApi,
     ProjectsApi,
     KeysApi,
     FamilyARoutesApi,
@@ -23,7 +26,9 @@ const OperatorApi = HttpApi.make("operator")
     CredentialMappingsApi,
     ModelPricesApi,
     UsageApi,
-    AuditApi
+    AuditApi,
+    DebugBundlesApi,
+    ConfigurationApi
   )
   // The one named last is the outermost: nothing is read before the caller is known.
   .middleware(Intake)

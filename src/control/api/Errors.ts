@@ -4,6 +4,7 @@ import { HttpApiSchema } from "effect/http-api"
 /** Every refusal of the control listener, and its status. */
 export const statusOf = {
   invalid_json: 400,
+  invalid_configuration_document: 400,
   invalid_guardrail_request: 400,
   invalid_policy_payload: 400,
   invalid_project_payload: 400,
@@ -19,6 +20,7 @@ export const statusOf = {
   disabled_operator_token: 401,
   insufficient_operator_scope: 403,
   not_found: 404,
+  debug_bundle_not_found: 404,
   missing_project: 404,
   missing_provider_config: 404,
   missing_service: 404,
@@ -27,6 +29,11 @@ export const statusOf = {
   project_in_use: 409,
   duplicate_provider_config: 409,
   duplicate_service: 409,
+  key_revoked: 409,
+  operator_token_not_active: 409,
+  last_operator_token: 409,
+  too_many_operator_tokens: 409,
+  configuration_changed: 409,
   incomplete_service: 409,
   service_openapi_changed: 409,
   request_body_too_large: 413,
