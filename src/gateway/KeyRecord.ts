@@ -52,15 +52,14 @@ export const load = Effect.fnUntraced(function* (digest: string) {
   const { sql } = yield* Database
   const rows = yield* sql`SELECT k.id::text AS id, k.project_id::text AS project_id, k.disabled,
     k.revoked_at IS NOT NULL AS revoked, (extract(epoch FROM k.expires_at) * 1000)::bigint::text AS expires_at,
-    CASE WHEN k.key_hash <> given.hash THEN (extract(epoch FROM k.previous_key_expires_at) * 1000)::bigint::text END AS secret_ends_at,
+    CASE WHEN k.key_hash <> decode(${digest}, 'hex') THEN (extract(epoch FROM k.previous_key_expires_at) * 1000)::bigint::text END AS secret_ends_at,
     k.policy, k.policy_version::text AS policy_version,
     km.id::text AS key_mapping_id, km.sealed_credential AS key_mapping,
     pm.id::text AS project_mapping_id, pm.sealed_credential AS project_mapping
-    FROM (SELECT decode(${digest}, 'hex') AS hash) AS given
-    JOIN api_keys k ON k.key_hash = given.hash
-      OR k.previous_key_hash = given.hash AND k.previous_key_expires_at > now()
+    FROM api_keys k
     LEFT JOIN upstream_credential_mappings km ON km.key_id = k.id AND km.enabled
-    LEFT JOIN upstream_credential_mappings pm ON pm.project_id = k.project_id AND pm.enabled`
+    LEFT JOIN upstream_credential_mappings pm ON pm.project_id = k.project_id AND pm.enabled
+    WHERE k.key_hash = decode(${digest}, 'hex') OR k.previous_key_hash = decode(${digest}, 'hex')`
   const [row] = yield* decodeRows(rows)
   if (row === undefined) return Option.none<KeyRecord>()
   return Option.some<KeyRecord>({

@@ -243,10 +243,7 @@ it("nothing in src/control writes around it, but the first token and the note of
 suite("Audit", (it) => {
   it.effect("every mutating endpoint has a scenario, and some a test of their own", () =>
     Effect.sync(() =>
-      assert.deepStrictEqual(
-        mutations.map(({ name }) => name).sort(),
-        [...Object.keys(scenarios), ...elsewhere].sort()
-      )
+      assert.deepStrictEqual(mutations.map(({ name }) => name).sort(), [...Object.keys(scenarios), ...elsewhere].sort())
     )
   )
 
@@ -278,7 +275,11 @@ suite("Audit", (it) => {
           user_agent: "operator/1"
         })
         if (method === "DELETE") assert.isNull(event?.["after_json"])
-        else assert.deepStrictEqual(event?.["after_json"], at(answer.json, "key") ?? at(answer.json, "token") ?? answer.json)
+        else
+          assert.deepStrictEqual(
+            event?.["after_json"],
+            at(answer.json, "key") ?? at(answer.json, "token") ?? answer.json
+          )
         assert.deepStrictEqual(yield* heard, notice === undefined ? [] : [notice])
 
         const refused = yield* fails
