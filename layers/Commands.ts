@@ -22,7 +22,7 @@ export const Anchor = Schema.String.check(
 )
 
 /** The installation's database. Commands leave its schema as it is: the services bring it up to date. */
-const withDatabase = Effect.fnUntraced(function* <A, E, R>(settings: Settings, work: Effect.Effect<A, E, R>) {
+export const withDatabase = Effect.fnUntraced(function* <A, E, R>(settings: Settings, work: Effect.Effect<A, E, R>) {
   if (Option.isNone(settings.databaseUrl)) {
     return yield* new Start.StartRefused({
       message: "This command works on the database of an installation: set DATABASE_URL."
@@ -111,7 +111,7 @@ const unreadable = {
 } as const
 
 /** Whom the audit log names for a change that a command makes. */
-const author = (command: string): Layer.Layer<Operator | RequestId> =>
+export const author = (command: string): Layer.Layer<Operator | RequestId> =>
   Layer.merge(
     Layer.succeed(Operator, { tokenId: null, scopes: ["*"], ip: null, userAgent: `svc-runtime ${command}` }),
     Layer.succeed(RequestId, randomUUID())

@@ -3,6 +3,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Console, Effect, Exit, Layer, Result, Runtime } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as Commands from "../layers/Commands.ts"
+import * as ConfigurationCommands from "../layers/ConfigurationCommands.ts"
 import * as Doors from "../layers/Doors.ts"
 import * as Environment from "../layers/Environment.ts"
 import * as Observability from "../layers/Observability.ts"
@@ -72,11 +73,33 @@ const secrets = Command.make("secrets").pipe(
   ])
 )
 
+const file = Argument.String("file").pipe(Argument.withDescription("A document as `configuration export` prints it"))
+
+const base = Flag.String("base").pipe(
+  Flag.optional,
+  Flag.withDescription("What `configuration plan` printed: refused where the configuration has changed since")
+)
+
+const configuration = Command.make("configuration").pipe(
+  Command.withDescription("What operators decided, as one document without secrets"),
+  Command.withSubcommands([
+    Command.make("export", {}, () => Effect.flatMap(environment, ConfigurationCommands.print)).pipe(
+      Command.withDescription("Prints the configuration in DATABASE_URL")
+    ),
+    Command.make("plan", { file }, (given) =>
+      Effect.flatMap(environment, (settings) => ConfigurationCommands.plan(settings, given.file))
+    ).pipe(Command.withDescription("Says what a document would change, and what each key would lose")),
+    Command.make("apply", { file, base }, (given) =>
+      Effect.flatMap(environment, (settings) => ConfigurationCommands.apply(settings, given.file, given.base))
+    ).pipe(Command.withDescription("Makes the configuration as a document says, as a whole or not at all"))
+  ])
+)
+
 /** SIGTERM and SIGINT interrupt the program; having drained is success. */
 const teardown: Runtime.Teardown = (exit, onExit) =>
   Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? onExit(0) : Runtime.defaultTeardown(exit, onExit)
 
-Command.run(Command.withSubcommands(command, [audit, secrets]), { version: "0.1.0" }).pipe(
+Command.run(Command.withSubcommands(command, [audit, secrets, configuration]), { version: "0.1.0" }).pipe(
   Effect.provide(NodeServices.layer),
   Effect.tapCause((cause) =>
     Cause.hasInterruptsOnly(cause)

@@ -53,7 +53,8 @@ const objects = Layer.mergeAll(
   DebugBundles.layer
 ).pipe(Layer.provide(Audit.layer))
 
-const stores = Layer.provideMerge(Configuration.layer, objects)
+/** What operators can do, without a listener. */
+export const stores = Layer.provideMerge(Configuration.layer, objects)
 
 const handlers = Layer.mergeAll(
   OperationalHandlers.layer,

@@ -59,13 +59,17 @@ const canonical = (json: Schema.Json): string => {
   return `{${members.map(([name, value]) => `${JSON.stringify(name)}:${canonical(value)}`).join(",")}}`
 }
 
+/** Its own: `__proto__` may be the name of one. */
+const member = (object: Schema.JsonObject, name: string): Schema.Json | undefined =>
+  Object.hasOwn(object, name) ? object[name] : undefined
+
 const fieldsBetween = (
   before: Schema.JsonObject,
   after: Schema.JsonObject,
   prefix: string
 ): ReadonlyArray<FieldDifference> =>
   [...new Set([...Object.keys(before), ...Object.keys(after)])].sort().flatMap((name) => {
-    const [held, wanted, path] = [before[name], after[name], prefix + name]
+    const [held, wanted, path] = [member(before, name), member(after, name), prefix + name]
     if (isObject(held) && isObject(wanted)) return fieldsBetween(held, wanted, `${path}.`)
     // a field that is not there and one that is null are apart
     if (held !== undefined && wanted !== undefined && canonical(held) === canonical(wanted)) return []

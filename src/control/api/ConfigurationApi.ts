@@ -59,7 +59,7 @@ const section = <S extends Schema.Constraint>(entry: S) =>
  * does not name stay as they are. Credentials stay where they are, and what is made here has none yet.
  */
 export const Configuration = Schema.Struct({
-  format: Schema.Literal("svc-configuration/1"),
+  format: Schema.String.check(Schema.isPattern(/^svc-configuration\/1$/, { expected: '"svc-configuration/1"' })),
   projects: section(ProjectEntry),
   keys: section(KeyEntry),
   providers: section(ProviderEntry),
