@@ -31,6 +31,8 @@ export interface Settings {
   readonly adminToken: Option.Option<Redacted.Redacted>
   readonly workerToken: Option.Option<Redacted.Redacted>
   readonly encryptionKey: Option.Option<Redacted.Redacted<Uint8Array>>
+  /** Opens what was sealed before the key was changed; `secrets rotate` seals it anew. */
+  readonly previousEncryptionKey: Option.Option<Redacted.Redacted<Uint8Array>>
   readonly maxBufferedRequests: number
   readonly maxInflightBufferBytes: number
   readonly drainSeconds: number
@@ -129,6 +131,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     adminToken: optional("GATEWAY_ADMIN_TOKEN", (value) => Result.succeed(Redacted.make(value))),
     workerToken: optional("SVC_WORKER_TOKEN", credential),
     encryptionKey: optional("GATEWAY_ENCRYPTION_KEY", encryptionKey),
+    previousEncryptionKey: optional("GATEWAY_PREVIOUS_ENCRYPTION_KEY", encryptionKey),
     maxBufferedRequests: withDefault("GATEWAY_MAX_BUFFERED_REQUESTS", positive, 1024),
     maxInflightBufferBytes: withDefault("GATEWAY_MAX_INFLIGHT_BUFFER_BYTES", positive, 536_870_912),
     drainSeconds: withDefault("GATEWAY_DRAIN_SECONDS", positive, 30),

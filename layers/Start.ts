@@ -2,6 +2,7 @@ import { Console, Data, Effect, Layer, Option, Redacted, Runtime } from "effect"
 import { HttpServerError } from "effect/http"
 import { Migrator, SqlError } from "effect/sql"
 import * as OperatorTokens from "../src/control/OperatorTokens.ts"
+import { Vault } from "../src/gateway/model/Vault.ts"
 import { RedisError } from "../src/services/Redis.ts"
 import { type Doors, usedBy } from "./Doors.ts"
 import type { Settings } from "./Environment.ts"
@@ -44,6 +45,10 @@ export const prepare = (settings: Settings) =>
       if (Option.isSome(generated)) yield* Console.log(`svc-runtime operator token: ${Redacted.value(generated.value)}`)
     })
   )
+
+/** Seals under the key, and opens what is sealed under it or the one before. */
+export const vault = ({ encryptionKey, previousEncryptionKey }: Settings) =>
+  Vault.layer(encryptionKey, previousEncryptionKey)
 
 /** Says where a listener can be reached. */
 export const announce = (name: string, url: string) => Console.log(`  ${name.padEnd(10)}${url}`)

@@ -2,17 +2,23 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Console, Effect, Exit, Layer, Result, Runtime } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import * as Commands from "../layers/Commands.ts"
+import * as ConfigurationCommands from "../layers/ConfigurationCommands.ts"
 import * as Doors from "../layers/Doors.ts"
 import * as Environment from "../layers/Environment.ts"
 import * as Observability from "../layers/Observability.ts"
 import * as Roles from "../layers/roles/Roles.ts"
 import * as Start from "../layers/Start.ts"
 
-const run = Effect.fnUntraced(function* (wish: Doors.Wish) {
-  const settings = yield* Effect.mapError(
+const environment = Effect.suspend(() =>
+  Effect.mapError(
     Effect.fromResult(Environment.read(process.env)),
     (mistakes) => new Start.StartRefused({ message: Environment.describe(mistakes) })
   )
+)
+
+const run = Effect.fnUntraced(function* (wish: Doors.Wish) {
+  const settings = yield* environment
   const doors = yield* Effect.mapError(
     Effect.fromResult(Doors.choose(wish, settings)),
     (problems) => new Start.StartRefused({ message: problems.join("\n") })
@@ -41,11 +47,59 @@ const command = Command.make(
   run
 ).pipe(Command.withDescription("A governed gateway in front of a model proxy"))
 
+const expect = Flag.String("expect").pipe(
+  Flag.withSchema(Commands.Anchor),
+  Flag.optional,
+  Flag.withDescription("An event that an earlier run printed, <sequence>:<hash>: fails where the log no longer has it")
+)
+
+const audit = Command.make("audit").pipe(
+  Command.withDescription("The log of what operators changed"),
+  Command.withSubcommands([
+    Command.make("verify", { expect }, (flags) =>
+      Effect.flatMap(environment, (settings) => Commands.verifyAudit(settings, flags.expect))
+    ).pipe(Command.withDescription("Whether the log in DATABASE_URL is what was written; prints its head"))
+  ])
+)
+
+const secrets = Command.make("secrets").pipe(
+  Command.withDescription("Stored credentials"),
+  Command.withSubcommands([
+    Command.make("rotate", {}, () => Effect.flatMap(environment, Commands.rotateSecrets)).pipe(
+      Command.withDescription(
+        "Seals every stored credential under GATEWAY_ENCRYPTION_KEY; GATEWAY_PREVIOUS_ENCRYPTION_KEY opens them until then"
+      )
+    )
+  ])
+)
+
+const file = Argument.String("file").pipe(Argument.withDescription("A document as `configuration export` prints it"))
+
+const base = Flag.String("base").pipe(
+  Flag.optional,
+  Flag.withDescription("What `configuration plan` printed: refused where the configuration has changed since")
+)
+
+const configuration = Command.make("configuration").pipe(
+  Command.withDescription("What operators decided, as one document without secrets"),
+  Command.withSubcommands([
+    Command.make("export", {}, () => Effect.flatMap(environment, ConfigurationCommands.print)).pipe(
+      Command.withDescription("Prints the configuration in DATABASE_URL")
+    ),
+    Command.make("plan", { file }, (given) =>
+      Effect.flatMap(environment, (settings) => ConfigurationCommands.plan(settings, given.file))
+    ).pipe(Command.withDescription("Says what a document would change, and what each key would lose")),
+    Command.make("apply", { file, base }, (given) =>
+      Effect.flatMap(environment, (settings) => ConfigurationCommands.apply(settings, given.file, given.base))
+    ).pipe(Command.withDescription("Makes the configuration as a document says, as a whole or not at all"))
+  ])
+)
+
 /** SIGTERM and SIGINT interrupt the program; having drained is success. */
 const teardown: Runtime.Teardown = (exit, onExit) =>
   Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? onExit(0) : Runtime.defaultTeardown(exit, onExit)
 
-Command.run(command, { version: "0.1.0" }).pipe(
+Command.run(Command.withSubcommands(command, [audit, secrets, configuration]), { version: "0.1.0" }).pipe(
   Effect.provide(NodeServices.layer),
   Effect.tapCause((cause) =>
     Cause.hasInterruptsOnly(cause)

@@ -44,7 +44,12 @@ const bare = () => ({ PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"]
 /** Starts a process and answers at once, whether or not it will ever listen. */
 export const launch = (options: Options) => {
   const { environment = {}, flags = [], role = "all" } = options
-  const child = spawn(process.execPath, ["--import", "tsx", "src/main.ts", role, ...flags], {
+  return command([role, ...flags], environment)
+}
+
+/** The program with those words behind its name. */
+export const command = (args: ReadonlyArray<string>, environment: Readonly<Record<string, string>>) => {
+  const child = spawn(process.execPath, ["--import", "tsx", "src/main.ts", ...args], {
     cwd: root,
     env: {
       ...bare(),

@@ -5,7 +5,6 @@ import { StudioOfEnvironment } from "../../src/control/StudioConnection.ts"
 import { StartupFrontDoor } from "../../src/gateway/model/FrontDoor.ts"
 import { Lifecycle } from "../../src/gateway/model/Lifecycle.ts"
 import { GatewaySettings } from "../../src/gateway/model/Settings.ts"
-import { Vault } from "../../src/gateway/model/Vault.ts"
 import type { Doors } from "../Doors.ts"
 import * as EgressHttp from "../EgressHttp.ts"
 import type { Settings } from "../Environment.ts"
@@ -25,7 +24,7 @@ export const layer = (doors: Doors, settings: Settings) =>
     Layer.provide(Start.prepare(settings)),
     Layer.provide([
       Lifecycle.layer,
-      Vault.layer(settings.encryptionKey),
+      Start.vault(settings),
       gatewaySettings(doors, settings),
       Layer.succeed(StudioOfEnvironment, settings.studio),
       Layer.succeed(StartupFrontDoor, settings.frontDoor)

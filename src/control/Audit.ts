@@ -1,10 +1,12 @@
+import { randomUUID } from "node:crypto"
 import { Context, Effect, Layer, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import * as Changes from "../gateway/model/Changes.ts"
 import { Database } from "../services/Database.ts"
+import * as AuditChain from "./AuditChain.ts"
 import { RequestId } from "./api/Errors.ts"
 import { Operator } from "./api/Security.ts"
-import { type StatementFailure, type StoreFailure, settled } from "./Store.ts"
+import { Count, rows, type StatementFailure, type StoreFailure, settled } from "./Store.ts"
 
 /**
  * What changes the control state is written with `write`. `Audit.mutate` alone grants it, for the length of one
@@ -22,7 +24,7 @@ export type Actor = Operator | RequestId
 export type Deed =
   | {
       readonly target: "key"
-      readonly action: "keys:create" | "keys:update" | "keys:revoke" | "keys:disable" | "keys:enable"
+      readonly action: "keys:create" | "keys:update" | "keys:rotate" | "keys:revoke" | "keys:disable" | "keys:enable"
     }
   | { readonly target: "project"; readonly action: "projects:create" | "projects:update" | "projects:delete" }
   | {
@@ -72,7 +74,11 @@ export type Deed =
       readonly target: "provider_health"
       readonly action: "providers:health_update" | "providers:health_check"
     }
-  | { readonly target: "operator_token"; readonly action: "operators:rotate" }
+  | {
+      readonly target: "operator_token"
+      readonly action: "operators:create" | "operators:rotate" | "operators:revoke"
+    }
+  | { readonly target: "vault"; readonly action: "secrets:rotate" }
   | { readonly target: "gateway_auth_settings"; readonly action: "settings:gateway_auth_update" }
 
 /** An object before and after, in the form that the API shows: only a schema of the API can make one. */
@@ -121,15 +127,39 @@ export class Audit extends Context.Service<
       const database = yield* Database
       const { sql, transaction } = database
 
+      // The head of the chain is locked from here to the end of the transaction, which by now has every other lock that
+      // it needs: whoever holds the head waits for nobody.
       const append = Effect.fnUntraced(function* ({ deed, targetId, snapshots }: Recorded<unknown>) {
         const { ip, tokenId, userAgent } = yield* Operator
         const requestId = yield* RequestId
         const { after, before } = Snapshots.text(snapshots)
+        const head = yield* heads.only(sql`
+          SELECT sequence, hash, (extract(epoch FROM now()) * 1000000)::bigint AS micros,
+            ${before}::jsonb::text AS before, ${after}::jsonb::text AS after
+          FROM audit_chain FOR UPDATE`)
+        const event = {
+          sequence: head.sequence + 1,
+          previousHash: head.hash,
+          id: randomUUID(),
+          micros: head.micros,
+          actorTokenId: tokenId,
+          action: deed.action,
+          targetType: deed.target,
+          targetId,
+          before: head.before,
+          after: head.after,
+          requestId,
+          ip,
+          userAgent
+        }
+        const hash = AuditChain.hashOf(event)
         yield* sql`
+          WITH head AS (UPDATE audit_chain SET sequence = ${event.sequence}, hash = ${hash})
           INSERT INTO audit_events
-            (actor_token_id, action, target_type, target_id, before_json, after_json, request_id, ip, user_agent)
-          VALUES (${tokenId}, ${deed.action}, ${deed.target}, ${targetId}, ${before}::jsonb, ${after}::jsonb,
-            ${requestId}, ${ip}, ${userAgent})`
+            (sequence, previous_hash, hash, id, actor_token_id, action, target_type, target_id, before_json, after_json,
+             request_id, ip, user_agent)
+          VALUES (${event.sequence}, ${head.hash}, ${hash}, ${event.id}, ${tokenId}, ${deed.action}, ${deed.target},
+            ${targetId}, ${before}::jsonb, ${after}::jsonb, ${requestId}, ${ip}, ${userAgent})`
       })
 
       const mutate: Audit["Service"]["mutate"] = (change) =>
@@ -144,3 +174,7 @@ export class Audit extends Context.Service<
     })
   )
 }
+
+const Text = Schema.NullOr(Schema.String)
+
+const heads = rows(Schema.Struct({ sequence: Count, hash: AuditChain.Hash, micros: Count, before: Text, after: Text }))

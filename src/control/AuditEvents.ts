@@ -2,7 +2,7 @@ import { Context, Effect, Layer, Schema, Struct } from "effect"
 import { Database } from "../services/Database.ts"
 import { AuditEvent, type AuditQuery } from "./api/AuditApi.ts"
 import { keyset, type Page, page, position } from "./Paging.ts"
-import { rows, type StoreFailure, settled } from "./Store.ts"
+import { Count, rows, type StoreFailure, settled } from "./Store.ts"
 
 /** The log that `Audit` writes, for reading. */
 export class AuditEvents extends Context.Service<
@@ -24,7 +24,7 @@ const make = Effect.gen(function* () {
       const at = keyset(sql, "audit_events", cursor)
       const matching = sql.and(Object.entries(exact).map(([column, value]) => sql`${sql(column)} = ${value}`))
       const read = yield* found.all(sql`
-        SELECT id, actor_token_id, action, target_type, target_id, before_json AS before, after_json AS after, request_id,
+        SELECT id, sequence, encode(previous_hash, 'hex') AS previous_hash, encode(hash, 'hex') AS hash, actor_token_id, action, target_type, target_id, before_json AS before, after_json AS after, request_id,
           ip, user_agent, created_at, ${at.micros}
         FROM audit_events WHERE ${matching} AND ${at.behind} ORDER BY ${at.order} LIMIT ${limit + 1}`)
       return page(read, limit, Struct.omit(["micros"]))
@@ -32,4 +32,6 @@ const make = Effect.gen(function* () {
   })
 })
 
-const found = rows(AuditEvent.pipe(Schema.fieldsAssign({ ...position, created_at: Schema.DateTimeUtcFromDate })))
+const found = rows(
+  AuditEvent.pipe(Schema.fieldsAssign({ ...position, sequence: Count, created_at: Schema.DateTimeUtcFromDate }))
+)

@@ -13,7 +13,11 @@ export const authenticate = Effect.gen(function* () {
     return yield* new ControlError("invalid_operator_token", "The operator token is not known.")
   }
   const { active, id, scopes } = presented.value
-  if (!active) return yield* new ControlError("disabled_operator_token", "The operator token was rotated away.")
+  if (!active)
+    return yield* new ControlError(
+      "disabled_operator_token",
+      "The operator token was rotated away or revoked, or has expired."
+    )
   return Operator.of({
     tokenId: id,
     scopes,

@@ -1,19 +1,24 @@
 import { Layer } from "effect"
 import { HttpApiBuilder, HttpApiSwagger } from "effect/http-api"
 import { Audit } from "./Audit.ts"
+import { AuditChain } from "./AuditChain.ts"
 import { AuditEvents } from "./AuditEvents.ts"
 import * as Authentication from "./Authentication.ts"
 import { ControlApi, ProbesApi } from "./api/ControlApi.ts"
+import { Configuration } from "./Configuration.ts"
 import { CredentialMappings } from "./CredentialMappings.ts"
+import { DebugBundles } from "./DebugBundles.ts"
 import * as Fallbacks from "./Fallbacks.ts"
 import { FrontDoor } from "./FrontDoor.ts"
 import * as AuditEventsHandlers from "./handlers/AuditEvents.ts"
+import * as ConfigurationHandlers from "./handlers/Configuration.ts"
 import * as CredentialMappingsHandlers from "./handlers/CredentialMappings.ts"
+import * as DebugBundlesHandlers from "./handlers/DebugBundles.ts"
 import * as FrontDoorHandlers from "./handlers/FrontDoor.ts"
 import * as KeysHandlers from "./handlers/Keys.ts"
 import * as ModelPricesHandlers from "./handlers/ModelPrices.ts"
 import * as OperationalHandlers from "./handlers/Operational.ts"
-import * as OperatorTokenHandlers from "./handlers/OperatorToken.ts"
+import * as OperatorTokensHandlers from "./handlers/OperatorTokens.ts"
 import * as ProjectsHandlers from "./handlers/Projects.ts"
 import * as ProviderHealthHandlers from "./handlers/ProviderHealth.ts"
 import * as ProvidersHandlers from "./handlers/Providers.ts"
@@ -48,7 +53,7 @@ export const routerConfig = {
   maxParamLength: 1024
 } as const
 
-const stores = Layer.mergeAll(
+const objects = Layer.mergeAll(
   OperatorTokens.layer,
   Projects.layer,
   Keys.layer,
@@ -63,12 +68,18 @@ const stores = Layer.mergeAll(
   FrontDoor.layer,
   Usage.layer,
   UsageEvents.layer,
-  AuditEvents.layer
+  AuditEvents.layer,
+  AuditChain.layer,
+  DebugBundles.layer
 ).pipe(Layer.provide(Audit.layer))
+
+/** What operators can do, without a listener. */
+export const stores = Layer.provideMerge(Configuration.layer, objects)
 
 const handlers = Layer.mergeAll(
   OperationalHandlers.layer,
-  OperatorTokenHandlers.layer,
+  OperatorTokensHandlers.own,
+  OperatorTokensHandlers.all,
   ProjectsHandlers.layer,
   KeysHandlers.layer,
   RoutesHandlers.familyA,
@@ -83,7 +94,9 @@ const handlers = Layer.mergeAll(
   ProviderHealthHandlers.layer,
   FrontDoorHandlers.layer,
   UsageHandlers.layer,
-  AuditEventsHandlers.layer
+  AuditEventsHandlers.layer,
+  DebugBundlesHandlers.layer,
+  ConfigurationHandlers.layer
 ).pipe(Layer.provide([Authentication.layer, Intake.layer]))
 
 /**

@@ -1,12 +1,10 @@
-import { ByteSize, Effect, Layer, Schema, SchemaIssue, type Types } from "effect"
+import { ByteSize, Context, Effect, Layer, Schema, SchemaIssue, type Types } from "effect"
 import { type HttpServerError, HttpServerRequest } from "effect/http"
 import { type HttpApiEndpoint, HttpApiError } from "effect/http-api"
 import { ControlError, type Refused } from "./api/Errors.ts"
-import { Intake } from "./api/Security.ts"
+import { Intake, MaxBodyBytes } from "./api/Security.ts"
 
 type Mistake = Refused<"not_found" | "invalid_request">
-
-const maxBodyBytes = 1_048_576
 
 export const layer: Layer.Layer<Intake> = Layer.succeed(
   Intake,
@@ -19,7 +17,10 @@ export const layer: Layer.Layer<Intake> = Layer.succeed(
             HttpApiError.HttpApiSchemaError.is(error) ? mistakes(error) : Effect.fail(error)
         )
       ),
-      Effect.provideService(HttpServerRequest.MaxBodySize, ByteSize.bytes(maxBodyBytes))
+      Effect.provideService(
+        HttpServerRequest.MaxBodySize,
+        ByteSize.bytes(Context.get(endpoint.annotations, MaxBodyBytes))
+      )
     )
   )
 )
@@ -32,16 +33,18 @@ const readable = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top) {
   if (mediaType !== "application/json") {
     return yield* new ControlError("unsupported_media_type", "Content-Type must be application/json.")
   }
-  const text = yield* Effect.mapError(request.text, unread)
+  const text = yield* Effect.mapError(request.text, unread(Context.get(endpoint.annotations, MaxBodyBytes)))
   yield* Effect.mapError(parse(text), () => new ControlError("invalid_json", "The body is not JSON."))
 })
 
 const parse = Schema.decodeEffect(Schema.fromJsonString(Schema.Json))
 
-const unread = ({ reason }: HttpServerError.HttpServerError) =>
-  reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
-    ? new ControlError("request_body_too_large", `The body may have at most ${maxBodyBytes} bytes.`)
-    : new ControlError("invalid_json", "The body ended before it was complete.")
+const unread =
+  (maxBodyBytes: number) =>
+  ({ reason }: HttpServerError.HttpServerError) =>
+    reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
+      ? new ControlError("request_body_too_large", `The body may have at most ${maxBodyBytes} bytes.`)
+      : new ControlError("invalid_json", "The body ended before it was complete.")
 
 /** A path with an id that cannot exist leads nowhere; any other mistake is named. An answer that we cannot write is ours. */
 const mistakes = (error: HttpApiError.HttpApiSchemaError): Effect.Effect<never, Mistake> => {

@@ -26,6 +26,14 @@ export class Keys extends Context.Service<
     readonly create: (key: NewKey) => Effect.Effect<MintedKey, OwnerRefused | StoreFailure, Actor>
     /** Nothing brings a revoked key back: this and the next three leave it as it is. */
     readonly update: (id: string, patch: KeyPatch) => Effect.Effect<Key, Missing | OwnerRefused | StoreFailure, Actor>
+    /**
+     * Gives the key another secret: the same key, policy and counters. The secret before goes on to work for
+     * `graceSeconds`; the one before that ends at once.
+     */
+    readonly rotate: (
+      id: string,
+      graceSeconds: number
+    ) => Effect.Effect<MintedKey, Missing | Refused<"key_revoked"> | StoreFailure, Actor>
     readonly revoke: (id: string) => Effect.Effect<Key, Missing | StoreFailure, Actor>
     readonly disable: (id: string) => Effect.Effect<Key, Missing | StoreFailure, Actor>
     readonly enable: (id: string) => Effect.Effect<Key, Missing | StoreFailure, Actor>
@@ -40,7 +48,8 @@ const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
   const links = linksOf(sql, "key")
-  const columns = sql`id, owner_type, project_id, key_prefix, disabled, revoked_at, expires_at, rotation_due_at, last_used_at,
+  const columns = sql`id, owner_type, project_id, key_prefix, disabled, revoked_at, expires_at, rotation_due_at,
+    CASE WHEN previous_key_expires_at > now() THEN previous_key_expires_at END AS previous_key_expires_at, last_used_at,
     policy, policy_version, created_at, updated_at, ${links.names}`
 
   const get = Effect.fn("Keys.get")(function* (id: string) {
@@ -125,6 +134,37 @@ const make = Effect.gen(function* () {
     yield* links.replace(before.id, held)
     return { owner_type: owner }
   })
+  const rotate = Effect.fn("Keys.rotate")((id: string, graceSeconds: number) =>
+    audit.mutate(
+      Effect.gen(function* () {
+        const { write } = yield* Mutation
+        const before = shown(
+          yield* Effect.flatMap(
+            found.first(sql`SELECT ${columns} FROM api_keys WHERE id = ${id} FOR UPDATE`),
+            orMissing
+          )
+        )
+        if (before.revoked_at !== null) {
+          return yield* new ControlError("key_revoked", "A revoked key gets no new secret: create another key.")
+        }
+        const raw = Secret.mint(Secret.keyPrefix)
+        const row = yield* found.only(write`
+          UPDATE api_keys SET key_prefix = ${Secret.shown(raw)}, key_hash = ${Secret.digest(raw)}, rotation_due_at = NULL,
+            previous_key_hash = CASE WHEN ${graceSeconds}::int > 0 THEN key_hash END,
+            previous_key_expires_at = CASE WHEN ${graceSeconds}::int > 0 THEN now() + ${graceSeconds}::int * interval '1 second' END,
+            updated_at = now()
+          WHERE id = ${id} RETURNING ${columns}`)
+        const key = shown(row)
+        return {
+          result: { key, raw_key: raw },
+          deed: { target: "key", action: "keys:rotate" },
+          targetId: id,
+          snapshots: yield* snapshots(before, key),
+          changes: [{ _tag: "Key", id }]
+        }
+      })
+    )
+  )
 
   const ownership = Effect.fnUntraced(function* (before: Key["owner_type"], held: string | null, patch: KeyPatch) {
     if (patch.owner_type === undefined && patch.project_id === undefined) return {}
@@ -162,6 +202,7 @@ const make = Effect.gen(function* () {
     get,
     create,
     update,
+    rotate,
     revoke: Effect.fn("Keys.revoke")((id) =>
       change(id, "keys:revoke", () => Effect.map(DateTime.now, (now) => ({ revoked_at: DateTime.toDateUtc(now) })))
     ),
@@ -178,6 +219,7 @@ const Row = Key.pipe(
     revoked_at: Time,
     expires_at: Time,
     rotation_due_at: Time,
+    previous_key_expires_at: Time,
     last_used_at: Time,
     policy: KeyPolicyPatch,
     policy_version: Count

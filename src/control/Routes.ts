@@ -17,7 +17,7 @@ export class Routes extends Context.Service<
     readonly enable: (id: RouteId) => Changed
     readonly disable: (id: RouteId) => Changed
     readonly setMode: (id: RouteId, mode: Route["mode"]) => Changed
-    readonly configure: (id: RouteId, patch: RoutePatch) => Changed
+    readonly configure: (id: RouteId, patch: RoutePatch & { readonly enabled?: boolean }) => Changed
   }
 >()("svc/control/Routes") {
   static readonly layer = Layer.suspend(() => Layer.effect(Routes, make))

@@ -37,7 +37,8 @@ export const make = (
   scope: Scope.Scope
 ): KeyCache => {
   const known = new Map<string, KeyRecord>()
-  const digests = new Map<string, string>()
+  /** By the id of the key. After a rotation two lead to it for a while, and a third for as long as a notice takes. */
+  const digests = new Map<string, ReadonlyArray<string>>()
   /** Until when, in epoch milliseconds. */
   const unknown = new Map<string, number>()
   const loading = new Map<string, Waiting>()
@@ -46,7 +47,11 @@ export const make = (
 
   const drop = (digest: string) => {
     const record = known.get(digest)
-    if (record !== undefined) digests.delete(record.id)
+    if (record !== undefined) {
+      const others = digests.get(record.id)?.filter((other) => other !== digest) ?? []
+      if (others.length === 0) digests.delete(record.id)
+      else digests.set(record.id, others)
+    }
     known.delete(digest)
   }
 
@@ -54,7 +59,9 @@ export const make = (
     newest = digest
     known.delete(digest)
     known.set(digest, record)
-    digests.set(record.id, digest)
+    const same = digests.get(record.id)
+    if (same === undefined) digests.set(record.id, [digest])
+    else if (!same.includes(digest)) digests.set(record.id, [...same, digest])
     if (known.size > capacity) dropOldest(known, drop)
   }
 
@@ -114,8 +121,7 @@ export const make = (
     forget: (id) => {
       loading.clear()
       unknown.clear()
-      const digest = digests.get(id)
-      if (digest !== undefined) drop(digest)
+      for (const digest of digests.get(id) ?? []) drop(digest)
     },
     forgetProject: (projectId) => {
       loading.clear()

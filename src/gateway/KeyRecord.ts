@@ -11,6 +11,8 @@ export interface KeyRecord {
   readonly revoked: boolean
   /** Epoch milliseconds. */
   readonly expiresAt: Option.Option<number>
+  /** Until when the secret that led here is this key's: one that was rotated away has a grace. */
+  readonly secretEndsAt: Option.Option<number>
   readonly policy: KeyPolicy
   /** Raised by every change of the policy. */
   readonly policyVersion: number
@@ -24,7 +26,8 @@ export interface KeyRecord {
 export const unusable = (
   record: KeyRecord,
   now: number
-): "revoked_virtual_key" | "disabled_virtual_key" | "expired_virtual_key" | undefined => {
+): "invalid_virtual_key" | "revoked_virtual_key" | "disabled_virtual_key" | "expired_virtual_key" | undefined => {
+  if (Option.exists(record.secretEndsAt, (endsAt) => endsAt <= now)) return "invalid_virtual_key"
   if (record.revoked) return "revoked_virtual_key"
   if (record.disabled) return "disabled_virtual_key"
   return Option.exists(record.expiresAt, (expiresAt) => expiresAt <= now) ? "expired_virtual_key" : undefined
@@ -36,6 +39,7 @@ const Row = Schema.Struct({
   disabled: Schema.Boolean,
   revoked: Schema.Boolean,
   expires_at: Schema.NullOr(Schema.FiniteFromString),
+  secret_ends_at: Schema.NullOr(Schema.FiniteFromString),
   policy: KeyPolicyPatch,
   policy_version: Schema.FiniteFromString,
   services: Schema.Array(Schema.String),
@@ -46,11 +50,13 @@ const Row = Schema.Struct({
 })
 const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
 
-/** The key whose SHA-256 is `digest` (hex), in one query. */
+/** The key whose SHA-256 is `digest` (hex), or was until a rotation whose grace still lasts, in one query. */
 export const load = Effect.fnUntraced(function* (digest: string) {
   const { sql } = yield* Database
   const rows = yield* sql`SELECT k.id::text AS id, k.project_id::text AS project_id, k.disabled,
-    k.revoked_at IS NOT NULL AS revoked, (extract(epoch FROM k.expires_at) * 1000)::bigint::text AS expires_at, k.policy, k.policy_version::text AS policy_version,
+    k.revoked_at IS NOT NULL AS revoked, (extract(epoch FROM k.expires_at) * 1000)::bigint::text AS expires_at,
+    CASE WHEN k.key_hash <> decode(${digest}, 'hex') THEN (extract(epoch FROM k.previous_key_expires_at) * 1000)::bigint::text END AS secret_ends_at,
+    k.policy, k.policy_version::text AS policy_version,
     ARRAY(SELECT service_name FROM key_service_links WHERE key_id = k.id AND k.project_id IS NULL
       UNION ALL SELECT service_name FROM project_service_links WHERE project_id = k.project_id) AS services,
     km.id::text AS key_mapping_id, km.sealed_credential AS key_mapping,
@@ -58,7 +64,7 @@ export const load = Effect.fnUntraced(function* (digest: string) {
     FROM api_keys k
     LEFT JOIN upstream_credential_mappings km ON km.key_id = k.id AND km.enabled
     LEFT JOIN upstream_credential_mappings pm ON pm.project_id = k.project_id AND pm.enabled
-    WHERE k.key_hash = decode(${digest}, 'hex')`
+    WHERE k.key_hash = decode(${digest}, 'hex') OR k.previous_key_hash = decode(${digest}, 'hex')`
   const [row] = yield* decodeRows(rows)
   if (row === undefined) return Option.none<KeyRecord>()
   return Option.some<KeyRecord>({
@@ -67,6 +73,7 @@ export const load = Effect.fnUntraced(function* (digest: string) {
     disabled: row.disabled,
     revoked: row.revoked,
     expiresAt: Option.fromNullOr(row.expires_at),
+    secretEndsAt: Option.fromNullOr(row.secret_ends_at),
     policy: patched(neutral, row.policy),
     policyVersion: row.policy_version,
     services: row.services,

@@ -13,6 +13,13 @@ export const key = Effect.map(ok("POST", `${admin}/keys`, { body: { owner_type: 
   idOf(json, "key")
 )
 
+export const token = Effect.suspend(() =>
+  Effect.map(
+    ok("POST", `${admin}/operator-tokens`, { body: { name: unused("token"), scopes: ["audit:read", "usage:read"] } }),
+    (json) => idOf(json, "token")
+  )
+)
+
 export const provider = Effect.suspend(() =>
   Effect.map(
     ok("POST", `${admin}/providers`, {

@@ -136,6 +136,50 @@ suite("Keys", (it) => {
     })
   )
 
+  it.effect("a rotation keeps the key and gives it another secret; the one before lasts as long as its grace", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const made = yield* ok("POST", keys, {
+        body: { owner_type: "individual", rotation_due_at: "2030-01-01T00:00:00Z", policy: { rpm_limit: 3 } }
+      })
+      const path = `${keys}/${idOf(made, "key")}`
+      const hashOf = (raw: unknown) => createHash("sha256").update(String(raw)).digest("hex")
+      const stored = Effect.map(
+        sql`SELECT encode(key_hash, 'hex') AS hash, encode(previous_key_hash, 'hex') AS previous,
+          round(extract(epoch FROM previous_key_expires_at - now()))::int AS grace FROM api_keys
+          WHERE id = ${idOf(made, "key")}`,
+        ([row]) => row
+      )
+      const first = yield* ok("POST", `${path}/rotate`, { body: { grace_seconds: 3600 } })
+      assert.match(String(at(first, "raw_key")), /^rk_live_[0-9a-f]{64}$/)
+      assert.deepStrictEqual(yield* stored, {
+        hash: hashOf(at(first, "raw_key")),
+        previous: hashOf(at(made, "raw_key")),
+        grace: 3600
+      })
+      const { key_prefix, previous_key_expires_at, rotation_due_at, updated_at: _, ...same } = Object(at(first, "key"))
+      assert.deepInclude(at(made, "key"), {
+        ...same,
+        previous_key_expires_at: null,
+        rotation_due_at: "2030-01-01T00:00:00.000Z"
+      })
+      assert.strictEqual(key_prefix, String(at(first, "raw_key")).slice(0, 16))
+      assert.isString(previous_key_expires_at)
+      assert.isNull(rotation_due_at)
+
+      const second = yield* ok("POST", `${path}/rotate`, { body: {} })
+      assert.deepStrictEqual(yield* stored, { hash: hashOf(at(second, "raw_key")), previous: null, grace: null })
+      assert.isNull(at(second, "key", "previous_key_expires_at"))
+      for (const grace_seconds of [-1, 2_592_001, 0.5, "1"]) {
+        const refused = yield* call("POST", `${path}/rotate`, { body: { grace_seconds } })
+        assert.deepStrictEqual(refusalOf(refused), { status: 422, code: "invalid_request", param: "grace_seconds" })
+      }
+      yield* ok("POST", `${path}/revoke`)
+      const revoked = { status: 409, code: "key_revoked", param: null }
+      assert.deepStrictEqual(refusalOf(yield* call("POST", `${path}/rotate`, { body: {} })), revoked)
+    })
+  )
+
   it.effect("the list is newest first, and the header leads through all of it", () =>
     Effect.gen(function* () {
       const made = yield* Effect.forEach(Array.from({ length: 5 }), () => Fixtures.key)

@@ -50,6 +50,7 @@ const mistaken: Readonly<Record<string, string>> = {
   GATEWAY_CONTROL_BIND_ADDR: "127.0.0.1:canary",
   LOG_LEVEL: "canary-level",
   GATEWAY_ENCRYPTION_KEY: "canary-encryption-key",
+  GATEWAY_PREVIOUS_ENCRYPTION_KEY: "canary-previous-key",
   REDIS_KEY_PREFIX: "canary prefix",
   GATEWAY_MAX_BUFFERED_REQUESTS: "canary-0",
   GATEWAY_MAX_INFLIGHT_BUFFER_BYTES: "canary-1",

@@ -92,6 +92,20 @@ describe("KeyCache", () => {
     })
   )
 
+  it.effect("a key with several secrets is forgotten under each of them", () =>
+    Effect.gen(function* () {
+      const store = yield* storeOf((digest) => Effect.succeed(Option.some({ ...recordOf(digest), id: "one" })))
+      const secrets = ["before", "now", "of a rotation that no notice told of yet"]
+      const ask = Effect.forEach(secrets, store.cache.get)
+      yield* ask
+      yield* ask
+      assert.deepStrictEqual(store.asked, secrets)
+      store.cache.forget("one")
+      yield* ask
+      assert.deepStrictEqual(store.asked, [...secrets, ...secrets])
+    })
+  )
+
   it.effect("knows 50,000 keys, and forgets the one that was not asked for longest", () =>
     Effect.gen(function* () {
       const store = yield* storeOf((digest) => Effect.succeed(Option.some(recordOf(digest))))
@@ -198,6 +212,7 @@ const recordOf = (digest: string): KeyRecord => ({
   disabled: false,
   revoked: false,
   expiresAt: Option.none(),
+  secretEndsAt: Option.none(),
   policy: neutral,
   policyVersion: 1,
   services: [],

@@ -1,11 +1,13 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { AuditApi } from "./AuditApi.ts"
+import { ConfigurationApi } from "./ConfigurationApi.ts"
 import { CredentialMappingsApi } from "./CredentialMappingsApi.ts"
+import { DebugBundlesApi } from "./DebugBundlesApi.ts"
 import { FrontDoorApi } from "./FrontDoorApi.ts"
 import { KeysApi } from "./KeysApi.ts"
 import { ModelPricesApi } from "./ModelPricesApi.ts"
 import { OperationalApi } from "./OperationalApi.ts"
-import { OperatorTokenApi } from "./OperatorTokenApi.ts"
+import { OperatorTokenApi, OperatorTokensApi } from "./OperatorTokenApi.ts"
 import { ProjectsApi } from "./ProjectsApi.ts"
 import { ProviderHealthApi } from "./ProviderHealthApi.ts"
 import { ProvidersApi } from "./ProvidersApi.ts"
@@ -21,6 +23,7 @@ import { UsageApi } from "./UsageApi.ts"
 const OperatorApi = HttpApi.make("operator")
   .add(
     OperatorTokenApi,
+    OperatorTokensApi,
     ProjectsApi,
     KeysApi,
     FamilyARoutesApi,
@@ -35,7 +38,9 @@ const OperatorApi = HttpApi.make("operator")
     ProviderHealthApi,
     FrontDoorApi,
     UsageApi,
-    AuditApi
+    AuditApi,
+    DebugBundlesApi,
+    ConfigurationApi
   )
   // The one named last is the outermost: nothing is read before the caller is known.
   .middleware(Intake)

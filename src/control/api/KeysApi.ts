@@ -20,6 +20,8 @@ export const Key = Schema.Struct({
   revoked_at: Schema.NullOr(Timestamp),
   expires_at: Schema.NullOr(Timestamp),
   rotation_due_at: Schema.NullOr(Timestamp),
+  /** Until when the secret before the last rotation works too. */
+  previous_key_expires_at: Schema.NullOr(Timestamp),
   last_used_at: Schema.NullOr(Timestamp),
   policy: KeyPolicy.pipe(Schema.fieldsAssign({ policy_version: Schema.Int })),
   ...stamps
@@ -46,6 +48,13 @@ export type KeyPatch = typeof KeyPatch.Type
 export const MintedKey = Schema.Struct({ key: Key, raw_key: Schema.RedactedFromValue(Schema.String) })
 export type MintedKey = typeof MintedKey.Type
 
+export const maxGraceSeconds = 2_592_000
+
+/** How long the secret that is replaced goes on to work: up to 30 days, and not at all unless it is said. */
+export const KeyRotation = Schema.Struct({
+  grace_seconds: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maxGraceSeconds })))
+})
+
 const params = { id: Id }
 
 export const KeysApi = HttpApiGroup.make("keys")
@@ -67,6 +76,12 @@ export const KeysApi = HttpApiGroup.make("keys")
       success: Key,
       error: refusals("invalid_project_payload", "missing_project", "missing_service")
     }).annotateMerge(requires("keys:disable", "policies:update")),
+    HttpApiEndpoint.post("rotate", "/:id/rotate", {
+      params,
+      payload: KeyRotation,
+      success: MintedKey,
+      error: refusals("key_revoked")
+    }).annotateMerge(requires("keys:rotate")),
     HttpApiEndpoint.post("revoke", "/:id/revoke", { params, success: Key }).annotateMerge(requires("keys:disable")),
     HttpApiEndpoint.post("disable", "/:id/disable", { params, success: Key }).annotateMerge(requires("keys:disable")),
     HttpApiEndpoint.post("enable", "/:id/enable", { params, success: Key }).annotateMerge(requires("keys:disable"))

@@ -1,27 +1,75 @@
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { refusals } from "./Errors.ts"
-import { Id, stamps, Timestamp } from "./Fields.ts"
+import { Cursor, Id, NextCursor, PageLimit, stamps, Timestamp } from "./Fields.ts"
 import { requires, Scope } from "./Security.ts"
+
+const Name = Schema.String.check(
+  Schema.isPattern(/^[^\p{Cc}]{1,120}$/u, { expected: "1 to 120 characters without control characters" })
+)
 
 /** What may be shown of a token: never more of the secret than its first characters. */
 export const OperatorToken = Schema.Struct({
   id: Id,
+  name: Schema.String,
   token_prefix: Schema.String,
   roles: Schema.Array(Schema.String),
   scopes: Schema.Array(Scope),
   disabled: Schema.Boolean,
   revoked_at: Schema.NullOr(Timestamp),
+  expires_at: Schema.NullOr(Timestamp),
   last_used_at: Schema.NullOr(Timestamp),
   ...stamps
 })
 export type OperatorToken = typeof OperatorToken.Type
 
+/** The raw token is shown here and never again. */
+export const MintedToken = Schema.Struct({ token: OperatorToken, raw_token: Schema.RedactedFromValue(Schema.String) })
+export type MintedToken = typeof MintedToken.Type
+
+/** `scopes`: some of those that the caller's own token has. Without `expires_at` it lasts until it is revoked. */
+export const NewOperatorToken = Schema.Struct({
+  name: Name,
+  scopes: Schema.Array(Scope).check(Schema.isBetweenLength(1, Scope.literals.length), Schema.isUnique()),
+  expires_at: Schema.optionalKey(Schema.NullOr(Timestamp))
+})
+export type NewOperatorToken = typeof NewOperatorToken.Type
+
+/** The token of the call itself. */
 export const OperatorTokenApi = HttpApiGroup.make("operator-token")
   .add(
     HttpApiEndpoint.post("rotate", "/rotate", {
-      success: Schema.Struct({ token: OperatorToken, raw_token: Schema.RedactedFromValue(Schema.String) }),
+      success: MintedToken,
       error: refusals("disabled_operator_token")
     }).annotateMerge(requires("operators:manage"))
   )
   .prefix("/operator-token")
+
+const params = { id: Id }
+
+/** All operator tokens. Nobody hands out, or takes over by rotating, a scope that they do not have. */
+export const OperatorTokensApi = HttpApiGroup.make("operator-tokens")
+  .add(
+    HttpApiEndpoint.get("list", "/", {
+      query: { limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(Cursor) },
+      success: HttpApiSchema.WithHeaders(Schema.Array(OperatorToken), NextCursor)
+    }),
+    HttpApiEndpoint.post("create", "/", {
+      payload: NewOperatorToken,
+      success: MintedToken,
+      error: refusals("invalid_request", "insufficient_operator_scope", "too_many_operator_tokens")
+    }),
+    HttpApiEndpoint.get("get", "/:id", { params, success: OperatorToken }),
+    HttpApiEndpoint.post("rotate", "/:id/rotate", {
+      params,
+      success: MintedToken,
+      error: refusals("insufficient_operator_scope", "operator_token_not_active")
+    }),
+    HttpApiEndpoint.post("revoke", "/:id/revoke", {
+      params,
+      success: OperatorToken,
+      error: refusals("last_operator_token")
+    })
+  )
+  .annotateEndpointsMerge(requires("operators:manage"))
+  .prefix("/operator-tokens")

@@ -32,11 +32,15 @@ export const requires = (...scopes: ReadonlyArray<Scope>): Context.Context<never
 export const allows = (held: ReadonlyArray<Scope>, required: ReadonlyArray<Scope>): boolean =>
   held.includes("*") || required.some((scope) => held.includes(scope))
 
+/** How much an endpoint reads. */
+export const MaxBodyBytes = Context.Reference<number>("svc/control/MaxBodyBytes", { defaultValue: () => 1_048_576 })
+
 /** Who calls, and from where: what an audit event says about its author. */
 export class Operator extends Context.Service<
   Operator,
   {
-    readonly tokenId: string
+    /** `null`: nobody over HTTP, but a command of the program itself. */
+    readonly tokenId: string | null
     readonly scopes: ReadonlyArray<Scope>
     readonly ip: string | null
     readonly userAgent: string | null

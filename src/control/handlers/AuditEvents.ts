@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { AuditChain } from "../AuditChain.ts"
 import { AuditEvents } from "../AuditEvents.ts"
 import { ControlApi } from "../api/ControlApi.ts"
 import { paged } from "./Paged.ts"
@@ -9,6 +10,10 @@ export const layer = HttpApiBuilder.group(
   "audit-events",
   Effect.fn(function* (handlers) {
     const events = yield* AuditEvents
-    return handlers.handle("list", ({ query }) => Effect.map(events.list(query), paged))
+    const chain = yield* AuditChain
+    return handlers.handleAll({
+      list: ({ query }) => Effect.map(events.list(query), paged),
+      verification: ({ query }) => chain.verify(query)
+    })
   })
 )

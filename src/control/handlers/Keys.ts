@@ -17,6 +17,7 @@ export const layer = HttpApiBuilder.group(
       list: ({ query }) => Effect.map(keys.list(query), paged),
       get: ({ params }) => keys.get(params.id),
       update: ({ params, payload }) => Effect.andThen(permitted(payload), keys.update(params.id, payload)),
+      rotate: ({ params, payload }) => keys.rotate(params.id, payload.grace_seconds ?? 0),
       revoke: ({ params }) => keys.revoke(params.id),
       disable: ({ params }) => keys.disable(params.id),
       enable: ({ params }) => keys.enable(params.id)

@@ -7,60 +7,80 @@ export class UnreadableSecret extends Schema.TaggedError<UnreadableSecret>()("Un
   reason: Schema.Literals(["no_key", "other_key", "damaged"])
 }) {}
 
+type Key = Option.Option<Redacted.Redacted<Uint8Array>>
+
 /**
  * Upstream credentials at rest. With `GATEWAY_ENCRYPTION_KEY` they are sealed by AES-256-GCM, bound to the row that
  * holds them (`context`, such as `provider_configs/<id>`) so that a sealed value moved to another row cannot be
  * opened. Without a key they are stored as they are, and what was stored so stays readable when a key is set later.
+ *
+ * With `GATEWAY_PREVIOUS_ENCRYPTION_KEY` what was sealed under that key opens as well; nothing is sealed under it.
  */
 export class Vault extends Context.Service<
   Vault,
   {
     readonly seal: (secret: Redacted.Redacted, context: string) => string
     readonly open: (sealed: string, context: string) => Effect.Effect<Redacted.Redacted, UnreadableSecret>
+    /** Whether `seal` would seal it no better: it is under the key that is in force. */
+    readonly isCurrent: (sealed: string) => boolean
   }
 >()("svc/gateway/Vault") {
-  static readonly layer = (key: Option.Option<Redacted.Redacted<Uint8Array>>): Layer.Layer<Vault> =>
-    Layer.succeed(Vault, Option.isSome(key) ? sealing(Redacted.value(key.value)) : clear)
+  static readonly layer = (key: Key, previous: Key = Option.none()): Layer.Layer<Vault> =>
+    Layer.succeed(Vault, make(Option.map(key, keyed), Option.map(previous, keyed)))
 }
 
 const clearPrefix = "clear."
 const sealedPrefix = "v1"
 
-const clear: Vault["Service"] = {
-  seal: (secret) => clearPrefix + Redacted.value(secret),
-  open: (sealed, context) =>
-    sealed.startsWith(clearPrefix)
-      ? Effect.succeed(Redacted.make(sealed.slice(clearPrefix.length)))
-      : Effect.fail(new UnreadableSecret({ context, reason: "no_key" }))
+/** Form: `v1.<key id>.<nonce>.<ciphertext and tag>`; the key id says which key sealed it, and nothing about the key. */
+interface SealingKey {
+  readonly id: string
+  readonly bytes: Uint8Array
 }
 
-/** Form: `v1.<key id>.<nonce>.<ciphertext and tag>`; the key id says which key sealed it, and nothing about the key. */
-const sealing = (key: Uint8Array): Vault["Service"] => {
-  const keyId = hash("sha256", key, "hex").slice(0, 8)
+const keyed = (key: Redacted.Redacted<Uint8Array>): SealingKey => {
+  const bytes = Redacted.value(key)
+  return { id: hash("sha256", bytes, "hex").slice(0, 8), bytes }
+}
+
+const make = (key: Option.Option<SealingKey>, previous: Option.Option<SealingKey>): Vault["Service"] => {
+  const known = [...Option.toArray(key), ...Option.toArray(previous)]
+  const current = Option.match(key, { onNone: () => clearPrefix, onSome: ({ id }) => `${sealedPrefix}.${id}.` })
   return {
-    seal: (secret, context) => {
-      const nonce = randomBytes(12)
-      const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(context))
-      const box = Buffer.concat([cipher.update(Redacted.value(secret), "utf8"), cipher.final(), cipher.getAuthTag()])
-      return [sealedPrefix, keyId, nonce.toString("base64url"), box.toString("base64url")].join(".")
-    },
+    seal: (secret, context) =>
+      Option.match(key, {
+        onNone: () => clearPrefix + Redacted.value(secret),
+        onSome: (inForce) => seal(inForce, secret, context)
+      }),
     open: (sealed, context) =>
       Effect.suspend(() => {
-        if (sealed.startsWith(clearPrefix)) return clear.open(sealed, context)
+        if (sealed.startsWith(clearPrefix)) return Effect.succeed(Redacted.make(sealed.slice(clearPrefix.length)))
+        const unreadable = (reason: UnreadableSecret["reason"]) =>
+          Effect.fail(new UnreadableSecret({ context, reason }))
+        if (known.length === 0) return unreadable("no_key")
         const [version, id, nonce = "", box = ""] = sealed.split(".")
-        if (version === sealedPrefix && id !== keyId) {
-          return Effect.fail(new UnreadableSecret({ context, reason: "other_key" }))
-        }
+        if (version !== sealedPrefix) return unreadable("damaged")
+        const under = known.find((one) => one.id === id)
+        if (under === undefined) return unreadable("other_key")
         return Effect.try({
-          try: () => {
-            const bytes = Buffer.from(box, "base64url")
-            const decipher = createDecipheriv("aes-256-gcm", key, Buffer.from(nonce, "base64url"))
-              .setAAD(Buffer.from(context))
-              .setAuthTag(bytes.subarray(-16))
-            return Redacted.make(decipher.update(bytes.subarray(0, -16), undefined, "utf8") + decipher.final("utf8"))
-          },
+          try: () => open(under, Buffer.from(nonce, "base64url"), Buffer.from(box, "base64url"), context),
           catch: () => new UnreadableSecret({ context, reason: "damaged" })
         })
-      })
+      }),
+    isCurrent: (sealed) => sealed.startsWith(current)
   }
+}
+
+const seal = (key: SealingKey, secret: Redacted.Redacted, context: string): string => {
+  const nonce = randomBytes(12)
+  const cipher = createCipheriv("aes-256-gcm", key.bytes, nonce).setAAD(Buffer.from(context))
+  const box = Buffer.concat([cipher.update(Redacted.value(secret), "utf8"), cipher.final(), cipher.getAuthTag()])
+  return [sealedPrefix, key.id, nonce.toString("base64url"), box.toString("base64url")].join(".")
+}
+
+const open = (key: SealingKey, nonce: Uint8Array, box: Uint8Array, context: string): Redacted.Redacted => {
+  const decipher = createDecipheriv("aes-256-gcm", key.bytes, nonce)
+    .setAAD(Buffer.from(context))
+    .setAuthTag(box.subarray(-16))
+  return Redacted.make(decipher.update(box.subarray(0, -16), undefined, "utf8") + decipher.final("utf8"))
 }

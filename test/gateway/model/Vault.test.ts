@@ -42,6 +42,24 @@ describe("Vault", () => {
     })
   )
 
+  it.effect("with the key before, it opens what that sealed, and seals under its own", () =>
+    Effect.gen(function* () {
+      const keys = [1, 2].map((fill) => Option.some(Redacted.make<Uint8Array>(Buffer.alloc(32, fill))))
+      const withBoth = Vault.layer(keys[1] ?? Option.none(), keys[0])
+      assert.strictEqual(Redacted.value(yield* open(yield* seal(withKey), withBoth)), "sk-canary")
+      const sealed = yield* seal(withBoth)
+      assert.strictEqual(Redacted.value(yield* open(sealed, withOtherKey)), "sk-canary")
+      assert.strictEqual((yield* Effect.flip(open(sealed, withKey))).reason, "other_key")
+      const current = Effect.map(Vault, ({ isCurrent }) => isCurrent)
+      const isCurrent = yield* Effect.provide(current, withBoth)
+      assert.deepStrictEqual([sealed, yield* seal(withKey), yield* seal(withoutKey)].map(isCurrent), [
+        true,
+        false,
+        false
+      ])
+    })
+  )
+
   it.effect("what was stored without a key stays readable when there is one", () =>
     Effect.gen(function* () {
       const clear = yield* seal(withoutKey)

@@ -1,13 +1,13 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { ControlApi } from "../api/ControlApi.ts"
-import { OperatorTokens } from "../OperatorTokens.ts"
+import { DebugBundles } from "../DebugBundles.ts"
 
 export const layer = HttpApiBuilder.group(
   ControlApi,
-  "operator-token",
+  "debug-bundles",
   Effect.fn(function* (handlers) {
-    const tokens = yield* OperatorTokens
-    return handlers.handle("rotate", () => tokens.rotate)
+    const bundles = yield* DebugBundles
+    return handlers.handle("get", ({ params }) => bundles.get(params.request_id))
   })
 )

@@ -1,0 +1,118 @@
+import { randomUUID } from "node:crypto"
+import { Console, Data, Effect, Layer, Option, Predicate, Runtime, Schema } from "effect"
+import { SqlError } from "effect/sql"
+import { Audit } from "../src/control/Audit.ts"
+import { AuditChain } from "../src/control/AuditChain.ts"
+import type { ChainFault } from "../src/control/api/AuditApi.ts"
+import { RequestId } from "../src/control/api/Errors.ts"
+import { Operator } from "../src/control/api/Security.ts"
+import * as SecretRotation from "../src/control/SecretRotation.ts"
+import * as DatabasePostgres from "./DatabasePostgres.ts"
+import type { Settings } from "./Environment.ts"
+import * as Start from "./Start.ts"
+
+/** What was asked for was looked at, and is not so. */
+export class CommandFailed extends Data.TaggedError("CommandFailed")<{ readonly message: string }> {
+  override readonly [Runtime.errorExitCode] = 1
+}
+
+/** An event that was noted earlier, as `audit verify` printed it: `<sequence>:<hash>`. */
+export const Anchor = Schema.String.check(
+  Schema.isPattern(/^\d{1,15}:[0-9a-f]{64}$/, { expected: "<sequence>:<hash>, as an earlier run printed it" })
+)
+
+/** The installation's database. Commands leave its schema as it is: the services bring it up to date. */
+export const withDatabase = Effect.fnUntraced(function* <A, E, R>(settings: Settings, work: Effect.Effect<A, E, R>) {
+  if (Option.isNone(settings.databaseUrl)) {
+    return yield* new Start.StartRefused({
+      message: "This command works on the database of an installation: set DATABASE_URL."
+    })
+  }
+  return yield* work.pipe(
+    Effect.provide(DatabasePostgres.layer({ url: settings.databaseUrl.value })),
+    Effect.catchDefect((defect) => (isOutdated(defect) ? Effect.fail(outdated) : Effect.die(defect)))
+  )
+})
+
+/** SQLSTATE 42P01 and 42703: a table or a column is not there. */
+const isOutdated = (defect: unknown): boolean =>
+  SqlError.isSqlError(defect) &&
+  Predicate.hasProperty(defect.reason.cause, "code") &&
+  (defect.reason.cause.code === "42P01" || defect.reason.cause.code === "42703")
+
+const outdated = new CommandFailed({
+  message: "The database is not one of this version: start the service once, which brings it up to date."
+})
+
+/** Goes through the whole chain, and compares it with `anchor`. Says so, or fails with the first event that is wrong. */
+export const verifyAudit = (settings: Settings, anchor: Option.Option<string>) =>
+  withDatabase(
+    settings,
+    Effect.gen(function* () {
+      const chain = yield* AuditChain
+      let verified = yield* chain.verify({})
+      while (verified.next_after !== null) verified = yield* chain.verify({ after: verified.next_after })
+      if (verified.fault !== null || verified.head === null) return yield* broken(verified.fault)
+      const { hash, sequence } = verified.head
+      if (Option.isSome(anchor)) yield* holds(anchor.value)
+      yield* Console.log(`The audit log is intact: ${sequence} events, head ${sequence}:${hash}`)
+    }).pipe(Effect.provide(AuditChain.layer))
+  )
+
+const holds = Effect.fnUntraced(function* (anchor: string) {
+  const [sequence, hash] = anchor.split(":")
+  if ((yield* (yield* AuditChain).hashAt(Number(sequence))) !== hash) {
+    return yield* new CommandFailed({
+      message: `The audit log is not the one that was noted: event ${sequence} is gone, or has another hash. The chain is whole, so it was written anew from some event on.`
+    })
+  }
+})
+
+const broken = (fault: ChainFault | null) =>
+  new CommandFailed({
+    message:
+      fault === null
+        ? "The audit log is broken."
+        : `The audit log is broken at event ${fault.sequence}${fault.event_id === null ? "" : ` (${fault.event_id})`}: ${faults[fault.fault]}.`
+  })
+
+const faults: Readonly<Record<ChainFault["fault"], string>> = {
+  missing: "it is not there",
+  repeated: "there are two of this number",
+  not_linked: "it does not carry the hash of the event before it",
+  changed: "its fields are not those that were written",
+  not_the_head: "the head of the chain names another last event",
+  behind_the_head: "the chain ended before it",
+  no_head: "the head of the chain is gone"
+}
+
+/** Seals every secret under `GATEWAY_ENCRYPTION_KEY`, and says how many. */
+export const rotateSecrets = Effect.fnUntraced(function* (settings: Settings) {
+  if (Option.isNone(settings.encryptionKey)) {
+    return yield* new Start.StartRefused({
+      message: "secrets rotate seals every secret under GATEWAY_ENCRYPTION_KEY, which is not set."
+    })
+  }
+  const { kept, resealed } = yield* SecretRotation.rotate.pipe(
+    Effect.provide([Audit.layer, Start.vault(settings), author("secrets rotate")]),
+    Effect.catchTag("UnreadableSecret", ({ context, reason }) =>
+      Effect.fail(new CommandFailed({ message: `Nothing was changed: ${context} ${unreadable[reason]}.` }))
+    ),
+    (rotation) => withDatabase(settings, rotation)
+  )
+  for (const [column, count] of Object.entries(resealed)) yield* Console.log(`${column}: ${count} sealed anew`)
+  yield* Console.log(`${kept} were sealed under GATEWAY_ENCRYPTION_KEY already.`)
+})
+
+const unreadable = {
+  no_key: "is sealed, and no key is set",
+  other_key: "is sealed under neither GATEWAY_ENCRYPTION_KEY nor GATEWAY_PREVIOUS_ENCRYPTION_KEY",
+  damaged: "cannot be opened: it was changed, or moved from another row"
+} as const
+
+/** Whom the audit log names for a change that a command makes. */
+export const author = (command: string): Layer.Layer<Operator | RequestId> =>
+  Layer.merge(
+    Layer.succeed(Operator, { tokenId: null, scopes: ["*"], ip: null, userAgent: `svc-runtime ${command}` }),
+    Layer.succeed(RequestId, randomUUID())
+  )

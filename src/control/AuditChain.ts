@@ -1,0 +1,199 @@
+import { createHash } from "node:crypto"
+import { Context, Effect, Layer, Schema } from "effect"
+import { Database } from "../services/Database.ts"
+import type { AuditVerification, ChainFault } from "./api/AuditApi.ts"
+import { Count, rows, type StoreFailure, settled } from "./Store.ts"
+
+/** SHA-256, as the driver gives and takes it. */
+export const Hash = Schema.Uint8Array
+
+/** An event, as its hash sees it: JSON in the database's own text, time in microseconds since 1970. */
+export interface Linked {
+  readonly sequence: number
+  readonly previousHash: Uint8Array
+  readonly id: string
+  readonly micros: number
+  readonly actorTokenId: string | null
+  readonly action: string
+  readonly targetType: string
+  readonly targetId: string
+  readonly before: string | null
+  readonly after: string | null
+  readonly requestId: string
+  readonly ip: string | null
+  readonly userAgent: string | null
+}
+
+/**
+ * SHA-256 over every field, each with its length in bytes before it (`5:hello,`; nothing is `-,`), so that no two events
+ * are written alike. The migration that chained the first events writes the same.
+ */
+export const hashOf = (event: Linked): Uint8Array => {
+  const fields = [
+    `${event.sequence}`,
+    hex(event.previousHash),
+    event.id,
+    `${event.micros}`,
+    event.actorTokenId,
+    event.action,
+    event.targetType,
+    event.targetId,
+    event.before,
+    event.after,
+    event.requestId,
+    event.ip,
+    event.userAgent
+  ]
+  const written = fields.map((field) => (field === null ? "-," : `${Buffer.byteLength(field)}:${field},`))
+  return createHash("sha256").update(written.join("")).digest()
+}
+
+/** What precedes the first event. */
+const nothing = new Uint8Array(32)
+
+/** The last event that is known to be right: number 0 is before the first. */
+interface Link {
+  readonly sequence: number
+  readonly hash: Uint8Array
+}
+
+const hex = (hash: Uint8Array): string => Buffer.from(hash).toString("hex")
+
+const equal = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0
+
+/**
+ * Follows the chain from `link` through `events`, which the table says are those numbered up to `last`: the first that
+ * is not what it must be, or the link that they lead to.
+ */
+export const follow = (
+  link: Link,
+  events: ReadonlyArray<Linked & { readonly hash: Uint8Array }>,
+  last: number
+): Link | ChainFault => {
+  let at = link
+  for (const event of events) {
+    const expected = at.sequence + 1
+    if (event.sequence > expected) return { sequence: expected, event_id: null, fault: "missing" }
+    if (event.sequence < expected) return { sequence: event.sequence, event_id: event.id, fault: "repeated" }
+    if (!equal(event.previousHash, at.hash)) return { sequence: expected, event_id: event.id, fault: "not_linked" }
+    if (!equal(event.hash, hashOf(event))) return { sequence: expected, event_id: event.id, fault: "changed" }
+    at = { sequence: event.sequence, hash: event.hash }
+  }
+  return at.sequence < last ? { sequence: at.sequence + 1, event_id: null, fault: "missing" } : at
+}
+
+/** How many events are in memory at once. */
+const batch = 500
+
+/** How many events one call looks at when it does not say. */
+const defaultLimit = 5000
+
+/**
+ * Whether the audit log is what was written (`Audit` writes it). A change, a removal, an insertion or a new order breaks
+ * the chain at that event; a missing end is seen by the head, which has a table of its own. Whoever can write both and
+ * knows how the chain is made can forge both: against that, keep a head that was shown before outside the database.
+ */
+export class AuditChain extends Context.Service<
+  AuditChain,
+  {
+    /** Looks at up to `limit` events behind number `after`, which is taken as right. */
+    readonly verify: (part: {
+      readonly after?: number
+      readonly limit?: number
+    }) => Effect.Effect<AuditVerification, StoreFailure>
+    /** The hash that the event of this number carries, in hex. */
+    readonly hashAt: (sequence: number) => Effect.Effect<string | undefined, StoreFailure>
+  }
+>()("svc/control/AuditChain") {
+  static readonly layer = Layer.suspend(() => Layer.effect(AuditChain, make))
+}
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+
+  const eventsUpTo = (after: number, last: number) =>
+    found.all(sql`
+      SELECT sequence, hash, previous_hash AS "previousHash", id, (extract(epoch FROM created_at) * 1000000)::bigint AS micros,
+        actor_token_id AS "actorTokenId", action, target_type AS "targetType", target_id AS "targetId",
+        before_json::text AS before, after_json::text AS after, request_id AS "requestId", ip, user_agent AS "userAgent"
+      FROM audit_events WHERE sequence > ${after} AND sequence <= ${last} ORDER BY sequence`)
+
+  const linkAt = Effect.fnUntraced(function* (sequence: number) {
+    if (sequence === 0) return { sequence, hash: nothing }
+    return yield* links.first(sql`SELECT sequence, hash FROM audit_events WHERE sequence = ${sequence}`)
+  })
+
+  // One statement, and so one moment: what is appended meanwhile is behind this head, and not looked at.
+  const head = heads.first(sql`
+    SELECT sequence, hash, (
+      SELECT count(*) FROM audit_events
+      WHERE audit_events.sequence > audit_chain.sequence OR audit_events.sequence < 1 OR audit_events.sequence IS NULL
+    ) AS outside FROM audit_chain`)
+
+  const verify = Effect.fnUntraced(function* ({ after = 0, limit = defaultLimit }) {
+    const end = yield* head
+    const headOf = ({ hash, sequence }: Link) => ({ sequence, hash: hex(hash) })
+    const broken = (fault: ChainFault): AuditVerification => ({
+      intact: false,
+      verified_through: fault.sequence - 1,
+      next_after: null,
+      head: end === undefined ? null : headOf(end),
+      fault
+    })
+    if (end === undefined) return broken({ sequence: 1, event_id: null, fault: "no_head" })
+    const from = Math.min(after, end.sequence)
+    const first = yield* linkAt(from)
+    if (first === undefined) return broken({ sequence: from, event_id: null, fault: "missing" })
+    const last = Math.min(end.sequence, from + limit)
+    let link: Link = first
+    while (link.sequence < last) {
+      const upTo = Math.min(last, link.sequence + batch)
+      const followed: Link | ChainFault = follow(link, yield* eventsUpTo(link.sequence, upTo), upTo)
+      if ("fault" in followed) return broken(followed)
+      link = followed
+    }
+    if (link.sequence === end.sequence && !equal(link.hash, end.hash)) {
+      return broken({ sequence: end.sequence, event_id: null, fault: "not_the_head" })
+    }
+    if (end.outside > 0) return broken({ sequence: end.sequence + 1, event_id: null, fault: "behind_the_head" })
+    const verification: AuditVerification = {
+      intact: true,
+      verified_through: link.sequence,
+      next_after: link.sequence < end.sequence ? link.sequence : null,
+      head: headOf(end),
+      fault: null
+    }
+    return verification
+  })
+
+  return AuditChain.of({
+    verify: Effect.fn("AuditChain.verify")(verify, settled),
+    hashAt: Effect.fn("AuditChain.hashAt")(function* (sequence) {
+      const link = yield* settled(linkAt(sequence))
+      return link && hex(link.hash)
+    })
+  })
+})
+
+const Text = Schema.NullOr(Schema.String)
+
+const found = rows(
+  Schema.Struct({
+    sequence: Count,
+    hash: Hash,
+    previousHash: Hash,
+    id: Schema.String,
+    micros: Count,
+    actorTokenId: Text,
+    action: Schema.String,
+    targetType: Schema.String,
+    targetId: Schema.String,
+    before: Text,
+    after: Text,
+    requestId: Schema.String,
+    ip: Text,
+    userAgent: Text
+  })
+)
+const links = rows(Schema.Struct({ sequence: Count, hash: Hash }))
+const heads = rows(Schema.Struct({ sequence: Count, hash: Hash, outside: Count }))

@@ -1,0 +1,55 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { refusals } from "./Errors.ts"
+import { Id, Timestamp } from "./Fields.ts"
+import { requires } from "./Security.ts"
+
+const Text = Schema.NullOr(Schema.String)
+const Trace = Schema.Array(Schema.String)
+
+/**
+ * What the gateway did with one request, put together from its usage record and its guardrails' executions (reference
+ * §2.13). Traces are lines such as `policy_version=1`, `pre_call:pii-redact:allow`, `provider=upstream`. Of bodies and
+ * of the upstream's own time nothing is kept, so what would tell of them is `null`.
+ */
+export const DebugBundle = Schema.Struct({
+  request_id: Schema.String,
+  key_id: Id,
+  project_id: Schema.NullOr(Id),
+  route: Schema.String,
+  model: Text,
+  provider: Schema.String,
+  service_name: Text,
+  trace_id: Text,
+  status_code: Schema.Int,
+  error_code: Text,
+  latency_ms: Schema.Int,
+  policy_trace: Trace,
+  guardrail_trace: Trace,
+  selection_trace: Trace,
+  fallback_history: Schema.Array(
+    Schema.Struct({
+      from_provider: Text,
+      to_provider: Schema.String,
+      reason: Text,
+      status_code: Schema.NullOr(Schema.Int),
+      latency_ms: Schema.NullOr(Schema.Int)
+    })
+  ),
+  upstream_latency_ms: Schema.NullOr(Schema.Int),
+  request_hash: Text,
+  response_hash: Text,
+  redaction_version: Schema.Literal(1),
+  created_at: Timestamp
+})
+export type DebugBundle = typeof DebugBundle.Type
+
+export const DebugBundlesApi = HttpApiGroup.make("debug-bundles")
+  .add(
+    HttpApiEndpoint.get("get", "/:request_id", {
+      params: { request_id: Schema.String.check(Schema.isPattern(/^[\x21-\x7e]{1,128}$/)) },
+      success: DebugBundle,
+      error: refusals("debug_bundle_not_found")
+    }).annotateMerge(requires("usage:read"))
+  )
+  .prefix("/debug-bundles")

@@ -1,0 +1,17 @@
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { ControlApi } from "../api/ControlApi.ts"
+import { Configuration } from "../Configuration.ts"
+
+export const layer = HttpApiBuilder.group(
+  ControlApi,
+  "configuration",
+  Effect.fn(function* (handlers) {
+    const configuration = yield* Configuration
+    return handlers.handleAll({
+      export: () => configuration.export,
+      plan: ({ payload }) => configuration.plan(payload),
+      apply: ({ payload }) => configuration.apply(payload.document, payload.base_hash)
+    })
+  })
+)

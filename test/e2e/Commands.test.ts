@@ -1,0 +1,193 @@
+import { randomBytes } from "node:crypto"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import * as RunningGateway from "../RunningGateway.ts"
+import { chat } from "./Calls.ts"
+import * as Deployment from "./Deployment.ts"
+
+/** Runs a command to its end: its exit code, and what it said. */
+const command = (
+  deployment: Deployment.Deployment,
+  args: ReadonlyArray<string>,
+  environment: Readonly<Record<string, string>> = {}
+) =>
+  Effect.promise(async () => {
+    const { exited, output } = RunningGateway.command(args, { ...deployment.environment, ...environment })
+    return { code: await exited, output: output().trim() }
+  })
+
+/** Every command is a process of its own. */
+const patience = 120_000
+
+const encryptionKey = () => randomBytes(32).toString("base64")
+
+describe.skipIf(!Deployment.available)("audit verify", () => {
+  const verify = ["audit", "verify"]
+  const head = /^The audit log is intact: (\d+) events, head (\d+:[0-9a-f]{64})$/
+
+  it.live(
+    "says that the log is intact, or where it is broken, by a sentence and its exit code",
+    () =>
+      Effect.gen(function* () {
+        const deployment = yield* Deployment.make()
+        const outdated = yield* command(deployment, verify)
+        assert.deepStrictEqual(
+          [outdated.code, /start the service once/.test(outdated.output)],
+          [1, true],
+          outdated.output
+        )
+
+        const gateway = yield* deployment.start({ role: "control" })
+        for (const name of ["a", "b", "c"]) yield* Effect.promise(() => gateway.operate("POST", "/projects", { name }))
+        const intact = yield* command(deployment, verify)
+        assert.strictEqual(intact.code, 0, intact.output)
+        const [, count, anchor = ""] = head.exec(intact.output) ?? []
+        assert.strictEqual(count, "3", intact.output)
+
+        yield* Effect.promise(() => gateway.operate("POST", "/projects", { name: "d" }))
+        const later = yield* command(deployment, [...verify, "--expect", anchor])
+        assert.deepStrictEqual([later.code, head.exec(later.output)?.[1]], [0, "4"], later.output)
+
+        // somebody who knows how the chain is made cuts its end off, and sets the head back
+        yield* deployment.rows(Schema.Any, "DELETE FROM audit_events WHERE sequence > 2")
+        yield* deployment.rows(
+          Schema.Any,
+          "UPDATE audit_chain SET (sequence, hash) = (SELECT sequence, hash FROM audit_events WHERE sequence = 2)"
+        )
+        assert.strictEqual((yield* command(deployment, verify)).code, 0)
+        const cut = yield* command(deployment, [...verify, "--expect", anchor])
+        assert.deepStrictEqual(
+          [cut.code, /not the one that was noted: event 3/.test(cut.output)],
+          [1, true],
+          cut.output
+        )
+
+        yield* deployment.rows(Schema.Any, "UPDATE audit_events SET action = 'projects:delete' WHERE sequence = 1")
+        const broken = yield* command(deployment, verify)
+        assert.strictEqual(broken.code, 1)
+        assert.match(broken.output, /^The audit log is broken at event 1 \([0-9a-f-]{36}\): its fields are not those/)
+      }),
+    patience
+  )
+
+  it.live(
+    "needs a database, and an event in the form that it printed",
+    () =>
+      Effect.gen(function* () {
+        const deployment = yield* Deployment.make()
+        const without = yield* command(deployment, verify, { DATABASE_URL: "" })
+        assert.deepStrictEqual([without.code, /set DATABASE_URL/.test(without.output)], [78, true], without.output)
+        const wrong = yield* command(deployment, [...verify, "--expect", "3"])
+        assert.notStrictEqual(wrong.code, 0)
+        assert.include(wrong.output, "<sequence>:<hash>")
+      }),
+    patience
+  )
+})
+
+describe.skipIf(!Deployment.available)("secrets rotate", () => {
+  it.live(
+    "seals every credential anew while a gateway runs on, and a dump has none in clear",
+    () =>
+      Effect.gen(function* () {
+        const [before, after] = [encryptionKey(), encryptionKey()]
+        const deployment = yield* Deployment.make({
+          environment: { GATEWAY_ENCRYPTION_KEY: after, GATEWAY_PREVIOUS_ENCRYPTION_KEY: before }
+        })
+        const first = yield* deployment.start({
+          role: "control",
+          environment: { GATEWAY_ENCRYPTION_KEY: before, GATEWAY_PREVIOUS_ENCRYPTION_KEY: "" }
+        })
+        yield* Effect.promise(() =>
+          first.operate("POST", "/providers", {
+            provider: "upstream",
+            name: "main",
+            base_url: "http://upstream.invalid",
+            credential: "sk-canary-rotation"
+          })
+        )
+        const Sealed = Schema.Struct({ sealed: Schema.String })
+        const sealed = deployment.rows(Sealed, "SELECT sealed_credential AS sealed FROM provider_configs")
+        const old = yield* sealed
+
+        // it opens what either key sealed; a credential that it cannot open would fail the request
+        const gateway = yield* deployment.start()
+        const key = yield* Effect.promise(() => RunningGateway.createKey(gateway))
+        const served = Effect.map(chat(gateway, key.raw), ({ status }) => status)
+        assert.strictEqual(yield* served, 200)
+
+        const lost = yield* command(deployment, ["secrets", "rotate"], { GATEWAY_PREVIOUS_ENCRYPTION_KEY: "" })
+        assert.strictEqual(lost.code, 1)
+        assert.match(lost.output, /^Nothing was changed: provider_configs\/\S+ is sealed under neither/)
+        assert.deepStrictEqual(yield* sealed, old)
+
+        const rotated = yield* command(deployment, ["secrets", "rotate"])
+        assert.strictEqual(rotated.code, 0, rotated.output)
+        assert.match(rotated.output, /^provider_configs\.sealed_credential: 1 sealed anew$/m)
+        assert.notDeepEqual(yield* sealed, old)
+        assert.notInclude(JSON.stringify(yield* sealed), "canary")
+        assert.strictEqual(yield* served, 200)
+        assert.notInclude(gateway.output(), "cannot be opened")
+        const again = yield* command(deployment, ["secrets", "rotate"])
+        assert.match(again.output, /^provider_configs\.sealed_credential: 0 sealed anew$/m)
+        assert.match(again.output, /^1 were sealed under GATEWAY_ENCRYPTION_KEY already\.$/m)
+
+        const unset = yield* command(deployment, ["secrets", "rotate"], {
+          GATEWAY_ENCRYPTION_KEY: "",
+          GATEWAY_PREVIOUS_ENCRYPTION_KEY: ""
+        })
+        assert.deepStrictEqual([unset.code, /GATEWAY_ENCRYPTION_KEY, which is not set/.test(unset.output)], [78, true])
+        assert.strictEqual((yield* command(deployment, ["audit", "verify"])).code, 0)
+      }),
+    patience
+  )
+})
+
+describe.skipIf(!Deployment.available)("configuration", () => {
+  it.live(
+    "is written out, compared with a file and made to be as the file says",
+    () =>
+      Effect.gen(function* () {
+        const deployment = yield* Deployment.make()
+        const gateway = yield* deployment.start({ role: "control" })
+        yield* Effect.promise(() => gateway.operate("POST", "/projects", { name: "team" }))
+        const exported = yield* command(deployment, ["configuration", "export"])
+        assert.strictEqual(exported.code, 0, exported.output)
+        const document = JSON.parse(exported.output)
+        assert.deepStrictEqual(document.projects, [{ name: "team" }])
+
+        const directory = yield* Effect.acquireRelease(
+          Effect.promise(() => mkdtemp(join(tmpdir(), "svc-configuration-"))),
+          (path) => Effect.promise(() => rm(path, { recursive: true }))
+        )
+        const file = join(directory, "wanted.json")
+        const write = (wanted: unknown) => Effect.promise(() => writeFile(file, JSON.stringify(wanted)))
+        yield* write({ ...document, projects: [{ name: "team" }, { name: "other" }] })
+        const planned = yield* command(deployment, ["configuration", "plan", file])
+        assert.match(planned.output, /^create projects other$/m)
+        const base = /^1 objects to change; base ([0-9a-f]{64})$/m.exec(planned.output)?.[1] ?? ""
+        const apply = ["configuration", "apply", file, "--base", base]
+        const applied = yield* command(deployment, apply)
+        assert.deepStrictEqual([applied.code, /1 objects changed/.test(applied.output)], [0, true], applied.output)
+        const late = yield* command(deployment, apply)
+        assert.deepStrictEqual([late.code, /plan again/.test(late.output)], [1, true], late.output)
+        const nothing = yield* command(deployment, ["configuration", "plan", file])
+        assert.match(nothing.output, /^0 objects to change/)
+        const events = yield* deployment.rows(
+          Schema.Struct({ action: Schema.String, user_agent: Schema.NullOr(Schema.String) }),
+          "SELECT action, user_agent FROM audit_events ORDER BY sequence DESC LIMIT 1"
+        )
+        assert.deepStrictEqual(events, [{ action: "projects:create", user_agent: "svc-runtime configuration apply" }])
+
+        yield* write({ ...document, secrets: "canary" })
+        const wrong = yield* command(deployment, ["configuration", "plan", file])
+        assert.strictEqual(wrong.code, 1)
+        assert.include(wrong.output, "secrets")
+        assert.notInclude(wrong.output, "canary")
+      }),
+    patience
+  )
+})
