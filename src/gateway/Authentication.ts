@@ -61,15 +61,12 @@ export const keyBesideIdentity = (
 }
 
 /**
- * Whether a request brings anything that this gateway has to judge: a gateway key, wherever it is, or what says that it
- * is an identity. In direct mode whatever else it brings is the upstream's business.
+ * Whether a request brings anything that this gateway has to judge: a gateway key in any header (clients still write to
+ * one that was renamed), or a bearer that says it is an identity. In direct mode whatever else it brings is the
+ * upstream's business.
  */
-export const bringsOurs = (
-  headers: Headers.RawHeaders,
-  family: Family,
-  { keyHeader, provider }: FrontDoor
-): boolean => {
-  if (Headers.get(headers, keyHeader)?.trim().startsWith(keyPrefix) === true) return true
+export const bringsOurs = (headers: Headers.RawHeaders, family: Family, { provider }: FrontDoor): boolean => {
+  for (let i = 1; i < headers.length; i += 2) if (headers[i]!.trimStart().startsWith(keyPrefix)) return true
   const bearer = presented(headers, family)
   if (Result.isFailure(bearer)) return false
   const { _tag, raw } = bearer.success

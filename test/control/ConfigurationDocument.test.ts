@@ -200,6 +200,20 @@ suite("Configuration as code", (it) => {
       })
   )
 
+  it.effect("what is written otherwise and stored the same is no change", () =>
+    Effect.gen(function* () {
+      yield* filled
+      const document = yield* exported
+      const wanted = {
+        ...Object(document),
+        projects: [{ name: "  team " }],
+        providers: [{ ...Object(at(document, "providers", 0)), name: "main ", base_url: "https://MAIN.example:443/" }],
+        model_prices: [{ ...Object(at(document, "model_prices", 0)), input_usd_per_million: 1.5000000000001 }]
+      }
+      assert.deepStrictEqual(at(yield* plan(wanted), "changes"), [])
+    })
+  )
+
   it.effect("is refused when the configuration has changed since the plan", () =>
     Effect.gen(function* () {
       const { key } = yield* filled
@@ -249,6 +263,12 @@ suite("Configuration as code", (it) => {
           /names a project, nobody, that there is not/
         ],
         ["credential_mappings", [{ scope: "key", target: nobody, enabled: true }], /target_id is not the id of a key/],
+        [
+          "credential_mappings",
+          [{ scope: "key", target: "no id", enabled: true }],
+          /key\/no id has a target that is not the id of a key/
+        ],
+        ["projects", [{ name: "x".repeat(121) }, { name: "team" }], /name must have 1 to 120 characters/],
         ["projects", [{ name: "team" }, { name: " team " }], /projects names an object twice/],
         ["keys", [{ ...Object(at(document, "keys", 0)), id: nobody }], /keys 0{8}.* cannot be made by a document/],
         ["keys", [{ ...Object(at(document, "keys", 0)), project: "nobody" }], /nobody, that there is not/]
@@ -274,6 +294,10 @@ suite("Configuration as code", (it) => {
         [{ ...Object(document), format: "svc-configuration/2" }, "format"],
         [{ projects: [] }, "format"],
         [withSection(document, "secrets", []), "secrets"],
+        [
+          withSection(document, "model_prices", [{ ...Object(at(document, "model_prices", 0)), model: "" }]),
+          "model_prices.0.model"
+        ],
         [
           withSection(document, "routes", [{ ...Object(at(document, "routes", 0)), timeout_ms: 0 }]),
           "routes.0.timeout_ms"

@@ -360,6 +360,10 @@ layer(Proxy.database)("ProxyApp, in direct mode with an identity asked for", (it
           ["authorization", "Bearer sk-own", ...keyed(key)],
           [401, "malformed_identity_authorization"]
         ],
+        [
+          ["authorization", "Bearer sk-own", "x-renamed-since", key.raw],
+          [401, "malformed_identity_authorization"]
+        ],
         [key.headers, [401, "malformed_identity_authorization"]],
         [keyed(key), [401, "missing_identity_authorization"]],
         [

@@ -4,7 +4,7 @@ import { KeyPolicyPatch } from "../../gateway/model/KeyPolicy.ts"
 import { refusals } from "./Errors.ts"
 import { Id, Timestamp } from "./Fields.ts"
 import { OwnerType } from "./KeysApi.ts"
-import { ModelPrice } from "./ModelPricesApi.ts"
+import { ModelName, ModelPrice } from "./ModelPricesApi.ts"
 import { Provider } from "./ProvidersApi.ts"
 import { Route } from "./RoutesApi.ts"
 import { MaxBodyBytes, requires } from "./Security.ts"
@@ -44,7 +44,9 @@ export const MappingEntry = Schema.Struct({
 })
 export type MappingEntry = typeof MappingEntry.Type
 
-export const PriceEntry = ModelPrice.mapFields(Struct.omit(["updated_at"]))
+export const PriceEntry = ModelPrice.mapFields(Struct.omit(["updated_at"])).pipe(
+  Schema.fieldsAssign({ model: ModelName })
+)
 export type PriceEntry = typeof PriceEntry.Type
 
 export const RouteEntry = Route.mapFields(Struct.omit(["route", "updated_at"]))

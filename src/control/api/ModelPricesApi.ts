@@ -25,8 +25,10 @@ export const ModelPrice = Schema.Struct({
 })
 export type ModelPrice = typeof ModelPrice.Type
 
+export const ModelName = Schema.String.check(Schema.isBetweenLength(1, 256), Schema.isPattern(/^[^\p{Cc}]*$/u))
+
 /** A name with slashes is one segment when it is percent-encoded. */
-const params = { model: Schema.String.check(Schema.isBetweenLength(1, 256), Schema.isPattern(/^[^\p{Cc}]*$/u)) }
+const params = { model: ModelName }
 
 export const ModelPricesApi = HttpApiGroup.make("model-prices")
   .add(
