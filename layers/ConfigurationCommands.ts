@@ -25,7 +25,7 @@ const withConfiguration = <A, E, R>(settings: Settings, command: string, work: E
   Commands.withDatabase(
     settings,
     work.pipe(
-      Effect.provide(ControlApp.stores),
+      Effect.provide(ControlApp.configuration),
       Effect.provide([Start.vault(settings), Commands.author(`configuration ${command}`)]),
       Effect.mapError((error) =>
         error instanceof ControlError ? new Commands.CommandFailed({ message: error.message }) : error

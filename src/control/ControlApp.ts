@@ -53,14 +53,22 @@ export const routerConfig = {
   maxParamLength: 1024
 } as const
 
-const objects = Layer.mergeAll(
-  OperatorTokens.layer,
+/** What the configuration document speaks of: for it the database and the vault are enough. */
+const configured = Layer.mergeAll(
   Projects.layer,
   Keys.layer,
   Routes.layer,
   Providers.layer,
   CredentialMappings.layer,
-  ModelPrices.layer,
+  ModelPrices.layer
+)
+
+/** The configuration as one document, without a listener. */
+export const configuration = Configuration.layer.pipe(Layer.provideMerge(configured), Layer.provide(Audit.layer))
+
+const stores = Layer.mergeAll(
+  configuration,
+  OperatorTokens.layer,
   OpenApiSync.layer.pipe(Layer.provideMerge(Services.layer)),
   ServiceImport.layer,
   Studio.layer.pipe(Layer.provideMerge(StudioConnection.layer)),
@@ -72,9 +80,6 @@ const objects = Layer.mergeAll(
   AuditChain.layer,
   DebugBundles.layer
 ).pipe(Layer.provide(Audit.layer))
-
-/** What operators can do, without a listener. */
-export const stores = Layer.provideMerge(Configuration.layer, objects)
 
 const handlers = Layer.mergeAll(
   OperationalHandlers.layer,
