@@ -21,7 +21,7 @@ export const banner = (doors: Doors, settings: Settings): Effect.Effect<void> =>
     ...(doors.database.variant === "postgres" && Option.isNone(settings.encryptionKey)
       ? ["GATEWAY_ENCRYPTION_KEY is not set: upstream credentials are stored as they are"]
       : []),
-    ...(used.includes("upstream") && doors.upstream.variant === "http" && Option.isNone(settings.upstreamServiceKey)
+    ...(doors.role !== "control" && doors.upstream.variant === "http" && Option.isNone(settings.upstreamServiceKey)
       ? ["UPSTREAM_SERVICE_KEY is not set: a request needs a credential of its key, its project or the provider"]
       : []),
     ...settings.unread.map((variable) => `${variable} is set, and nothing reads it`)

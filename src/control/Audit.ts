@@ -68,6 +68,10 @@ export type Deed =
         | "services:sync"
         | "services:openapi_sync"
     }
+  | {
+      readonly target: "provider_health"
+      readonly action: "providers:health_update" | "providers:health_check"
+    }
   | { readonly target: "operator_token"; readonly action: "operators:rotate" }
 
 /** An object before and after, in the form that the API shows: only a schema of the API can make one. */

@@ -13,6 +13,7 @@ import * as ModelPricesHandlers from "./handlers/ModelPrices.ts"
 import * as OperationalHandlers from "./handlers/Operational.ts"
 import * as OperatorTokenHandlers from "./handlers/OperatorToken.ts"
 import * as ProjectsHandlers from "./handlers/Projects.ts"
+import * as ProviderHealthHandlers from "./handlers/ProviderHealth.ts"
 import * as ProvidersHandlers from "./handlers/Providers.ts"
 import * as RoutesHandlers from "./handlers/Routes.ts"
 import * as ServiceImportHandlers from "./handlers/ServiceImport.ts"
@@ -26,6 +27,7 @@ import { ModelPrices } from "./ModelPrices.ts"
 import { OpenApiSync } from "./OpenApiSync.ts"
 import { OperatorTokens } from "./OperatorTokens.ts"
 import { Projects } from "./Projects.ts"
+import { ProviderHealth } from "./ProviderHealth.ts"
 import { Providers } from "./Providers.ts"
 import { RequestIds } from "./RequestIds.ts"
 import { Routes } from "./Routes.ts"
@@ -54,6 +56,7 @@ const stores = Layer.mergeAll(
   ServiceImport.layer,
   Studio.layer.pipe(Layer.provideMerge(StudioConnection.layer)),
   OpenApiSync.layer.pipe(Layer.provideMerge(Services.layer)),
+  ProviderHealth.layer,
   Usage.layer,
   AuditEvents.layer
 ).pipe(Layer.provide(Audit.layer))
@@ -72,6 +75,7 @@ const handlers = Layer.mergeAll(
   ServiceOpenApiHandlers.layer,
   StudioHandlers.layer,
   ServicesHandlers.layer,
+  ProviderHealthHandlers.layer,
   UsageHandlers.layer,
   AuditEventsHandlers.layer
 ).pipe(Layer.provide([Authentication.layer, Intake.layer]))

@@ -172,7 +172,10 @@ export const selectJson =
   }
 
 const holds = (value: unknown, name: string): value is { readonly [name: string]: unknown } =>
-  typeof value === "object" && value !== null && Object.hasOwn(value, name)
+  typeof value === "object" &&
+  value !== null &&
+  Object.hasOwn(value, name) &&
+  !(Array.isArray(value) && name === "length")
 
 /** RFC 6901. */
 export const tokensOf = (pointer: string): ReadonlyArray<string> =>

@@ -7,6 +7,7 @@ import * as Changes from "../../src/gateway/model/Changes.ts"
 import { Database } from "../../src/services/Database.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { admin, at, call, ok, operatorToken, suite } from "./Listener.ts"
+import * as StudioServer from "./StudioServer.ts"
 
 const nobody = "00000000-0000-4000-8000-000000000000"
 
@@ -59,6 +60,13 @@ const mappingAction = (verb: string) =>
     { path: `${admin}/providers/upstream-credentials/${nobody}/${verb}` }
   )
 
+/** The other scenarios' rows lead out of this machine. */
+const nothingToAsk = Effect.gen(function* () {
+  const { sql } = yield* Database
+  yield* sql`UPDATE provider_configs SET enabled = false`
+  yield* sql`UPDATE service_registrations SET enabled = false`
+})
+
 const serviceAction = (verb: string) =>
   scenario(
     `services:${verb}`,
@@ -67,6 +75,29 @@ const serviceAction = (verb: string) =>
     Effect.map(Fixtures.service, (name) => ({ path: `${admin}/services/${name}/${verb}` })),
     { path: `${admin}/services/nothing/${verb}` }
   )
+
+const imported = { studio_service_id: "audited", name: "audited-import" }
+
+const importAction = (word: string) =>
+  scenario(
+    `services:${word}`,
+    "service",
+    "Configuration",
+    Effect.succeed({ path: `${admin}/services/${word}`, body: imported }),
+    { path: `${admin}/services/${word}`, body: { ...imported, name: "Not A Label" } }
+  )
+
+/** A service that describes itself, and the hash of what it says. */
+const documented = Effect.gen(function* () {
+  const { origin } = yield* StudioServer.serve(StudioServer.json({ openapi: "3.0.3", paths: {} }))
+  const name = yield* Fixtures.service
+  yield* ok("PATCH", `${admin}/services/${name}`, { body: { upstream_base_url: origin } })
+  const preview = yield* ok("POST", `${admin}/services/${name}/openapi/preview`, { body: {} })
+  return {
+    path: `${admin}/services/${name}/openapi/sync`,
+    body: { expected_schema_hash: at(preview, "schema_hash") }
+  }
+})
 
 const route = (family: "a" | "b", id: string) => {
   const on = (action: string, verb: string, body?: object, bad?: object) =>
@@ -211,6 +242,52 @@ const scenarios = {
   ),
   "services.enable": serviceAction("enable"),
   "services.disable": serviceAction("disable"),
+  "service-import.import": importAction("import"),
+  "service-import.sync": importAction("sync"),
+  "service-import.activate": scenario(
+    "services:import_activate",
+    "service_registry",
+    "Configuration",
+    Effect.succeed({ path: `${admin}/services/import/activate`, body: { services: [{ name: "audited" }] } }),
+    { path: `${admin}/services/import/activate`, body: { services: [{ name: "Not A Label" }] } }
+  ),
+  "service-import.rollback": scenario(
+    "services:import_rollback",
+    "service_registry",
+    "Configuration",
+    Effect.map(ok("POST", `${admin}/services/import/activate`, { body: { services: [] } }), (json) => ({
+      path: `${admin}/services/import/rollback/${at(json, "snapshot", "version")}`
+    })),
+    { path: `${admin}/services/import/rollback/999999` }
+  ),
+  "service-openapi.sync": scenario("services:openapi_sync", "service", "Configuration", documented, {
+    path: `${admin}/services/nothing/openapi/sync`,
+    body: { expected_schema_hash: `sha256:${"0".repeat(64)}` }
+  }),
+  "studio.connect": scenario(
+    "settings:studio_connection_update",
+    "studio_connection",
+    undefined,
+    Effect.succeed({ path: `${admin}/studio/connection`, body: { base_url: "http://studio.example", token: "t" } }),
+    { path: `${admin}/studio/connection`, body: { base_url: "nowhere" } }
+  ),
+  "provider-health.put": scenario(
+    "providers:health_update",
+    "provider_health",
+    undefined,
+    Effect.succeed({
+      path: `${admin}/provider-health/state`,
+      body: { name: "audited", provider: "upstream", status: "degraded", circuit_state: "half_open" }
+    }),
+    { path: `${admin}/provider-health/state`, body: { name: "audited", provider: "upstream" } }
+  ),
+  "provider-health.check": scenario(
+    "providers:health_check",
+    "provider_health",
+    undefined,
+    Effect.as(nothingToAsk, { path: `${admin}/provider-health/check` }),
+    { path: `${admin}/provider-health/state` }
+  ),
   "model-prices.put": scenario(
     "prices:upsert",
     "model_price",
@@ -226,6 +303,9 @@ const scenarios = {
     { path: `${prices}-unknown` }
   )
 }
+
+/** They ask with a body, or ask others, and change nothing. */
+const asking = new Set(["studio.test", "service-import.preview", "service-openapi.preview"])
 
 const mutations = mutating()
 
@@ -393,7 +473,8 @@ function mutating() {
   HttpApi.reflect(ControlApi, {
     onGroup: () => {},
     onEndpoint: ({ endpoint: { identifier, method }, group }) => {
-      if (method !== "GET") found.push({ name: `${group.identifier}.${identifier}`, method })
+      const name = `${group.identifier}.${identifier}`
+      if (method !== "GET" && !asking.has(name)) found.push({ name, method })
     }
   })
   return found

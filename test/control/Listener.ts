@@ -6,6 +6,7 @@ import * as DatabaseEmbedded from "../../layers/DatabaseEmbedded.ts"
 import * as EgressHttp from "../../layers/EgressHttp.ts"
 import { everyPrivateAddress } from "../../layers/http/Addresses.ts"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
+import * as UpstreamHttp from "../../layers/UpstreamHttp.ts"
 import * as ControlApp from "../../src/control/ControlApp.ts"
 import * as OperatorTokens from "../../src/control/OperatorTokens.ts"
 import { StudioOfEnvironment, type StudioTarget } from "../../src/control/StudioConnection.ts"
@@ -37,6 +38,7 @@ export const layer = <E>(
       Layer.mergeAll(
         MigratedDatabase.of(database),
         RedisMemory.layer({ prefix: "test:" }),
+        UpstreamHttp.layer,
         Vault.layer(vaultKey),
         EgressHttp.layer(everyPrivateAddress),
         Layer.succeed(StudioOfEnvironment, studio),

@@ -12,7 +12,7 @@ layer(Proxy.database)("ProxyApp refuses", (it) => {
     ["an unknown route", { target: "/key/generate" }, 404, "unsupported_route"],
     ["a method that the path does not have", { method: "GET", target: Proxy.chat }, 404, "unsupported_route"],
     ["the control API", { method: "GET", target: "/admin-ui/admin/keys" }, 404, "unsupported_route"],
-    ["a service that is not registered", { target: "/services/ocr/v1/models" }, 404, "missing_service"],
+    ["a stranger who asks for a service", { target: "/services/ocr/v1/models" }, 401, "missing_authorization"],
     ["no credential", { headers: [] }, 401, "missing_authorization"],
     ["only the legacy key header", { headers: ["x-aih-api-key", known] }, 401, "missing_authorization"],
     ["only the key header of identity mode", { headers: ["x-svc-key", known] }, 401, "missing_authorization"],

@@ -40,8 +40,7 @@ describe("Target", () => {
       ["GET", "/v1/responses", "unsupported_route", "This path is served for POST only."],
       ["PUT", "/v1/messages/batches", "unsupported_route", "This path is served for GET and POST only."],
       ["POST", "/key/generate", "unsupported_route", "Route is not supported by this gateway."],
-      ["GET", "/admin-ui", "unsupported_route", "The control API is served by the control listener, not here."],
-      ["POST", "/services/ocr", "missing_service", "No service of that name is registered with this gateway."]
+      ["GET", "/admin-ui", "unsupported_route", "The control API is served by the control listener, not here."]
     ])("%s %s: %s, %s", (method, target, code, message) => {
       const {
         code: found,

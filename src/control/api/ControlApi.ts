@@ -6,6 +6,7 @@ import { ModelPricesApi } from "./ModelPricesApi.ts"
 import { OperationalApi } from "./OperationalApi.ts"
 import { OperatorTokenApi } from "./OperatorTokenApi.ts"
 import { ProjectsApi } from "./ProjectsApi.ts"
+import { ProviderHealthApi } from "./ProviderHealthApi.ts"
 import { ProvidersApi } from "./ProvidersApi.ts"
 import { FamilyARoutesApi, FamilyBRoutesApi } from "./RoutesApi.ts"
 import { Authorization, Intake } from "./Security.ts"
@@ -30,6 +31,7 @@ const OperatorApi = HttpApi.make("operator")
     ServiceOpenApiApi,
     StudioApi,
     ServicesApi,
+    ProviderHealthApi,
     UsageApi,
     AuditApi
   )

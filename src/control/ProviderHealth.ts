@@ -1,0 +1,299 @@
+import { Context, DateTime, Effect, Layer, Redacted, Schema } from "effect"
+import { Provider } from "../gateway/model/CanonicalRoute.ts"
+import { HeaderMode, HeaderValueFormat } from "../gateway/model/CredentialStyle.ts"
+import { Vault } from "../gateway/model/Vault.ts"
+import { Database } from "../services/Database.ts"
+import { Upstream } from "../services/Upstream.ts"
+import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
+import { ControlError, type Refused } from "./api/Errors.ts"
+import {
+  HealthResults,
+  HealthState,
+  type NewHealthState,
+  ObservedHealth,
+  type ObservedQuery
+} from "./api/ProviderHealthApi.ts"
+import { HealthMethod } from "./api/ServicesApi.ts"
+import * as HealthCheck from "./HealthCheck.ts"
+import { credentialContext } from "./Services.ts"
+import { Count, rows, type StoreFailure, settled } from "./Store.ts"
+
+/** How providers and services are, as checks and requests saw it. */
+export class ProviderHealth extends Context.Service<
+  ProviderHealth,
+  {
+    /** From usage records; by name, a service's own or the provider's. */
+    readonly observed: (
+      query: ObservedQuery
+    ) => Effect.Effect<ReadonlyArray<ObservedHealth>, Refused<"invalid_usage_query"> | StoreFailure>
+    readonly states: Effect.Effect<ReadonlyArray<HealthState>, StoreFailure>
+    readonly put: (state: NewHealthState) => Effect.Effect<HealthState, StoreFailure, Actor>
+    /** Asks every enabled provider row and service, and writes down what came of it. */
+    readonly check: Effect.Effect<HealthResults, StoreFailure, Actor>
+  }
+>()("svc/control/ProviderHealth") {
+  static readonly layer = Layer.suspend(() => Layer.effect(ProviderHealth, make))
+}
+
+const concurrentChecks = 32
+const mostNames = 1000
+const dayMs = 86_400_000
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const audit = yield* Audit
+  const vault = yield* Vault
+  const upstream = yield* Upstream
+  const columns = sql.literal(
+    `name, provider, status, circuit_state, active_check_ok, passive_success_count, passive_failure_count,
+     consecutive_failures, average_latency_ms, last_error_code, cooldown_until, checked_at, updated_at`
+  )
+
+  const lock = (provider: string, name: string) =>
+    Effect.map(
+      states.first(
+        sql`SELECT ${columns} FROM provider_health_states WHERE provider = ${provider} AND name = ${name} FOR UPDATE`
+      ),
+      (row) => row ?? null
+    )
+
+  const written = Effect.fnUntraced(function* (state: Omit<HealthState, "updated_at">) {
+    const { write } = yield* Mutation
+    const { name, provider, ...rest } = state
+    const set = {
+      ...rest,
+      cooldown_until: rest.cooldown_until && DateTime.toDateUtc(rest.cooldown_until),
+      checked_at: rest.checked_at && DateTime.toDateUtc(rest.checked_at)
+    }
+    return yield* states.only(write`
+      INSERT INTO provider_health_states ${sql.insert({ name, provider, ...set })}
+      ON CONFLICT (provider, name) DO UPDATE SET ${sql.update(set)}, updated_at = now() RETURNING ${columns}`)
+  })
+
+  /** A credential that cannot be opened is not there: what is asked will say so. */
+  const opened = (sealed: string | null, context: string) =>
+    sealed === null
+      ? Effect.succeed(undefined)
+      : vault.open(sealed, context).pipe(
+          Effect.map(Redacted.value),
+          Effect.catchTag("UnreadableSecret", () => Effect.succeed(undefined))
+        )
+
+  const providers = Effect.gen(function* () {
+    const found = yield* providerRows.all(sql`
+      SELECT id, provider, name, base_url, sealed_credential, credential_header_mode, credential_header_name,
+        credential_header_value_format FROM provider_configs WHERE enabled ORDER BY provider, name`)
+    return yield* Effect.forEach(found, (row) =>
+      Effect.map(
+        opened(row.sealed_credential, `provider_configs/${row.id}`),
+        (credential): Subject => ({
+          provider: row.provider,
+          name: row.name,
+          probe: { baseUrl: row.base_url, method: "GET", path: "/", headers: presented(row, credential) }
+        })
+      )
+    )
+  })
+
+  const services = Effect.gen(function* () {
+    const found = yield* serviceRows.all(sql`
+      SELECT name, upstream_base_url, sealed_credential, health_check_path, health_check_method
+      FROM service_registrations WHERE enabled ORDER BY name`)
+    return yield* Effect.forEach(found, (row) =>
+      Effect.map(
+        opened(row.sealed_credential, credentialContext(row.name)),
+        (credential): Subject => ({
+          provider: "internal-service",
+          name: row.name,
+          probe: {
+            baseUrl: row.upstream_base_url ?? undefined,
+            method: row.health_check_method,
+            path: row.health_check_path ?? "/",
+            headers: credential === undefined ? [] : ["authorization", `Bearer ${credential}`]
+          }
+        })
+      )
+    )
+  })
+
+  return ProviderHealth.of({
+    observed: Effect.fn("ProviderHealth.observed")(function* ({ from, to }) {
+      const until = to ?? (yield* DateTime.now)
+      const since = from ?? DateTime.subtract(until, { milliseconds: dayMs })
+      if (!DateTime.isLessThan(since, until)) {
+        return yield* new ControlError("invalid_usage_query", "from must be earlier than to.", { param: "from" })
+      }
+      // what ends now has what was recorded this very moment
+      const before = to === undefined ? sql`true` : sql`created_at < ${DateTime.toDateUtc(until)}`
+      return yield* observations.all(sql`
+        SELECT coalesce(service_name, provider) AS name, count(*) AS request_count,
+          count(*) FILTER (WHERE status = 'failure') AS error_count,
+          count(*) FILTER (WHERE status_code = 504) AS timeout_count,
+          coalesce(sum(fallback_count), 0)::bigint AS fallback_count,
+          coalesce(sum(latency_ms), 0)::bigint AS total_latency_ms
+        FROM usage_events WHERE created_at >= ${DateTime.toDateUtc(since)} AND ${before}
+        GROUP BY 1 ORDER BY 1 LIMIT ${mostNames}`)
+    }, settled),
+
+    states: states
+      .all(sql`SELECT ${columns} FROM provider_health_states ORDER BY provider, name`)
+      .pipe(settled, Effect.withSpan("ProviderHealth.states")),
+
+    put: Effect.fn("ProviderHealth.put")((state) =>
+      audit.mutate(
+        Effect.gen(function* () {
+          const { name, provider } = state
+          const before = yield* lock(provider, name)
+          const { updated_at: _, ...given } = state
+          const after = yield* written({ ...blank, ...given })
+          return {
+            result: after,
+            deed: { target: "provider_health", action: "providers:health_update" },
+            targetId: `${provider}/${name}`,
+            snapshots: yield* stateSnapshots(before, after),
+            changes: []
+          }
+        })
+      )
+    ),
+
+    check: Effect.gen(function* () {
+      const subjects = yield* settled(Effect.zipWith(providers, services, (a, b) => [...a, ...b]))
+      // a service and a provider row of one name have one place; the service, which traffic goes to, keeps it
+      const places = new Map(subjects.map((subject) => [`${subject.provider}/${subject.name}`, subject]))
+      const checked = yield* Effect.forEach(
+        places.values(),
+        (subject) => Effect.map(HealthCheck.check(subject.probe), (outcome) => ({ ...subject, outcome })),
+        { concurrency: concurrentChecks }
+      ).pipe(Effect.provideService(Upstream, upstream))
+      const now = yield* DateTime.now
+      return yield* audit.mutate(
+        Effect.gen(function* () {
+          const results = yield* Effect.forEach(checked, ({ name, outcome, provider }) =>
+            Effect.flatMap(lock(provider, name), (before) =>
+              written(after({ ...blank, ...before, name, provider }, outcome, now))
+            )
+          )
+          return {
+            result: { results },
+            deed: { target: "provider_health", action: "providers:health_check" },
+            targetId: "all",
+            snapshots: yield* resultSnapshots(null, { results }),
+            changes: []
+          }
+        })
+      )
+    }).pipe(Effect.withSpan("ProviderHealth.check"))
+  })
+})
+
+interface Subject {
+  readonly provider: HealthState["provider"]
+  readonly name: string
+  readonly probe: HealthCheck.Probe
+}
+
+/** A state of which nothing is known. */
+const blank = {
+  status: "unknown",
+  circuit_state: "closed",
+  active_check_ok: null,
+  passive_success_count: 0,
+  passive_failure_count: 0,
+  consecutive_failures: 0,
+  average_latency_ms: null,
+  last_error_code: null,
+  cooldown_until: null,
+  checked_at: null
+} as const
+
+/** How much a new latency counts in the average. */
+const weight = 0.2
+
+const after = (
+  before: Omit<HealthState, "updated_at">,
+  { errorCode, latencyMs }: HealthCheck.Checked,
+  now: DateTime.Utc
+): Omit<HealthState, "updated_at"> => {
+  const { average_latency_ms: average } = before
+  const ok = errorCode === undefined
+  return {
+    name: before.name,
+    provider: before.provider,
+    status: ok ? "healthy" : "unhealthy",
+    circuit_state: ok ? "closed" : "open",
+    active_check_ok: ok,
+    passive_success_count: before.passive_success_count,
+    passive_failure_count: before.passive_failure_count,
+    consecutive_failures: ok ? 0 : before.consecutive_failures + 1,
+    average_latency_ms:
+      latencyMs === undefined ? average : average === null ? latencyMs : average + weight * (latencyMs - average),
+    last_error_code: errorCode ?? null,
+    cooldown_until: ok ? null : before.cooldown_until,
+    checked_at: now
+  }
+}
+
+const Text = Schema.NullOr(Schema.String)
+
+const ProviderRow = Schema.Struct({
+  id: Schema.String,
+  provider: Provider,
+  name: Schema.String,
+  base_url: Schema.String,
+  sealed_credential: Text,
+  credential_header_mode: HeaderMode,
+  credential_header_name: Text,
+  credential_header_value_format: HeaderValueFormat
+})
+
+const ServiceRow = Schema.Struct({
+  name: Schema.String,
+  upstream_base_url: Text,
+  sealed_credential: Text,
+  health_check_path: Text,
+  health_check_method: HealthMethod
+})
+
+/** The credential in the header that the row asks for. */
+const presented = (row: typeof ProviderRow.Type, credential: string | undefined): ReadonlyArray<string> => {
+  if (credential === undefined) return []
+  if (row.credential_header_mode === "authorization_bearer" || row.credential_header_name === null) {
+    return ["authorization", `Bearer ${credential}`]
+  }
+  return [
+    row.credential_header_name,
+    row.credential_header_value_format === "raw" ? credential : `Bearer ${credential}`
+  ]
+}
+
+const Time = Schema.NullOr(Schema.DateTimeUtcFromDate)
+
+const states = rows(
+  HealthState.pipe(
+    Schema.fieldsAssign({
+      passive_success_count: Count,
+      passive_failure_count: Count,
+      consecutive_failures: Count,
+      cooldown_until: Time,
+      checked_at: Time,
+      updated_at: Schema.DateTimeUtcFromDate
+    })
+  )
+)
+const providerRows = rows(ProviderRow)
+const serviceRows = rows(ServiceRow)
+const observations = rows(
+  ObservedHealth.pipe(
+    Schema.fieldsAssign({
+      request_count: Count,
+      error_count: Count,
+      timeout_count: Count,
+      fallback_count: Count,
+      total_latency_ms: Count
+    })
+  )
+)
+
+const stateSnapshots = Snapshots.of(HealthState)
+const resultSnapshots = Snapshots.of(HealthResults)

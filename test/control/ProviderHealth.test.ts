@@ -1,0 +1,185 @@
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import { Database } from "../../src/services/Database.ts"
+import * as ScriptedServer from "../upstream/ScriptedServer.ts"
+import * as Fixtures from "./Fixtures.ts"
+import { admin, at, call, ok, refusalOf, suite } from "./Listener.ts"
+
+const health = `${admin}/provider-health`
+
+/** Nothing is asked but what a test itself registers. */
+const alone = Effect.gen(function* () {
+  const { sql } = yield* Database
+  yield* sql`DELETE FROM provider_configs`
+  yield* sql`DELETE FROM service_registrations`
+  yield* sql`DELETE FROM provider_health_states`
+})
+
+const register = (name: string, body: object) => ok("POST", `${admin}/services`, { body: { name, ...body } })
+
+const checked = Effect.map(ok("POST", `${health}/check`), (json) => {
+  const results = at(json, "results")
+  assert(Array.isArray(results))
+  return results
+})
+
+suite("Provider health", (it) => {
+  it.effect("a check asks every enabled row once, with its credential, and looks at the status alone", () =>
+    Effect.gen(function* () {
+      yield* alone
+      const heard: Array<string> = []
+      const server = yield* ScriptedServer.serve(async (peer) => {
+        const request = await peer.request()
+        heard.push(request)
+        await peer.write(ScriptedServer.answer("x", request.includes("/broken") ? 503 : 204))
+      })
+      yield* register("well", {
+        upstream_base_url: server.origin,
+        credential: "svc-well",
+        health_check_path: "/healthz",
+        health_check_method: "HEAD"
+      })
+      yield* register("broken", { upstream_base_url: server.origin, health_check_path: "/broken" })
+      yield* register("homeless", {})
+      yield* register("off", { upstream_base_url: server.origin, enabled: false })
+      yield* register("gone", { upstream_base_url: yield* ScriptedServer.refusing })
+      yield* ok("POST", `${admin}/providers`, {
+        body: {
+          provider: "upstream",
+          name: "proxy",
+          base_url: server.origin,
+          credential: "sk-proxy",
+          credential_header_mode: "custom_header",
+          credential_header_name: "X-Upstream-Key",
+          credential_header_value_format: "bearer"
+        }
+      })
+      const results = yield* checked
+      const told = results.map((row) => [
+        at(row, "provider"),
+        at(row, "name"),
+        at(row, "status"),
+        at(row, "circuit_state"),
+        at(row, "active_check_ok"),
+        at(row, "last_error_code"),
+        at(row, "consecutive_failures")
+      ])
+      assert.sameDeepMembers(told, [
+        ["upstream", "proxy", "healthy", "closed", true, null, 0],
+        ["internal-service", "well", "healthy", "closed", true, null, 0],
+        ["internal-service", "broken", "unhealthy", "open", false, "http_503", 1],
+        ["internal-service", "homeless", "unhealthy", "open", false, "missing_upstream_url", 1],
+        ["internal-service", "gone", "unhealthy", "open", false, "health_check_failed:refused", 1]
+      ])
+      for (const row of results) {
+        assert.strictEqual(at(row, "average_latency_ms") === null, at(row, "name") === "homeless")
+        assert.isString(at(row, "checked_at"))
+      }
+      assert.deepStrictEqual(heard.map((request) => request.split(" HTTP/")[0]).sort(), [
+        "GET /",
+        "GET /broken",
+        "HEAD /healthz"
+      ])
+      assert.match(heard.find((request) => request.startsWith("HEAD")) ?? "", /^authorization: Bearer svc-well\r$/m)
+      assert.match(heard.find((request) => request.startsWith("GET / ")) ?? "", /^X-Upstream-Key: Bearer sk-proxy\r$/m)
+      assert.sameDeepMembers(Object(yield* ok("GET", `${health}/state`)), results)
+
+      const again = yield* checked
+      const broken = again.find((row) => at(row, "name") === "broken")
+      assert.strictEqual(at(broken, "consecutive_failures"), 2)
+      const events = yield* call("GET", `${admin}/audit-events?target_type=provider_health`)
+      assert.notInclude(events.text, "svc-well")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect(
+    "who does not answer in three seconds is told to be late",
+    () =>
+      Effect.gen(function* () {
+        yield* alone
+        const server = yield* ScriptedServer.serve(() => {})
+        yield* register("silent", { upstream_base_url: server.origin })
+        const [state] = yield* checked
+        assert.deepInclude(state, { status: "unhealthy", last_error_code: "timeout" })
+      }).pipe(Effect.scoped),
+    10_000
+  )
+
+  it.effect("a state can be written whole, and sent back as it was read", () =>
+    Effect.gen(function* () {
+      yield* alone
+      const state = {
+        name: "by hand",
+        provider: "compat",
+        status: "degraded",
+        circuit_state: "half_open",
+        active_check_ok: false,
+        passive_success_count: 5,
+        passive_failure_count: 2,
+        consecutive_failures: 1,
+        average_latency_ms: 12.5,
+        last_error_code: "http_500",
+        cooldown_until: "2026-11-21T12:00:00.000Z",
+        checked_at: "2026-11-21T11:00:00.000Z"
+      }
+      const first = yield* ok("POST", `${health}/state`, { body: state })
+      assert.deepInclude(first, state)
+      const { updated_at: _, ...second } = Object(yield* ok("POST", `${health}/state`, { body: first }))
+      assert.deepStrictEqual(second, state)
+      const { name, provider } = state
+      const bare = { name, provider, status: "unknown", circuit_state: "closed" }
+      assert.deepInclude(yield* ok("POST", `${health}/state`, { body: bare }), {
+        ...bare,
+        active_check_ok: null,
+        passive_success_count: 0,
+        last_error_code: null,
+        checked_at: null
+      })
+      assert.lengthOf(Object(yield* ok("GET", `${health}/state`)), 1)
+      for (const wrong of [{ status: "fine" }, { provider: "nobody" }, { passive_success_count: -1 }, { name: "" }]) {
+        const answer = yield* call("POST", `${health}/state`, { body: { ...state, ...wrong } })
+        assert.deepStrictEqual([answer.status, refusalOf(answer).code], [422, "invalid_request"])
+      }
+    })
+  )
+
+  it.effect(
+    "what requests saw is summed by service, or else by provider, over the last day or the time asked for",
+    () =>
+      Effect.gen(function* () {
+        const { sql } = yield* Database
+        const key = yield* Fixtures.key
+        const used = (at: string, service: string | null, status: number) => sql`
+        INSERT INTO usage_events (id, created_at, request_id, key_id, route, provider, status, status_code, latency_ms,
+          usage_source, cost_source, streamed, fallback_count, service_name)
+        VALUES (gen_random_uuid(), now() + ${at}::interval, 'r', ${key}, '/services/*', 'internal-service',
+          ${status < 400 ? "success" : "failure"}, ${status}, 10, 'status_only', 'none', false, 1, ${service})`
+        yield* used("0", "ocr", 200)
+        yield* used("-1 hour", "ocr", 504)
+        yield* used("-2 hours", "ocr", 400)
+        yield* used("-1 hour", null, 200)
+        yield* used("-2 days", "old", 200)
+        const sums = (json: Parameters<typeof at>[0]) => (Array.isArray(json) ? json : [])
+        assert.deepStrictEqual(sums(yield* ok("GET", health)), [
+          {
+            name: "internal-service",
+            request_count: 1,
+            error_count: 0,
+            timeout_count: 0,
+            fallback_count: 1,
+            total_latency_ms: 10
+          },
+          { name: "ocr", request_count: 3, error_count: 2, timeout_count: 1, fallback_count: 3, total_latency_ms: 30 }
+        ])
+        const all = sums(yield* ok("GET", `${health}?from=2020-01-01T00:00:00Z`))
+        assert.deepStrictEqual(
+          all.map((row) => at(row, "name")),
+          ["internal-service", "ocr", "old"]
+        )
+        const none = yield* ok("GET", `${health}?from=2020-01-01T00:00:00Z&to=2020-01-02T00:00:00Z`)
+        assert.deepStrictEqual(none, [])
+        const backwards = yield* call("GET", `${health}?from=2020-01-02T00:00:00Z&to=2020-01-01T00:00:00Z`)
+        assert.deepStrictEqual(refusalOf(backwards), { status: 400, code: "invalid_usage_query", param: "from" })
+      })
+  )
+})

@@ -1,0 +1,348 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Changes from "../../src/gateway/model/Changes.ts"
+import { Database } from "../../src/services/Database.ts"
+import * as Proxy from "./Proxy.ts"
+import type { ClientRequest } from "./RecordingWire.ts"
+import * as Upstream from "./ScriptedUpstream.ts"
+
+/** A service as control would have registered it. */
+const register = (
+  name: string,
+  row: { readonly [column: string]: string | number | boolean | ReadonlyArray<string> | null } = {}
+) =>
+  Effect.gen(function* () {
+    const { sql, transaction } = yield* Database
+    const columns = {
+      name,
+      route_pattern: `/services/${name}/*`,
+      upstream_base_url: `https://${name}.test`,
+      sealed_credential: `clear.${name}-secret`,
+      enabled: true,
+      ...row
+    }
+    yield* transaction(
+      Effect.andThen(
+        sql`INSERT INTO service_registrations ${sql.insert(columns)}`,
+        Changes.publish({ _tag: "Configuration" })
+      )
+    )
+  })
+
+const payments = register("payments", { allowed_methods: ["GET", "POST", "DELETE"] })
+const json = ["content-type", "application/json"]
+
+layer(Proxy.database)("ProxyApp, to registered services", (it) => {
+  it.effect("forwards what is behind the prefix, byte for byte, with the service's credential and nobody else's", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        configured: payments,
+        upstream: Upstream.answers(201, ["Content-Type", "text/plain", "X-Own", "1"], "done")
+      })
+      const key = yield* Proxy.issueKey({}, { project: true })
+      const wire = yield* gateway.ask({
+        target: "/services/%70ayments/charges/%7Ea?trace=1&p=/../x",
+        headers: [
+          ...key.headers,
+          ...json,
+          ...["X-Api-Key", "client", "x-svc-service", "forged", "X-Svc-Key-Id", "forged", "cookie", "c=1"],
+          ...["x-request-id", "r-1"]
+        ],
+        body: '{ "amount" : 5 }'
+      })
+      const [sent, ...more] = gateway.sent
+      assert.lengthOf(more, 0)
+      assert.deepInclude(sent, {
+        origin: "https://payments.test",
+        method: "POST",
+        target: "/charges/%7Ea?trace=1&p=/../x",
+        text: '{ "amount" : 5 }',
+        headersWithinMs: 60_000,
+        idleWithinMs: 60_000
+      })
+      assert.deepStrictEqual(sent?.headers, [
+        ...["content-type", "application/json", "cookie", "c=1", "x-request-id", "r-1"],
+        ...["authorization", "Bearer payments-secret", "accept-encoding", "identity"],
+        ...["x-svc-request-id", "r-1", "x-svc-key-id", key.id, "x-svc-project-id", key.projectId ?? ""],
+        ...["x-svc-service", "payments"]
+      ])
+      assert.deepStrictEqual([wire.status, wire.text, wire.header("x-own")], [201, "done", "1"])
+    })
+  )
+
+  it.effect("records the service, its endpoint and its price", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        configured: register("jobs", {
+          cost_mode: "fixed",
+          estimated_cost_usd: 0.5,
+          openapi_endpoints: JSON.stringify([
+            { method: "POST", path_template: "/jobs/{id}", operation_id: null, summary: null, svc_default: false }
+          ]),
+          pricing_rules: JSON.stringify([
+            { name: "large", json_pointer: "/size", equals: "l", cost_mode: "fixed", estimated_cost_usd: 2 }
+          ])
+        })
+      })
+      const key = yield* Proxy.issueKey()
+      const ask = (body: string | object) =>
+        gateway.ask({ target: "/services/jobs/jobs/%37?q=secret", headers: [...key.headers, ...json], body })
+      yield* ask({ size: "l", model: "tiny" })
+      yield* ask({ size: "m" })
+      yield* ask("[1]")
+      const records = yield* gateway.records
+      assert.deepInclude(records[0], {
+        route: "/services/*",
+        provider: "internal-service",
+        model: "tiny",
+        status_code: 200,
+        usage_source: "status_only",
+        input_tokens: null,
+        total_tokens: null,
+        service_name: "jobs",
+        http_method: "POST",
+        endpoint_path: "/jobs/7",
+        endpoint_template: "/jobs/{id}",
+        cost_mode: "fixed",
+        cost_source: "service_pricing_rule_fixed",
+        pricing_rule_name: "large",
+        cost_nanos: 2_000_000_000
+      })
+      for (const record of records.slice(1)) {
+        assert.deepInclude(record, {
+          cost_source: "service_default_fixed",
+          cost_nanos: 500_000_000,
+          pricing_rule_name: null
+        })
+      }
+    })
+  )
+
+  it.effect("takes the price from the answer of a service that says it, and its tokens", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        configured: register("llm", { cost_mode: "passthrough" }),
+        upstream: Upstream.json({ usage: { input_tokens: 7, output_tokens: 5, total_cost: 0.25 } })
+      })
+      const key = yield* Proxy.issueKey()
+      yield* gateway.ask({ target: "/services/llm", headers: [...key.headers, ...json], body: {} })
+      const [record] = yield* gateway.records
+      assert.deepInclude(record, {
+        endpoint_path: "/",
+        usage_source: "reported",
+        input_tokens: 7,
+        output_tokens: 5,
+        total_tokens: 12,
+        cost_nanos: 250_000_000,
+        cost_source: "service_default_passthrough",
+        cost_mode: "passthrough"
+      })
+    })
+  )
+
+  it.effect("says that a price is missing, and charges nothing for what failed", () =>
+    Effect.gen(function* () {
+      let status = 200
+      const gateway = yield* Proxy.make({
+        configured: Effect.andThen(
+          register("llm", { cost_mode: "passthrough" }),
+          register("paid", { cost_mode: "fixed", estimated_cost_usd: 1 })
+        ),
+        upstream: (sink, request) => Upstream.json({}, status)(sink, request)
+      })
+      const key = yield* Proxy.issueKey()
+      yield* gateway.ask({ target: "/services/llm", headers: [...key.headers, ...json], body: {} })
+      status = 422
+      yield* gateway.ask({ target: "/services/paid", headers: [...key.headers, ...json], body: {} })
+      const [unknown, failed] = yield* gateway.records
+      assert.deepInclude(unknown, { cost_nanos: null, cost_source: "missing_upstream_cost" })
+      assert.deepInclude(failed, { status_code: 422, cost_nanos: null, cost_source: "none", cost_mode: "fixed" })
+    })
+  )
+
+  it.effect("prices a form by its fields, and forwards it as it came", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        configured: register("ocr", {
+          route_pattern: "/ocr",
+          cost_mode: "fixed",
+          estimated_cost_usd: 0.5,
+          pricing_rules: JSON.stringify([
+            { name: null, json_pointer: "/quality", equals: "best", cost_mode: "fixed", estimated_cost_usd: 2 }
+          ])
+        })
+      })
+      const key = yield* Proxy.issueKey()
+      const headers = [...key.headers, "content-type", "multipart/form-data; boundary=xyz"]
+      const field = '--xyz\r\ncontent-disposition: form-data; name="quality"\r\n\r\nbest\r\n'
+      const body = `${field}--xyz--\r\n`
+      yield* gateway.ask({ target: "/ocr?lang=de", headers, body })
+      const twice = yield* gateway.ask({ target: "/ocr", headers, body: field + body })
+      assert.deepStrictEqual([gateway.sent[0]?.target, gateway.sent[0]?.text], ["/ocr?lang=de", body])
+      assert.deepStrictEqual([twice.status, gateway.sent.length], [400, 1])
+      const [record, refused] = yield* gateway.records
+      assert.deepInclude(record, { route: "/ocr", service_name: "ocr", cost_nanos: 2_000_000_000 })
+      assert.deepInclude(refused, { status_code: 400, error_code: "invalid_request_body", service_name: "ocr" })
+    })
+  )
+
+  it.effect("streams through what nobody decides on, and counts its length", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        configured: register("files", { max_body_bytes: 1000 }),
+        settings: { maxBufferedRequests: 1, maxInflightBufferBytes: 1 }
+      })
+      const key = yield* Proxy.issueKey({ tpm_limit: 100 })
+      const send = (length: number, declared: ReadonlyArray<string> = ["content-length", String(length)]) =>
+        gateway.ask({
+          target: "/services/files/f",
+          headers: [...key.headers, "content-type", "application/pdf", ...declared],
+          body: "x".repeat(length)
+        })
+      const first = yield* send(200)
+      assert.deepStrictEqual([first.status, gateway.sent[0]?.text.length], [200, 200])
+      // its 50 tokens are used; another 60 do not fit, and 401 bytes never would
+      assert.strictEqual((yield* send(240)).status, 429)
+      assert.include((yield* send(404)).text, "can never fit")
+      assert.strictEqual((yield* send(1001)).status, 413)
+      assert.strictEqual((yield* send(1001, [])).status, 429)
+      assert.strictEqual(gateway.sent.length, 1)
+    })
+  )
+
+  it.effect("cuts off a stream that is longer than the service takes, and says so", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: register("files", { max_body_bytes: 1000 }) })
+      const key = yield* Proxy.issueKey()
+      const wire = yield* gateway.ask({
+        target: "/services/files/f",
+        headers: [...key.headers, "content-type", "application/pdf"],
+        body: "x".repeat(1001)
+      })
+      assert.strictEqual(wire.status, 413)
+      assert.include(wire.text, "request_body_too_large")
+      const [record] = yield* gateway.records
+      assert.deepInclude(record, { status_code: 413, error_code: "request_body_too_large" })
+    })
+  )
+
+  it.effect("sends no body where there is none", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: payments })
+      const key = yield* Proxy.issueKey()
+      const wire = yield* gateway.ask({ method: "GET", target: "/services/payments/list", headers: key.headers })
+      assert.strictEqual(wire.status, 200)
+      assert.deepInclude(gateway.sent[0], { method: "GET", text: "" })
+    })
+  )
+
+  it.effect.each<[string, { readonly [field: string]: unknown }, Partial<ClientRequest>, number, string]>([
+    ["a body that is no JSON and says that it is", {}, { body: "{" }, 400, "invalid_request_body"],
+    ["a body that two readers could read differently", {}, { body: '{"a":1,"a":2}' }, 400, "invalid_request_body"],
+    ["a body in an encoding", {}, { headers: ["content-encoding", "gzip"] }, 415, "unsupported_media_type"],
+    ["what the policy denies: the provider", { allowed_providers: ["upstream"] }, {}, 403, "policy_denied"],
+    ["what the policy denies: the route", { allowed_routes: ["/v1/models"] }, {}, 403, "policy_denied"],
+    ["what the policy denies: the service", { allowed_services: ["other"] }, {}, 403, "policy_denied"],
+    ["what the policy denies: a stream", { allow_streaming: false }, { body: { stream: true } }, 403, "policy_denied"],
+    ["what the policy denies: a model", { allowed_models: ["a"] }, { body: { model: "b" } }, 403, "policy_denied"],
+    ["what costs too much", { max_cost_per_request: 0.4 }, {}, 403, "policy_denied"],
+    ["what the budget has no room for", { daily_budget_usd: 0.4 }, {}, 402, "budget_exceeded"],
+    ["one request too many", { rpm_limit: 0 }, {}, 429, "rate_limit_exceeded"],
+    ["what is too long for the key", { max_request_body_bytes: 3 }, { body: { a: 1 } }, 413, "request_body_too_large"]
+  ])("refuses %s, on the record", ([, policy, request, status, code]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        configured: register("paid", { cost_mode: "fixed", estimated_cost_usd: 0.5 })
+      })
+      const key = yield* Proxy.issueKey(policy)
+      const { headers = [], ...rest } = request
+      const wire = yield* gateway.ask({
+        target: "/services/paid/x",
+        body: {},
+        ...rest,
+        headers: [...key.headers, ...json, ...headers]
+      })
+      assert.strictEqual(wire.status, status, wire.text)
+      assert.include(wire.text, code)
+      const [record] = yield* gateway.records
+      assert.deepInclude(record, { status_code: status, error_code: code, service_name: "paid", cost_nanos: null })
+      assert.deepStrictEqual(gateway.sent, [])
+    })
+  )
+
+  it.effect.each([
+    ["/services/nothing", 404, "missing_service"],
+    ["/services/No_Name", 400, "invalid_service_payload"],
+    ["/services/off/x", 403, "disabled_service"],
+    ["/services/half/x", 409, "incomplete_service"],
+    ["/services/get-only/x", 404, "unsupported_route"]
+  ] as const)("tells nobody but a known key that %s is %s %s, and keeps no record", ([target, status, code]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        configured: Effect.all([
+          register("off", { enabled: false }),
+          register("half", { sealed_credential: null }),
+          register("get-only", { allowed_methods: ["GET"] })
+        ])
+      })
+      const key = yield* Proxy.issueKey()
+      assert.strictEqual((yield* gateway.ask({ target, headers: json, body: {} })).status, 401)
+      const wire = yield* gateway.ask({ target, headers: [...key.headers, ...json], body: {} })
+      assert.strictEqual(wire.status, status)
+      assert.include(wire.text, code)
+      assert.deepStrictEqual([yield* gateway.records, gateway.sent], [[], []])
+    })
+  )
+
+  it.effect("a credential that cannot be opened is not replaced by another", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: register("sealed", { sealed_credential: "v1.other.x.y" }) })
+      const key = yield* Proxy.issueKey()
+      const wire = yield* gateway.ask({ target: "/services/sealed", headers: [...key.headers, ...json], body: {} })
+      assert.deepStrictEqual([wire.status, gateway.sent], [500, []])
+      assert.include(wire.text, "invalid_configuration")
+    })
+  )
+
+  it.effect("links decide before the policy does: a project's for its keys, a key's for itself", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        configured: Effect.andThen(register("a"), register("b"))
+      })
+      const { sql } = yield* Database
+      const policy = { allowed_services: ["b"], allowed_routes: ["/v1/models"] }
+      const own = yield* Proxy.issueKey(policy)
+      const projects = yield* Proxy.issueKey(policy, { project: true })
+      yield* sql`INSERT INTO key_service_links (key_id, service_name) VALUES (${own.id}, 'a')`
+      yield* sql`INSERT INTO project_service_links (project_id, service_name) VALUES (${projects.projectId}, 'b')`
+      const unlinked = yield* Proxy.issueKey()
+      const status = (key: Proxy.IssuedKey, name: string) =>
+        Effect.map(
+          gateway.ask({ target: `/services/${name}`, headers: [...key.headers, ...json], body: {} }),
+          ({ status }) => status
+        )
+      assert.deepStrictEqual(
+        yield* Effect.all([
+          status(own, "a"),
+          status(own, "b"),
+          status(projects, "a"),
+          status(projects, "b"),
+          status(unlinked, "a")
+        ]),
+        [200, 403, 403, 200, 200]
+      )
+    })
+  )
+
+  it.effect("holds a budget with the price, and settles it", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        configured: register("paid", { cost_mode: "fixed", estimated_cost_usd: 0.5 })
+      })
+      const key = yield* Proxy.issueKey({ daily_budget_usd: 1.2 })
+      const ask = gateway.ask({ target: "/services/paid", headers: [...key.headers, ...json], body: {} })
+      const statuses = yield* Effect.all([ask, ask, ask]).pipe(Effect.map((wires) => wires.map(({ status }) => status)))
+      assert.deepStrictEqual(statuses, [200, 200, 402])
+    })
+  )
+})
