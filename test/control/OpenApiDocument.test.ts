@@ -64,7 +64,16 @@ describe("parse", () => {
 
   it("is total", () => {
     const document = fc.record({ openapi: fc.constant("3.1.0"), info: fc.jsonValue(), paths: fc.jsonValue() })
-    fc.assert(fc.property(fc.oneof(fc.string(), fc.json(), fc.map(document, (value) => JSON.stringify(value))), (text) => void parse(text)))
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc.json(),
+          document.map((value) => JSON.stringify(value))
+        ),
+        (text) => void parse(text)
+      )
+    )
   })
 })
 
@@ -83,10 +92,10 @@ const endpoint = fc.record({
   operation_id: fc.constant(null),
   summary: fc.constant(null)
 })
-const endpoints = fc.map(fc.array(endpoint, { maxLength: 8 }), (all) =>
+const endpoints = fc.array(endpoint, { maxLength: 8 }).map((all) =>
   all.map((one) => ({ ...one, svc_default: isOperational(one.path_template) }))
 )
-const rules = fc.map(endpoints, (all) =>
+const rules = endpoints.map((all) =>
   all.map(({ method, path_template }) => ({
     method,
     path_template,

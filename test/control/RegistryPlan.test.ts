@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime } from "effect"
 import * as fc from "fast-check"
-import type { RegistryEntry, Registration } from "../../src/control/api/ServiceImportApi.ts"
+import type { Registration, RegistryEntry } from "../../src/control/api/ServiceImportApi.ts"
 import type { Service } from "../../src/control/api/ServicesApi.ts"
 import * as RegistryPlan from "../../src/control/RegistryPlan.ts"
 
@@ -11,7 +11,8 @@ const time = DateTime.makeUnsafe(0)
 const service = (registration: Registration): Service => ({
   ...registration,
   credential_configured: false,
-  missing_runtime_fields: registration.upstream_base_url === null ? ["upstream_base_url", "credential"] : ["credential"],
+  missing_runtime_fields:
+    registration.upstream_base_url === null ? ["upstream_base_url", "credential"] : ["credential"],
   last_synced_at: null,
   disabled_at: null,
   created_at: time,
@@ -27,21 +28,18 @@ const planned = (registry: ReadonlyArray<Service>, entries: ReadonlyArray<Regist
 const done = ({ steps }: RegistryPlan.Plan) => steps.map(({ after }) => service(after))
 const nothing = { added: [], changed: [], removed: [], changed_fields: {}, invalid: [] }
 
-const optional = <A>(values: fc.Arbitrary<A>) => fc.option(values, { nil: undefined })
-const entry = fc.map(
-  fc.record({
-    timeout_ms: optional(fc.constantFrom(1, 2, null)),
-    upstream_base_url: optional(fc.constantFrom("http://a:1", "http://b:2/", null)),
-    enabled: optional(fc.boolean()),
-    pricing_rules: optional(
-      fc.constantFrom(null, [{ path: "/x", equals: true, cost_mode: "none" as const }])
-    ),
-    studio_service_id: optional(fc.constantFrom("s1", "s2", null))
-  }),
-  (fields) => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+const entry = fc.record(
+  {
+    timeout_ms: fc.constantFrom(1, 2, null),
+    upstream_base_url: fc.constantFrom("http://a:1", "http://b:2/", null),
+    enabled: fc.boolean(),
+    pricing_rules: fc.constantFrom(null, [{ path: "/x", equals: true, cost_mode: "none" as const }]),
+    studio_service_id: fc.constantFrom("s1", "s2", null)
+  },
+  { requiredKeys: [] }
 )
 const entries = fc.uniqueArray(
-  fc.map(fc.tuple(fc.constantFrom("a", "b", "c", "d"), entry), ([name, fields]): RegistryEntry => ({ ...fields, name })),
+  fc.tuple(fc.constantFrom("a", "b", "c", "d"), entry).map(([name, fields]): RegistryEntry => ({ ...fields, name })),
   { selector: ({ name }) => name }
 )
 
@@ -67,7 +65,11 @@ describe("a plan", () => {
         for (const after of done(plan)) {
           if (!names.has(after.name)) assert.deepStrictEqual([after.enabled, after.sync_status], [false, "stale"])
         }
-        for (const { name } of registry) assert.include(plan.steps.map(({ before }) => before?.name), name)
+        for (const { name } of registry)
+          assert.include(
+            plan.steps.map(({ before }) => before?.name),
+            name
+          )
       })
     )
   })
@@ -98,10 +100,7 @@ describe("a plan", () => {
         const [imported] = done(planned([], [{ ...first, name: "a", studio_service_id: "s" }]))
         assert(imported !== undefined)
         const after = RegistryPlan.registered({ ...again, name: "a", studio_service_id: "s" }, imported)
-        assert.deepStrictEqual(
-          { ...after, sync_status: imported.sync_status },
-          RegistryPlan.registrationOf(imported)
-        )
+        assert.deepStrictEqual({ ...after, sync_status: imported.sync_status }, RegistryPlan.registrationOf(imported))
       })
     )
   })
