@@ -92,9 +92,9 @@ const endpoint = fc.record({
   operation_id: fc.constant(null),
   summary: fc.constant(null)
 })
-const endpoints = fc.array(endpoint, { maxLength: 8 }).map((all) =>
-  all.map((one) => ({ ...one, svc_default: isOperational(one.path_template) }))
-)
+const endpoints = fc
+  .array(endpoint, { maxLength: 8 })
+  .map((all) => all.map((one) => ({ ...one, svc_default: isOperational(one.path_template) })))
 const rules = endpoints.map((all) =>
   all.map(({ method, path_template }) => ({
     method,

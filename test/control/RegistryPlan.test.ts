@@ -26,6 +26,12 @@ const noProjects = new Set<string>()
 const planned = (registry: ReadonlyArray<Service>, entries: ReadonlyArray<RegistryEntry>) =>
   RegistryPlan.ofEntries(registry, entries, noProjects)
 const done = ({ steps }: RegistryPlan.Plan) => steps.map(({ after }) => service(after))
+/** The registry that `entries` make where there was none, if they can. */
+const registryOf = (entries: ReadonlyArray<RegistryEntry>) => {
+  const plan = planned([], entries)
+  fc.pre(plan.diff.invalid.length === 0)
+  return done(plan)
+}
 const nothing = { added: [], changed: [], removed: [], changed_fields: {}, invalid: [] }
 
 const entry = fc.record(
@@ -47,7 +53,7 @@ describe("a plan", () => {
   it("once done leaves nothing to do", () => {
     fc.assert(
       fc.property(entries, entries, (first, second) => {
-        const registry = done(planned([], first))
+        const registry = registryOf(first)
         const plan = planned(registry, second)
         if (plan.diff.invalid.length > 0) return
         assert.deepStrictEqual(planned(done(plan), second).diff, nothing)
@@ -58,7 +64,7 @@ describe("a plan", () => {
   it("accounts for every service: what is not named is removed, and stays disabled", () => {
     fc.assert(
       fc.property(entries, entries, (first, second) => {
-        const registry = done(planned([], first))
+        const registry = registryOf(first)
         const plan = planned(registry, second)
         if (plan.diff.invalid.length > 0) return
         const names = new Set(second.map(({ name }) => name))
@@ -77,7 +83,7 @@ describe("a plan", () => {
   it("of a snapshot brings the registry back to it", () => {
     fc.assert(
       fc.property(entries, entries, (first, second) => {
-        const then = done(planned([], first))
+        const then = registryOf(first)
         const moved = planned(then, second)
         if (moved.diff.invalid.length > 0) return
         const snapshot = then.map(RegistryPlan.registrationOf)
