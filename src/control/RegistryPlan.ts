@@ -20,13 +20,17 @@ export interface Plan {
 
 type Invalid = RegistryDiff["invalid"][number]
 
-/** The service that `entry` is about: the one of the same studio service, else the one of the same name. */
-export const subjectOf = (
-  registry: ReadonlyArray<Service>,
-  { name, studio_service_id }: Pick<RegistryEntry, "name" | "studio_service_id">
-): Service | undefined =>
-  registry.find((service) => studio_service_id !== null && service.studio_service_id === studio_service_id) ??
+type Called = Pick<RegistryEntry, "name" | "studio_service_id">
+
+const byStudio = (registry: ReadonlyArray<Service>, { studio_service_id }: Called): Service | undefined =>
+  studio_service_id ? registry.find((service) => service.studio_service_id === studio_service_id) : undefined
+
+const byName = (registry: ReadonlyArray<Service>, { name }: Called): Service | undefined =>
   registry.find((service) => service.name === name)
+
+/** The service that `entry` is about: the one of the same studio service, else the one of the same name. */
+export const subjectOf = (registry: ReadonlyArray<Service>, entry: Called): Service | undefined =>
+  byStudio(registry, entry) ?? byName(registry, entry)
 
 /** The first rule that `entry` breaks in itself; `undefined` when it can be registered. */
 export const breachOf = (entry: RegistryEntry, before: Service | undefined): ServiceRules.Breach | undefined => {
@@ -45,7 +49,7 @@ export const breachOf = (entry: RegistryEntry, before: Service | undefined): Ser
 /** Whether the name of `entry` belongs to a service that it is not about. */
 export const takenBy = (
   registry: ReadonlyArray<Service>,
-  { name, studio_service_id }: Pick<RegistryEntry, "name" | "studio_service_id">,
+  { name, studio_service_id }: Called,
   before: Service | undefined
 ): ServiceRules.Breach | undefined => {
   const owner = registry.find((service) => service.name === name)
@@ -176,15 +180,20 @@ export const ofSnapshot = (
   registry: ReadonlyArray<Service>,
   snapshot: ReadonlyArray<Registration>,
   knownProjects: ReadonlySet<string>
-): Plan =>
-  ofSteps(
+): Plan => {
+  const ofStudio = snapshot.map((after) => byStudio(registry, after))
+  // a service that has had another name since is not also the one of the name it has now
+  const claimed = new Set(ofStudio)
+  const left = registry.filter((service) => !claimed.has(service))
+  return ofSteps(
     registry,
-    snapshot.map((after) => ({
-      before: subjectOf(registry, after),
+    snapshot.map((after, at) => ({
+      before: ofStudio[at] ?? byName(left, after),
       after: after.project_id === null || knownProjects.has(after.project_id) ? after : { ...after, project_id: null }
     })),
     []
   )
+}
 
 const unknownProject = (
   { project_id }: RegistryEntry,
@@ -227,7 +236,8 @@ const ofSteps = (
       changed_fields: Object.fromEntries(changes.map(({ fields, name }) => [name, fields])),
       invalid
     },
-    steps: [...steps, ...others]
+    // who leaves a name goes before who takes it
+    steps: [...steps, ...others].sort((a, b) => Number(a.before === undefined) - Number(b.before === undefined))
   }
 }
 

@@ -36,6 +36,26 @@ describe("start-up: one command, and nothing set", () => {
   )
 })
 
+describe("start-up: the studio of the environment", () => {
+  it.live("is in force until another one is stored; its token is not shown", () =>
+    Effect.gen(function* () {
+      const environment = { SVC_STUDIO_BASE_URL: "http://127.0.0.1:9/studio/", SVC_STUDIO_TOKEN: "canary-studio" }
+      const gateway = yield* RunningGateway.start({ environment })
+      const shown = yield* Effect.promise(() => gateway.operate("GET", "/studio/connection"))
+      assert.deepInclude(shown, {
+        base_url: "http://127.0.0.1:9/studio",
+        token_configured: true,
+        source: "environment"
+      })
+      const stored = yield* Effect.promise(() =>
+        gateway.operate("PATCH", "/studio/connection", { base_url: "http://127.0.0.1:10" })
+      )
+      assert.deepInclude(stored, { base_url: "http://127.0.0.1:10", token_configured: false, source: "persisted" })
+      assert.notInclude(gateway.output() + JSON.stringify([shown, stored]), "canary")
+    })
+  )
+})
+
 describe.skipIf(!Deployment.available)("start-up: a role", () => {
   it.live.each(["gateway", "control"] as const)("%s: names the doors that it goes through, and no other", (role) =>
     Effect.gen(function* () {
