@@ -17,7 +17,7 @@ export type Role = (typeof roles)[number]
 /** The doors that the program of a role goes through. */
 export const usedBy: Readonly<Record<Role, ReadonlyArray<"database" | "redis" | "upstream">>> = {
   gateway: ["database", "redis", "upstream"],
-  control: ["database", "redis"],
+  control: ["database", "redis", "upstream"],
   all: ["database", "redis", "upstream"]
 }
 

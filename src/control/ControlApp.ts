@@ -15,6 +15,7 @@ import * as OperatorTokenHandlers from "./handlers/OperatorToken.ts"
 import * as ProjectsHandlers from "./handlers/Projects.ts"
 import * as ProvidersHandlers from "./handlers/Providers.ts"
 import * as RoutesHandlers from "./handlers/Routes.ts"
+import * as UpstreamPassthroughHandlers from "./handlers/UpstreamPassthrough.ts"
 import * as UsageHandlers from "./handlers/Usage.ts"
 import * as Intake from "./Intake.ts"
 import { Keys } from "./Keys.ts"
@@ -24,6 +25,9 @@ import { Projects } from "./Projects.ts"
 import { Providers } from "./Providers.ts"
 import { RequestIds } from "./RequestIds.ts"
 import { Routes } from "./Routes.ts"
+import { UpstreamPassthroughSettings } from "./UpstreamPassthroughSettings.ts"
+import * as UpstreamUi from "./UpstreamUi.ts"
+import { UpstreamUiSessions } from "./UpstreamUiSessions.ts"
 import { Usage } from "./Usage.ts"
 
 /** For `HttpRouter.serve`: a path is what it says, and a percent-encoded model name is one segment of it. */
@@ -41,6 +45,7 @@ const stores = Layer.mergeAll(
   Routes.layer,
   Providers.layer,
   CredentialMappings.layer,
+  UpstreamPassthroughSettings.layer,
   ModelPrices.layer,
   Usage.layer,
   AuditEvents.layer
@@ -55,6 +60,7 @@ const handlers = Layer.mergeAll(
   RoutesHandlers.familyB,
   ProvidersHandlers.layer,
   CredentialMappingsHandlers.layer,
+  UpstreamPassthroughHandlers.layer,
   ModelPricesHandlers.layer,
   UsageHandlers.layer,
   AuditEventsHandlers.layer
@@ -62,12 +68,13 @@ const handlers = Layer.mergeAll(
 
 /**
  * The control listener's routes, for `HttpRouter.serve(ControlApp.layer, { routerConfig })`. Open are the doors, the
- * vault and the state of the process; the server brings the rest.
+ * vault, the settings and the state of the process; the server brings the rest.
  */
 export const layer = Layer.mergeAll(
   HttpApiBuilder.layer(ControlApi, { openapiPath: "/admin-ui/openapi.json" }).pipe(Layer.provide(handlers)),
   // Its page carries the whole of Swagger UI: nothing is fetched from elsewhere.
   HttpApiSwagger.layer(ControlApi, { path: "/admin-ui/docs" }),
+  UpstreamUi.layer.pipe(Layer.provide(UpstreamUiSessions.layer)),
   Fallbacks.layer
 ).pipe(Layer.provide(stores), Layer.provide(RequestIds))
 

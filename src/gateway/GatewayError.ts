@@ -9,6 +9,7 @@ export const statusOf = {
   disabled_virtual_key: 401,
   revoked_virtual_key: 401,
   expired_virtual_key: 401,
+  insufficient_identity_authorization: 403,
   unsupported_route: 404,
   missing_service: 404,
   disabled_route: 403,

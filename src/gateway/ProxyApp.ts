@@ -5,6 +5,7 @@ import * as Billing from "./Billing.ts"
 import { ControlState } from "./ControlState.ts"
 import * as DelegatedRequest from "./DelegatedRequest.ts"
 import { Destinations } from "./Destination.ts"
+import * as Exposure from "./Exposure.ts"
 import { GatewayError } from "./GatewayError.ts"
 import { controlStateUnavailable, GovernedRequest } from "./GovernedRequest.ts"
 import * as Headers from "./Headers.ts"
@@ -15,6 +16,7 @@ import * as Request from "./Request.ts"
 import * as Target from "./Target.ts"
 import * as Telemetry from "./Telemetry.ts"
 import * as Tracing from "./Tracing.ts"
+import * as WildcardRequest from "./WildcardRequest.ts"
 import type { Wire } from "./Wire.ts"
 
 /** The proxy listener's program: one request, from its headers to the end of its answer. */
@@ -33,6 +35,7 @@ export class ProxyApp extends Context.Service<
       const governed = yield* GovernedRequest
       const settings = yield* GatewaySettings
       const upstream = yield* Upstream
+      const wildcard = yield* WildcardRequest.make
       const telemetry = yield* Telemetry.make
       const traced = yield* Tracing.make
       const fork = Effect.runForkWith(yield* Effect.context<never>())
@@ -80,12 +83,29 @@ export class ProxyApp extends Context.Service<
         return () => hungUp()
       }
 
+      /** `identity`: who a provider or a trusted gateway says the caller is, beside its key. */
+      const passThrough = (
+        request: Request.Request,
+        target: Target.Wildcard,
+        key: KeyRecord,
+        identity: Option.Option<unknown>,
+        outcome: Request.Outcome
+      ): Request.HungUp => {
+        const caller = Option.isSome(identity) ? "identified" : "key"
+        if (Exposure.decide(target.access, caller) === "forward") return wildcard.keyed(request, target, key, outcome)
+        outcome.refused(identityRequired)
+        return ignored
+      }
+
       const serve = (
         request: Request.Request,
-        target: Target.Target,
+        target: Target.Target | Target.Wildcard,
         span: Tracing.Span,
         outcome: Request.Outcome
       ): Request.HungUp => {
+        if (target.routeId === "wildcard" && Exposure.decide(target.access, "nobody") === "forward") {
+          return wildcard.open(request, target, outcome)
+        }
         const presented = Authentication.presented(request.wire.headers, request.family)
         if (Result.isFailure(presented)) {
           outcome.refused(presented.failure)
@@ -93,9 +113,13 @@ export class ProxyApp extends Context.Service<
         }
         const { _tag, raw } = presented.success
         if (_tag === "GatewayKey") {
-          return authenticate(raw, span, outcome, (key) => governed.run(request, target, key, span, outcome))
+          return authenticate(raw, span, outcome, (key) =>
+            target.routeId === "wildcard"
+              ? passThrough(request, target, key, Option.none(), outcome)
+              : governed.run(request, target, key, span, outcome)
+          )
         }
-        if (target.config.mode !== "direct_upstream_passthrough") {
+        if (target.routeId === "wildcard" || target.config.mode !== "direct_upstream_passthrough") {
           outcome.refused(Authentication.malformed)
           return ignored
         }
@@ -150,6 +174,12 @@ export class ProxyApp extends Context.Service<
   )
 }
 
+const identityRequired = new GatewayError({
+  code: "insufficient_identity_authorization",
+  message:
+    "This path is exposed to operators only: beside the gateway key it needs an identity that this gateway can verify."
+})
+
 const internalError = new GatewayError({
   code: "internal_error",
   message: "The gateway failed. The request id tells an operator where to look."
@@ -158,7 +188,7 @@ const internalError = new GatewayError({
 const ignored: Request.HungUp = () => {}
 
 /** What a log line says of a request: nothing that the client wrote but its id. */
-const line = (request: Request.Request, target: Target.Target | undefined, { error, status }: Telemetry.Ended) => ({
+const line = (request: Request.Request, target: Target.Routed | undefined, { error, status }: Telemetry.Ended) => ({
   request_id: request.requestId,
   route: target?.route ?? "unrouted",
   provider: target?.provider ?? "none",

@@ -2,6 +2,7 @@ import { Effect, Option, Schema } from "effect"
 import { Database } from "../services/Database.ts"
 import { type RouteConfig, RouteId, RouteMode } from "./model/CanonicalRoute.ts"
 import { authorizationBearer, type CredentialStyle, HeaderMode, HeaderValueFormat } from "./model/CredentialStyle.ts"
+import { defaults, Passthrough } from "./model/Passthrough.ts"
 import type { ModelPrice } from "./model/Price.ts"
 import { open as openCredential, type StoredCredential } from "./StoredCredential.ts"
 
@@ -18,6 +19,7 @@ export interface Snapshot {
   readonly routes: ReadonlyMap<RouteId, RouteConfig>
   readonly provider: Option.Option<UpstreamProvider>
   readonly prices: ReadonlyMap<string, ModelPrice>
+  readonly passthrough: Passthrough
 }
 
 const RouteRow = Schema.Struct({
@@ -49,6 +51,7 @@ const PriceRow = Schema.Struct({
 const decodeRoutes = Schema.decodeUnknownEffect(Schema.Array(RouteRow))
 const decodeProviders = Schema.decodeUnknownEffect(Schema.Array(ProviderRow))
 const decodePrices = Schema.decodeUnknownEffect(Schema.Array(PriceRow))
+const decodePassthrough = Schema.decodeUnknownEffect(Schema.Array(Passthrough))
 
 export const readEpoch = Effect.gen(function* () {
   const { sql } = yield* Database
@@ -75,6 +78,11 @@ export const load = Effect.gen(function* () {
       FROM model_prices`,
     decodePrices
   )
+  const [passthrough] = yield* Effect.flatMap(
+    sql`SELECT enabled, allowed_paths, allowed_methods, ui_exposure, admin_api_exposure, timeout_ms,
+      max_request_body_bytes, max_response_body_bytes FROM upstream_passthrough_settings`,
+    decodePassthrough
+  )
   const snapshot: Snapshot = {
     epoch,
     routes: new Map(
@@ -95,7 +103,8 @@ export const load = Effect.gen(function* () {
         model,
         { input, output, cachedInput: cached_input, cacheWrite: cache_write }
       ])
-    )
+    ),
+    passthrough: passthrough ?? defaults
   }
   return snapshot
 })

@@ -179,6 +179,13 @@ const scenarios = {
   ),
   "upstream-credentials.enable": mappingAction("enable"),
   "upstream-credentials.disable": mappingAction("disable"),
+  "upstream-passthrough.update": scenario(
+    "providers:upstream_passthrough_update",
+    "upstream_passthrough_settings",
+    "Configuration",
+    Effect.succeed({ path: `${admin}/providers/upstream-passthrough`, body: { enabled: true } }),
+    { path: `${admin}/providers/upstream-passthrough`, body: { timeout_ms: 0 } }
+  ),
   "model-prices.put": scenario(
     "prices:upsert",
     "model_price",

@@ -7,8 +7,11 @@ import * as RedisMemory from "../../layers/RedisMemory.ts"
 import * as ControlApp from "../../src/control/ControlApp.ts"
 import * as OperatorTokens from "../../src/control/OperatorTokens.ts"
 import { Lifecycle } from "../../src/gateway/model/Lifecycle.ts"
+import { GatewaySettings } from "../../src/gateway/model/Settings.ts"
 import { Vault } from "../../src/gateway/model/Vault.ts"
 import type { Database } from "../../src/services/Database.ts"
+import { settings } from "../gateway/Proxy.ts"
+import * as ScriptedUpstream from "../gateway/ScriptedUpstream.ts"
 import * as MigratedDatabase from "../MigratedDatabase.ts"
 import * as TemporaryDatabase from "../TemporaryDatabase.ts"
 
@@ -18,7 +21,11 @@ export const operatorToken = `op_live_${"0123456789abcdef".repeat(4)}`
 const someKey = Redacted.make(new Uint8Array(32).fill(7))
 
 /** The control listener on a socket of its own, over a fresh database. */
-export const layer = <E>(database: Layer.Layer<Database, E>, vaultKey = Option.some(someKey)) =>
+export const layer = <E>(
+  database: Layer.Layer<Database, E>,
+  vaultKey = Option.some(someKey),
+  upstream = ScriptedUpstream.layer(ScriptedUpstream.json({}), [])
+) =>
   HttpRouter.serve(ControlApp.layer, {
     routerConfig: ControlApp.routerConfig,
     disableLogger: true,
@@ -31,7 +38,9 @@ export const layer = <E>(database: Layer.Layer<Database, E>, vaultKey = Option.s
         MigratedDatabase.of(database),
         RedisMemory.layer({ prefix: "test:" }),
         Vault.layer(vaultKey),
-        Lifecycle.layer
+        Lifecycle.layer,
+        Layer.succeed(GatewaySettings, settings),
+        upstream
       )
     )
   )

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Result } from "effect"
 import { canonicalRoutes, type RouteConfig, type RouteMode } from "../../src/gateway/model/CanonicalRoute.ts"
+import { defaults } from "../../src/gateway/model/Passthrough.ts"
 import type { Snapshot } from "../../src/gateway/Snapshot.ts"
 import * as Target from "../../src/gateway/Target.ts"
 
@@ -66,8 +67,7 @@ describe("Target", () => {
       ["GET", "/v1/models", "free", "free"],
       ["POST", "/providers/compat/v1/chat/completions", "answer", "answer"]
     ])("%s %s: managed %s, direct %s", (method, target, managed, direct) => {
-      const accounting = (mode: RouteMode) =>
-        Result.getOrThrow(Target.find(method, target, snapshot({ mode }))).accounting
+      const accounting = (mode: RouteMode) => policed(method, target, snapshot({ mode })).accounting
       assert.deepStrictEqual(
         [accounting("managed_by_gateway"), accounting("direct_upstream_passthrough")],
         [managed, direct]
@@ -81,7 +81,7 @@ describe("Target", () => {
     ["/providers/compat/v1/%6Dessages", "b"],
     ["/providers/compat/v1/chat/completions", "a"]
   ])("reads the usage of POST %s in the terms of family %s", (target, family) => {
-    assert.strictEqual(Result.getOrThrow(Target.find("POST", target, snapshot())).family, family)
+    assert.strictEqual(policed("POST", target).family, family)
   })
 
   it.each([
@@ -92,7 +92,7 @@ describe("Target", () => {
     ["/v1/messages", false],
     ["/providers/compat/v1/messages", false]
   ])("POST %s tells a stream's usage only when asked: %s", (target, asked) => {
-    assert.strictEqual(Result.getOrThrow(Target.find("POST", target, snapshot())).usageOnRequest, asked)
+    assert.strictEqual(policed("POST", target).usageOnRequest, asked)
   })
 
   it.each([
@@ -107,6 +107,13 @@ describe("Target", () => {
   })
 })
 
+/** The target of a route that policies know. */
+const policed = (method: string, target: string, state = snapshot()): Target.Target => {
+  const found = Result.getOrThrow(Target.find(method, target, state))
+  if (found.routeId === "wildcard") throw new Error(`${method} ${target} went to the wildcard`)
+  return found
+}
+
 const seeded: RouteConfig = {
   enabled: true,
   mode: "managed_by_gateway",
@@ -119,5 +126,6 @@ const snapshot = (config: Partial<RouteConfig> = {}): Snapshot => ({
   epoch: 1,
   routes: new Map(canonicalRoutes.map(({ id }) => [id, { ...seeded, ...config }])),
   provider: Option.none(),
-  prices: new Map()
+  prices: new Map(),
+  passthrough: defaults
 })

@@ -9,6 +9,7 @@ import { ProjectsApi } from "./ProjectsApi.ts"
 import { ProvidersApi } from "./ProvidersApi.ts"
 import { FamilyARoutesApi, FamilyBRoutesApi } from "./RoutesApi.ts"
 import { Authorization, Intake } from "./Security.ts"
+import { UpstreamPassthroughApi } from "./UpstreamPassthroughApi.ts"
 import { UsageApi } from "./UsageApi.ts"
 
 /** Everything that takes an operator token. A group added here is authenticated, and audited by what it calls. */
@@ -21,6 +22,7 @@ const OperatorApi = HttpApi.make("operator")
     FamilyBRoutesApi,
     ProvidersApi,
     CredentialMappingsApi,
+    UpstreamPassthroughApi,
     ModelPricesApi,
     UsageApi,
     AuditApi

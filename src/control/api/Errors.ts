@@ -18,6 +18,7 @@ export const statusOf = {
   invalid_operator_token: 401,
   disabled_operator_token: 401,
   insufficient_operator_scope: 403,
+  cross_origin_request: 403,
   not_found: 404,
   missing_project: 404,
   missing_provider_config: 404,
@@ -33,9 +34,12 @@ export const statusOf = {
   unsupported_media_type: 415,
   invalid_request: 422,
   internal_error: 500,
+  invalid_configuration: 500,
   service_openapi_unavailable: 502,
   store_unavailable: 502,
-  studio_unavailable: 502
+  studio_unavailable: 502,
+  upstream_connection: 502,
+  upstream_timeout: 504
 } as const
 
 export type ErrorCode = keyof typeof statusOf
