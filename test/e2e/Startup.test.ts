@@ -37,15 +37,14 @@ describe("start-up: one command, and nothing set", () => {
 })
 
 describe.skipIf(!Deployment.available)("start-up: a role", () => {
-  it.live.each(["gateway", "control"] as const)("%s: names the doors that it goes through, and no other", (role) =>
+  it.live.each(["gateway", "control"] as const)("%s: names the doors that it goes through", (role) =>
     Effect.gen(function* () {
       const deployment = yield* Deployment.make({ environment: { UPSTREAM_BASE_URL: "http://upstream.invalid" } })
       const banner = (yield* deployment.start({ role })).output()
       assert.match(banner, /^ {2}database +postgres/m)
       assert.match(banner, /^ {2}redis +ioredis/m)
-      const asks = role === "gateway"
-      assert.strictEqual(/^ {2}upstream +http \(http:\/\/upstream\.invalid\)$/m.test(banner), asks)
-      assert.strictEqual(/UPSTREAM_SERVICE_KEY is not set/.test(banner), asks)
+      assert.match(banner, /^ {2}upstream +http \(http:\/\/upstream\.invalid\)$/m)
+      assert.match(banner, /UPSTREAM_SERVICE_KEY is not set/)
     })
   )
 })

@@ -82,7 +82,9 @@ export const disguises = (path: string): ReadonlyArray<string> => {
   const named = (name: string) => `/${name}${below}`
   const escaped = (text: string, lower = false) =>
     [...Buffer.from(text)]
-      .map((byte) => `%${lower ? byte.toString(16).padStart(2, "0") : byte.toString(16).toUpperCase().padStart(2, "0")}`)
+      .map(
+        (byte) => `%${lower ? byte.toString(16).padStart(2, "0") : byte.toString(16).toUpperCase().padStart(2, "0")}`
+      )
       .join("")
   const wide = [...first].map((c) => (/[!-~]/.test(c) ? String.fromCodePoint(c.charCodeAt(0) + 0xfee0) : c)).join("")
   return [
