@@ -3,7 +3,7 @@ import { Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { digestHex } from "../gateway/model/Secret.ts"
 import { Database } from "../services/Database.ts"
 import { Redis, type RedisError } from "../services/Redis.ts"
-import { ControlError, type Refused } from "./api/Errors.ts"
+import { ControlError } from "./api/Errors.ts"
 import { Scope } from "./api/Security.ts"
 import { rows, type StoreFailure, settled } from "./Store.ts"
 
@@ -27,7 +27,7 @@ export class UpstreamUiSessions extends Context.Service<
   UpstreamUiSessions,
   {
     readonly begin: (tokenId: string) => Effect.Effect<Redacted.Redacted, RedisError>
-    readonly find: (id: string) => Effect.Effect<Option.Option<Session>, Refused<"store_unavailable"> | StoreFailure>
+    readonly find: (id: string) => Effect.Effect<Option.Option<Session>, StoreFailure>
   }
 >()("svc/control/UpstreamUiSessions") {
   static readonly layer = Layer.suspend(() => Layer.effect(UpstreamUiSessions, make))

@@ -38,7 +38,7 @@ export const decide = (access: Access, caller: Caller): Decision => {
 
 /**
  * Whom the settings let in, for a request that no other route has taken. Allowlists are read strictly, on the canonical
- * path; groups of paths are recognised generously, on what a lax upstream might take the path for.
+ * path; sensitive groups are recognised generously, on what a lax upstream might take the path for.
  */
 export const accessOf = (settings: Passthrough, method: string, path: CanonicalPath): Access => {
   const { admin_api_exposure, allowed_methods, allowed_paths, enabled, ui_exposure } = settings
@@ -47,22 +47,26 @@ export const accessOf = (settings: Passthrough, method: string, path: CanonicalP
   const segments = folded(path.path)
   // not a way around a route of the gateway's own, either
   if (segments === undefined || RouteTable.match(method, pathOf(segments))._tag !== "Unrouted") return "closed"
-  if (liesIn(uiPaths, segments)) return uiAccess[ui_exposure]
-  const trusted = ui_exposure === "trusted_ingress"
-  const supports = trusted && isSupport(segments)
-  if (supports && isBrowserSafe(method, segments)) return "open"
-  const adminLike = liesIn(adminLikePaths, segments)
-  if (trusted && admin_api_exposure === "explicitly_exposed" && (supports || adminLike)) return "open"
-  return adminLike ? adminAccess[admin_api_exposure] : "key"
+  if (ui_exposure === "trusted_ingress" && isOpen(admin_api_exposure, method, path.segments)) return "open"
+  if (liesIn(uiPaths, segments)) return accessBy[ui_exposure]
+  return liesIn(adminLikePaths, segments) ? accessBy[admin_api_exposure] : "key"
 }
 
-const uiAccess = {
+/** Behind a trusted ingress. Without a credential goes only what is written as it is listed. */
+const isOpen = (admin: Passthrough["admin_api_exposure"], method: string, written: Segments): boolean => {
+  if (liesIn(uiPaths, written)) return true
+  const supports = isSupport(written)
+  if (supports && isBrowserSafe(method, written)) return true
+  return admin === "explicitly_exposed" && (supports || liesIn(adminLikePaths, written))
+}
+
+/** What is left of `trusted_ingress` here are the UI's paths in another writing. */
+const accessBy = {
   disabled: "closed",
   operator_only: "identity",
   explicitly_exposed: "key",
-  trusted_ingress: "open"
+  trusted_ingress: "closed"
 } as const
-const adminAccess = { disabled: "closed", operator_only: "identity", explicitly_exposed: "key" } as const
 
 /** Reference §11.2: a trailing `*` is a test of the text before it. */
 const matches = (pattern: string, path: string): boolean =>

@@ -77,6 +77,20 @@ describe("Exposure", () => {
     }
   })
 
+  it("opens nothing to a trusted ingress but what is written as it is listed", () => {
+    const trusted: Passthrough = { ...wide, ui_exposure: "trusted_ingress", admin_api_exposure: "explicitly_exposed" }
+    for (const path of [...Expected.sensitive, "/login", "/get_image", "/models", "/model/info"]) {
+      assert.strictEqual(accessOf(trusted, "GET", path), "open", path)
+      for (const form of Expected.disguises(path)) {
+        const canonical = Path.canonicalise(form)
+        if (Result.isFailure(canonical)) continue
+        const written = canonical.success.path
+        if (written === path || written.startsWith(`${path}/`)) continue
+        assert.notStrictEqual(Exposure.accessOf(trusted, "GET", canonical.success), "open", form)
+      }
+    }
+  })
+
   it.each([
     ["POST", "/V1/Chat/Completions"],
     ["POST", "/v1/messages./"],

@@ -39,7 +39,8 @@ layer(Proxy.database)("ProxyApp, by the wildcard", (it) => {
       const [sent] = gateway.sent
       assert.deepInclude(sent, { origin: "https://upstream.test", method: "POST", target, text: "not json \u00e9" })
       assert.deepInclude(sent, { headersWithinMs: 120_000, idleWithinMs: 120_000 })
-      for (const kept of ["a=1; b=2", "kept", "Bearer project-secret", key.id]) assert.include(sent?.headers ?? [], kept)
+      for (const kept of ["a=1; b=2", "kept", "Bearer project-secret", key.id])
+        assert.include(sent?.headers ?? [], kept)
       for (const gone of [`Bearer ${key.raw}`, "forged", "stolen"]) assert.notInclude(sent?.headers ?? [], gone)
     })
   )
