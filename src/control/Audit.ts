@@ -52,6 +52,10 @@ export type Deed =
         | "policies:route_mode_update"
         | "policies:route_config_update"
     }
+  | {
+      readonly target: "upstream_passthrough_settings"
+      readonly action: "providers:upstream_passthrough_update"
+    }
   | { readonly target: "model_price"; readonly action: "prices:upsert" | "prices:delete" }
   | {
       readonly target: "service_registry"

@@ -18,12 +18,12 @@ export const authenticate = Effect.gen(function* () {
       "disabled_operator_token",
       "The operator token was rotated away or revoked, or has expired."
     )
-  return Operator.of({
+  return {
     tokenId: id,
     scopes,
     ip: addressOf(headers),
     userAgent: headers["user-agent"]?.slice(0, maxUserAgentLength) ?? null
-  })
+  }
 })
 
 const maxUserAgentLength = 512

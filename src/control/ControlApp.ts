@@ -27,6 +27,7 @@ import * as ServiceImportHandlers from "./handlers/ServiceImport.ts"
 import * as ServiceOpenApiHandlers from "./handlers/ServiceOpenApi.ts"
 import * as ServicesHandlers from "./handlers/Services.ts"
 import * as StudioHandlers from "./handlers/Studio.ts"
+import * as UpstreamPassthroughHandlers from "./handlers/UpstreamPassthrough.ts"
 import * as UsageHandlers from "./handlers/Usage.ts"
 import * as Intake from "./Intake.ts"
 import { Keys } from "./Keys.ts"
@@ -42,6 +43,9 @@ import { ServiceImport } from "./ServiceImport.ts"
 import { Services } from "./Services.ts"
 import { Studio } from "./Studio.ts"
 import { StudioConnection } from "./StudioConnection.ts"
+import { UpstreamPassthroughSettings } from "./UpstreamPassthroughSettings.ts"
+import * as UpstreamUi from "./UpstreamUi.ts"
+import { UpstreamUiSessions } from "./UpstreamUiSessions.ts"
 import { Usage } from "./Usage.ts"
 import { UsageEvents } from "./UsageEvents.ts"
 
@@ -73,6 +77,7 @@ const stores = Layer.mergeAll(
   ServiceImport.layer,
   Studio.layer.pipe(Layer.provideMerge(StudioConnection.layer)),
   ProviderHealth.layer,
+  UpstreamPassthroughSettings.layer,
   FrontDoor.layer,
   Usage.layer,
   UsageEvents.layer,
@@ -91,6 +96,7 @@ const handlers = Layer.mergeAll(
   RoutesHandlers.familyB,
   ProvidersHandlers.layer,
   CredentialMappingsHandlers.layer,
+  UpstreamPassthroughHandlers.layer,
   ModelPricesHandlers.layer,
   ServiceImportHandlers.layer,
   ServiceOpenApiHandlers.layer,
@@ -106,12 +112,13 @@ const handlers = Layer.mergeAll(
 
 /**
  * The control listener's routes, for `HttpRouter.serve(ControlApp.layer, { routerConfig })`. Open are the doors, the
- * vault and the state of the process; the server brings the rest.
+ * vault, the settings and the state of the process; the server brings the rest.
  */
 export const layer = Layer.mergeAll(
   HttpApiBuilder.layer(ControlApi, { openapiPath: "/admin-ui/openapi.json" }).pipe(Layer.provide(handlers)),
   // Its page carries the whole of Swagger UI: nothing is fetched from elsewhere.
   HttpApiSwagger.layer(ControlApi, { path: "/admin-ui/docs" }),
+  UpstreamUi.layer.pipe(Layer.provide(UpstreamUiSessions.layer)),
   Fallbacks.layer
 ).pipe(Layer.provide(stores), Layer.provide(RequestIds))
 

@@ -7,7 +7,7 @@ import { authorizationBearer, type CredentialStyle } from "./model/CredentialSty
 import { GatewaySettings } from "./model/Settings.ts"
 import type { Service } from "./ServiceTable.ts"
 import { missing } from "./StoredCredential.ts"
-import type { Target } from "./Target.ts"
+import type { Routed } from "./Target.ts"
 
 /** The upstream of a request, and how the gateway identifies itself there. */
 export interface Destination {
@@ -21,7 +21,8 @@ export interface Destination {
 export class Destinations extends Context.Service<
   Destinations,
   {
-    readonly find: (target: Target, key: KeyRecord) => Result.Result<Destination, GatewayError>
+    /** Without a key the provider's own credential is used. */
+    readonly find: (target: Routed, key: KeyRecord | undefined) => Result.Result<Destination, GatewayError>
     /** Direct mode: the client's own upstream credential, in the header that the provider row asks for. */
     readonly delegated: (credential: Redacted.Redacted) => Destination
   }
@@ -62,8 +63,8 @@ export class Destinations extends Context.Service<
             })
           }
           const resolved = Credentials.resolve({
-            keyMapping: key.keyMapping,
-            projectMapping: key.projectMapping,
+            keyMapping: key?.keyMapping ?? missing,
+            projectMapping: key?.projectMapping ?? missing,
             providerDefault: Option.match(control.snapshot().provider, {
               onNone: () => missing,
               onSome: ({ credential }) => credential

@@ -18,6 +18,8 @@ export interface Passage {
   readonly maxResponseBytes: number
   /** Fields of the gateway's own on the answer, lower case. */
   readonly answerHeaders: ReadonlyArray<readonly [string, string]>
+  /** What the client is shown in the place of the upstream's fields. */
+  readonly headers?: (upstreams: Headers.RawHeaders) => Headers.RawHeaders
   /** The upstream has begun to answer: it has the request. */
   readonly onAnswer: () => void
   /** Another upstream stands ready: an answer that says "not now" is not shown to the client. */
@@ -134,7 +136,8 @@ class Answer implements Sink {
     if (length !== undefined && length > 0 && !shortens && bodied(status)) this.#promised = length
     this.#headSent = true
     const theirs = Headers.get(headers, "x-request-id")
-    const out = Headers.forClient(headers, passage.answerHeaders)
+    const shown = passage.headers === undefined ? headers : passage.headers(headers)
+    const out = Headers.forClient(shown, passage.answerHeaders)
     if (theirs !== undefined) out.push("x-upstream-request-id", theirs)
     this.#wire.head(status, shortens ? Headers.without(out, "content-length") : out)
     return "continue"

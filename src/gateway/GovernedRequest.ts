@@ -96,6 +96,7 @@ export class GovernedRequest extends Context.Service<
         if (target.provider !== "compat") return Option.none()
         return Option.gen(function* () {
           const direct = yield* Result.getSuccess(Target.find("POST", target.target, control.snapshot()))
+          if (direct.routeId === "wildcard") return yield* Option.none()
           const { config, route } = direct
           const open =
             direct.provider === "upstream" &&
@@ -340,7 +341,7 @@ export const controlStateUnavailable = new GatewayError({
   retryAfterSeconds: 1
 })
 
-const queueFull = new GatewayError({
+export const queueFull = new GatewayError({
   code: "control_state_unavailable",
   message: "The queue of usage records is full, and the gateway takes no request that it could not account for.",
   retryAfterSeconds: 5

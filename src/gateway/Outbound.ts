@@ -4,11 +4,11 @@ import * as Headers from "./Headers.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 import type { RouteConfig } from "./model/CanonicalRoute.ts"
 import * as Request from "./Request.ts"
-import type { Target } from "./Target.ts"
+import type { Routed } from "./Target.ts"
 
 export interface Outbound {
   readonly request: Request.Request
-  readonly target: Target
+  readonly target: Routed
   /** The settings of the route that it goes by: a fallback has its own. */
   readonly config: RouteConfig
   readonly destination: Destination

@@ -5,6 +5,7 @@ import * as Billing from "./Billing.ts"
 import { ControlState } from "./ControlState.ts"
 import * as DelegatedRequest from "./DelegatedRequest.ts"
 import { Destinations } from "./Destination.ts"
+import * as Exposure from "./Exposure.ts"
 import { GatewayError } from "./GatewayError.ts"
 import { controlStateUnavailable, GovernedRequest } from "./GovernedRequest.ts"
 import * as Headers from "./Headers.ts"
@@ -18,6 +19,7 @@ import * as Request from "./Request.ts"
 import * as Target from "./Target.ts"
 import * as Telemetry from "./Telemetry.ts"
 import * as Tracing from "./Tracing.ts"
+import * as WildcardRequest from "./WildcardRequest.ts"
 import type { Wire } from "./Wire.ts"
 
 /** The proxy listener's program: one request, from its headers to the end of its answer. */
@@ -37,6 +39,7 @@ export class ProxyApp extends Context.Service<
       const identities = yield* Identities
       const settings = yield* GatewaySettings
       const upstream = yield* Upstream
+      const wildcard = yield* WildcardRequest.make
       const telemetry = yield* Telemetry.make
       const traced = yield* Tracing.make
       const fork = Effect.runForkWith(yield* Effect.context<never>())
@@ -119,17 +122,35 @@ export class ProxyApp extends Context.Service<
         })
       }
 
+      /** `identity`: who a provider or a trusted gateway says the caller is, beside its key. */
+      const passThrough = (
+        request: Request.Request,
+        target: Target.Wildcard,
+        key: KeyRecord,
+        identity: Option.Option<Identity>,
+        outcome: Request.Outcome
+      ): Request.HungUp => {
+        const caller = Option.isSome(identity) ? "identified" : "key"
+        if (Exposure.decide(target.access, caller) === "forward") return wildcard.keyed(request, target, key, outcome)
+        outcome.refused(identityRequired)
+        return ignored
+      }
+
       const serve = (
         request: Request.Request,
-        target: Target.Target,
+        target: Target.Target | Target.Wildcard,
         frontDoor: FrontDoor.FrontDoor,
         span: Tracing.Span,
         outcome: Request.Outcome
       ): Request.HungUp => {
+        if (target.routeId === "wildcard" && Exposure.decide(target.access, "nobody") === "forward") {
+          return wildcard.open(request, target, outcome)
+        }
         const { family, wire } = request
-        const direct = target.config.mode === "direct_upstream_passthrough"
-        const admitted = (raw: string) =>
+        const direct = target.routeId !== "wildcard" && target.config.mode === "direct_upstream_passthrough"
+        const admitted = (raw: string, identity: Option.Option<Identity>) =>
           authenticate(raw, span, outcome, (key) => {
+            if (target.routeId === "wildcard") return passThrough(request, target, key, identity, outcome)
             if (target.closed === undefined) return governed.run(request, target, key, span, outcome)
             outcome.refused(target.closed)
             return ignored
@@ -138,9 +159,9 @@ export class ProxyApp extends Context.Service<
           FrontDoor.asksForIdentity(frontDoor) &&
           !(direct && !Authentication.bringsOurs(wire.headers, family, frontDoor))
         ) {
-          return identify(request, frontDoor, span, outcome, () => {
+          return identify(request, frontDoor, span, outcome, (identity) => {
             const key = Authentication.keyBesideIdentity(wire.headers, frontDoor)
-            if (Result.isSuccess(key)) return admitted(key.success)
+            if (Result.isSuccess(key)) return admitted(key.success, Option.some(identity))
             outcome.refused(key.failure)
             return ignored
           })
@@ -151,7 +172,7 @@ export class ProxyApp extends Context.Service<
           return ignored
         }
         const { _tag, raw } = presented.success
-        if (_tag === "GatewayKey") return admitted(raw)
+        if (_tag === "GatewayKey") return admitted(raw, Option.none())
         if (!direct) {
           outcome.refused(Authentication.malformed)
           return ignored
@@ -209,6 +230,12 @@ export class ProxyApp extends Context.Service<
   )
 }
 
+const identityRequired = new GatewayError({
+  code: "insufficient_identity_authorization",
+  message:
+    "This path is exposed to operators only: beside the gateway key it needs an identity that this gateway can verify."
+})
+
 const internalError = new GatewayError({
   code: "internal_error",
   message: "The gateway failed. The request id tells an operator where to look."
@@ -217,7 +244,7 @@ const internalError = new GatewayError({
 const ignored: Request.HungUp = () => {}
 
 /** What a log line says of a request: nothing that the client wrote but its id. */
-const line = (request: Request.Request, target: Target.Target | undefined, { error, status }: Telemetry.Ended) => ({
+const line = (request: Request.Request, target: Target.Routed | undefined, { error, status }: Telemetry.Ended) => ({
   request_id: request.requestId,
   route: target?.route ?? "unrouted",
   provider: target?.provider ?? "none",

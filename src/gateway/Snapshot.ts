@@ -3,6 +3,7 @@ import { Database } from "../services/Database.ts"
 import * as FrontDoor from "./identity/FrontDoor.ts"
 import { type RouteConfig, RouteId, RouteMode } from "./model/CanonicalRoute.ts"
 import { authorizationBearer, type CredentialStyle, HeaderMode, HeaderValueFormat } from "./model/CredentialStyle.ts"
+import { defaults, Passthrough } from "./model/Passthrough.ts"
 import type { ModelPrice } from "./model/Price.ts"
 import { CostMode, Endpoint, EndpointPricingRule, PricingRule } from "./model/Service.ts"
 import * as ServicePricing from "./ServicePricing.ts"
@@ -24,6 +25,7 @@ export interface Snapshot {
   readonly prices: ReadonlyMap<string, ModelPrice>
   readonly services: ServiceTable.ServiceTable
   readonly frontDoor: FrontDoor.FrontDoor
+  readonly passthrough: Passthrough
 }
 
 const RouteRow = Schema.Struct({
@@ -72,6 +74,7 @@ const decodeServices = Schema.decodeUnknownEffect(Schema.Array(ServiceRow))
 const decodeRoutes = Schema.decodeUnknownEffect(Schema.Array(RouteRow))
 const decodeProviders = Schema.decodeUnknownEffect(Schema.Array(ProviderRow))
 const decodePrices = Schema.decodeUnknownEffect(Schema.Array(PriceRow))
+const decodePassthrough = Schema.decodeUnknownEffect(Schema.Array(Passthrough))
 
 export const readEpoch = Effect.gen(function* () {
   const { sql } = yield* Database
@@ -104,6 +107,11 @@ export const load = Effect.gen(function* () {
       FROM service_registrations`,
     decodeServices
   )
+  const [passthrough] = yield* Effect.flatMap(
+    sql`SELECT enabled, allowed_paths, allowed_methods, ui_exposure, admin_api_exposure, timeout_ms,
+      max_request_body_bytes, max_response_body_bytes FROM upstream_passthrough_settings`,
+    decodePassthrough
+  )
   const snapshot: Snapshot = {
     epoch,
     routes: new Map(
@@ -126,7 +134,8 @@ export const load = Effect.gen(function* () {
       ])
     ),
     services: ServiceTable.of(yield* Effect.forEach(services, registered)),
-    frontDoor: yield* FrontDoor.load
+    frontDoor: yield* FrontDoor.load,
+    passthrough: passthrough ?? defaults
   }
   return snapshot
 })

@@ -1,30 +1,43 @@
 import { Result } from "effect"
 import type { Accounting } from "./Billing.ts"
+import * as Exposure from "./Exposure.ts"
 import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
-import type { Family, PolicyRoute, Provider, RouteConfig, RouteId } from "./model/CanonicalRoute.ts"
+import type { Family, PolicyRoute, Provider, RouteConfig, RouteId, UsageRoute } from "./model/CanonicalRoute.ts"
+import type { Passthrough } from "./model/Passthrough.ts"
 import * as Path from "./Path.ts"
 import * as RouteTable from "./RouteTable.ts"
 import { behind, byName, byPattern, type ServiceCall } from "./ServiceTarget.ts"
 import type { Snapshot } from "./Snapshot.ts"
 
 /** Where a request goes, and under which of the operator's settings. */
-export interface Target {
-  readonly routeId: RouteId | "compat" | "service"
-  readonly route: PolicyRoute
+export interface Routed {
+  readonly route: UsageRoute
   readonly provider: Provider
-  /** In whose terms the answer reports its usage: the path's, whatever the request's headers say. */
-  readonly family: Family
   readonly config: RouteConfig
   /** Path and query for the upstream, byte for byte. */
   readonly target: string
+  /** The registered service that answers, where one does. */
+  readonly service?: ServiceCall
+}
+
+/** A route that policies know. */
+export interface Target extends Routed {
+  readonly routeId: RouteId | "compat" | "service"
+  readonly route: PolicyRoute
+  /** In whose terms the answer reports its usage: the path's, whatever the request's headers say. */
+  readonly family: Family
   readonly accounting: Accounting
   /** The protocol reports a stream's usage only when it is asked to (family A chat). */
   readonly usageOnRequest: boolean
-  /** The registered service that answers, where one does. */
-  readonly service?: ServiceCall
   /** Why nothing answers: told to whoever is known, and to nobody else. */
   readonly closed?: GatewayError
+}
+
+/** A path that the wildcard lets through, to whom `access` says. */
+export interface Wildcard extends Routed {
+  readonly routeId: "wildcard"
+  readonly access: Exclude<Exposure.Access, "closed">
 }
 
 /** The direct compatible upstream has no row of settings (reference §1.2). */
@@ -48,7 +61,11 @@ const accountingOf = (routeId: RouteId, method: string, { mode }: RouteConfig): 
 }
 
 /** Finds the target of a request, or says why there is none. */
-export const find = (method: string, target: string, snapshot: Snapshot): Result.Result<Target, GatewayError> => {
+export const find = (
+  method: string,
+  target: string,
+  snapshot: Snapshot
+): Result.Result<Target | Wildcard, GatewayError> => {
   const path = Path.canonicalise(target)
   if (Result.isFailure(path)) return Result.fail(unsupported(`The request path ${path.failure}.`))
   const route = RouteTable.match(method, path.success)
@@ -89,6 +106,8 @@ export const find = (method: string, target: string, snapshot: Snapshot): Result
     case "Unrouted": {
       const registered = byPattern(method, target, path.success, snapshot.services)
       if (registered !== undefined) return Result.succeed(registered)
+      const access = Exposure.accessOf(snapshot.passthrough, method, path.success)
+      if (access !== "closed") return Result.succeed(wildcard(target, access, snapshot.passthrough))
       return Result.fail(
         unsupported(
           route.allowed.length === 0
@@ -99,6 +118,21 @@ export const find = (method: string, target: string, snapshot: Snapshot): Result
     }
   }
 }
+
+const wildcard = (target: string, access: Wildcard["access"], settings: Passthrough): Wildcard => ({
+  routeId: "wildcard",
+  route: "/upstream/*",
+  provider: "upstream",
+  config: {
+    enabled: true,
+    mode: "direct_upstream_passthrough",
+    timeoutMs: settings.timeout_ms,
+    maxRequestBodyBytes: settings.max_request_body_bytes,
+    maxResponseBodyBytes: settings.max_response_body_bytes
+  },
+  target,
+  access
+})
 
 const unsupported = (message: string) => new GatewayError({ code: "unsupported_route", message })
 

@@ -4,7 +4,7 @@ import type { ErrorCode, GatewayError } from "./GatewayError.ts"
 import type { Provider } from "./model/CanonicalRoute.ts"
 import { toDollars } from "./model/Price.ts"
 import * as Series from "./Series.ts"
-import type { Target } from "./Target.ts"
+import type { Routed } from "./Target.ts"
 
 /** How a request ended. */
 export interface Ended {
@@ -100,7 +100,7 @@ const label = (route: string): string => route.replace(/[^A-Za-z0-9\-_.]/g, "").
 /** Labels are closed sets: no key, project or request id ever becomes one (reference §13). */
 export interface Telemetry {
   readonly begin: () => void
-  readonly end: (target: Target | undefined, ended: Ended, durationMs: number) => void
+  readonly end: (target: Routed | undefined, ended: Ended, durationMs: number) => void
 }
 
 /** Metrics are raised without an effect: this runs for every request. */

@@ -1,7 +1,7 @@
 import { Clock, Effect, Exit, Option, Tracer } from "effect"
 import { Headers as HeaderMap, HttpTraceContext } from "effect/http"
 import type { Request } from "./Request.ts"
-import type { Target } from "./Target.ts"
+import type { Routed } from "./Target.ts"
 
 /** A request in traces. */
 export interface Span {
@@ -10,7 +10,7 @@ export interface Span {
   readonly end: (status: number) => void
 }
 
-export type Traced = (request: Request, target: Target | undefined) => Span
+export type Traced = (request: Request, target: Routed | undefined) => Span
 
 const ignored = () => {}
 const silent: Span = { phase: () => ignored, end: ignored }

@@ -4,12 +4,12 @@ import type { Facts } from "./Facts.ts"
 import type { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
-import { PolicyRoute, Provider } from "./model/CanonicalRoute.ts"
+import { Provider, UsageRoute } from "./model/CanonicalRoute.ts"
 import { CostMode } from "./model/Service.ts"
 import type { Request } from "./Request.ts"
 import { closest } from "./ServicePricing.ts"
 import type { ServiceCall } from "./ServiceTarget.ts"
-import type { Target } from "./Target.ts"
+import type { Routed } from "./Target.ts"
 
 /** Absent where there is nothing to say, which makes a record a fifth shorter; read back as `null`. */
 const orAbsent = <S extends Schema.Constraint>(schema: S) =>
@@ -48,7 +48,7 @@ export const UsageRecord = Schema.Struct({
   request_id: Schema.String,
   key_id: Schema.String,
   project_id: orAbsent(Schema.String),
-  route: PolicyRoute,
+  route: UsageRoute,
   model: orAbsent(Schema.String),
   provider: Provider,
   status_code: Schema.Int,
@@ -94,7 +94,7 @@ export const encode = (record: UsageRecord): string => JSON.stringify(record)
 /** What a request came to, for its record. */
 export interface Account {
   readonly request: Request
-  readonly target: Target
+  readonly target: Routed
   readonly key: KeyRecord
   readonly facts: Facts
   readonly status: number

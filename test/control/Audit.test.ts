@@ -313,6 +313,13 @@ const scenarios = {
     Effect.as(nothingToAsk, { path: `${admin}/provider-health/check` }),
     { path: `${admin}/provider-health/state` }
   ),
+  "upstream-passthrough.update": scenario(
+    "providers:upstream_passthrough_update",
+    "upstream_passthrough_settings",
+    "Configuration",
+    Effect.succeed({ path: `${admin}/providers/upstream-passthrough`, body: { enabled: true } }),
+    { path: `${admin}/providers/upstream-passthrough`, body: { timeout_ms: 0 } }
+  ),
   "model-prices.put": scenario(
     "prices:upsert",
     "model_price",

@@ -11,8 +11,11 @@ import * as ControlApp from "../../src/control/ControlApp.ts"
 import * as OperatorTokens from "../../src/control/OperatorTokens.ts"
 import { StudioOfEnvironment, type StudioTarget } from "../../src/control/StudioConnection.ts"
 import { Lifecycle } from "../../src/gateway/model/Lifecycle.ts"
+import { GatewaySettings } from "../../src/gateway/model/Settings.ts"
 import { Vault } from "../../src/gateway/model/Vault.ts"
 import type { Database } from "../../src/services/Database.ts"
+import type { Upstream } from "../../src/services/Upstream.ts"
+import { settings } from "../gateway/Proxy.ts"
 import * as MigratedDatabase from "../MigratedDatabase.ts"
 import * as TemporaryDatabase from "../TemporaryDatabase.ts"
 
@@ -21,11 +24,17 @@ export const operatorToken = `op_live_${"0123456789abcdef".repeat(4)}`
 
 const someKey = Redacted.make(new Uint8Array(32).fill(7))
 
+export interface Around {
+  readonly vaultKey?: Option.Option<Redacted.Redacted<Uint8Array>>
+  /** The studio that the environment names. */
+  readonly studio?: Option.Option<StudioTarget>
+  readonly upstream?: Layer.Layer<Upstream>
+}
+
 /** The control listener on a socket of its own, over a fresh database. */
 export const layer = <E>(
   database: Layer.Layer<Database, E>,
-  vaultKey = Option.some(someKey),
-  studio = Option.none<StudioTarget>()
+  { studio = Option.none(), upstream = UpstreamHttp.layer, vaultKey = Option.some(someKey) }: Around = {}
 ) =>
   HttpRouter.serve(ControlApp.layer, {
     routerConfig: ControlApp.routerConfig,
@@ -38,11 +47,12 @@ export const layer = <E>(
       Layer.mergeAll(
         MigratedDatabase.of(database),
         RedisMemory.layer({ prefix: "test:" }),
-        UpstreamHttp.layer,
         Vault.layer(vaultKey),
         EgressHttp.layer(everyPrivateAddress),
         Layer.succeed(StudioOfEnvironment, studio),
-        Lifecycle.layer
+        Lifecycle.layer,
+        Layer.succeed(GatewaySettings, settings),
+        upstream
       )
     )
   )

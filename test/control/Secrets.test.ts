@@ -79,25 +79,28 @@ describeWith(Layer.provideMerge(layer(DatabaseEmbedded.layer), logs), options)("
 })
 
 // Without a key the vault keeps credentials as they are, and the database would repeat them in the details of an error.
-describeWith(Layer.provideMerge(layer(DatabaseEmbedded.layer, Option.none()), logs), options)("Failures", (it) => {
-  it.effect("a failure of ours is said without a word of the request, logged under its id, and leaves no event", () =>
-    Effect.gen(function* () {
-      const { sql } = yield* Database
-      yield* sql`ALTER TABLE provider_configs ADD CHECK (name <> 'impossible')`
-      const broken = yield* call("POST", `${admin}/providers`, {
-        headers: { "x-request-id": "broken-1" },
-        body: { provider: "upstream", name: "impossible", base_url: "https://upstream.example", credential: canary }
+describeWith(Layer.provideMerge(layer(DatabaseEmbedded.layer, { vaultKey: Option.none() }), logs), options)(
+  "Failures",
+  (it) => {
+    it.effect("a failure of ours is said without a word of the request, logged under its id, and leaves no event", () =>
+      Effect.gen(function* () {
+        const { sql } = yield* Database
+        yield* sql`ALTER TABLE provider_configs ADD CHECK (name <> 'impossible')`
+        const broken = yield* call("POST", `${admin}/providers`, {
+          headers: { "x-request-id": "broken-1" },
+          body: { provider: "upstream", name: "impossible", base_url: "https://upstream.example", credential: canary }
+        })
+        assert.deepStrictEqual(refusalOf(broken), { status: 500, code: "internal_error", param: null })
+        assert.strictEqual(at(broken.json, "error", "request_id"), "broken-1")
+        assert.deepStrictEqual(yield* sql`SELECT 1 FROM audit_events`, [])
+        const logged = lines.filter((line) => line.includes("broken-1"))
+        assert.lengthOf(logged, 1)
+        assert.include(logged[0], "provider_configs_name_check")
+        for (const text of [broken.text, ...lines]) assert.notInclude(text, "cAnArY")
       })
-      assert.deepStrictEqual(refusalOf(broken), { status: 500, code: "internal_error", param: null })
-      assert.strictEqual(at(broken.json, "error", "request_id"), "broken-1")
-      assert.deepStrictEqual(yield* sql`SELECT 1 FROM audit_events`, [])
-      const logged = lines.filter((line) => line.includes("broken-1"))
-      assert.lengthOf(logged, 1)
-      assert.include(logged[0], "provider_configs_name_check")
-      for (const text of [broken.text, ...lines]) assert.notInclude(text, "cAnArY")
-    })
-  )
-})
+    )
+  }
+)
 
 /** Every row of every table, as text. */
 const everything = Effect.gen(function* () {

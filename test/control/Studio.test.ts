@@ -175,7 +175,7 @@ const ofEnvironment = Option.some({
 const options = { excludeTestServices: true, timeout: "60 seconds" } as const
 
 describe("Studio of the environment", () => {
-  describeWith(layer(DatabaseEmbedded.layer, undefined, ofEnvironment), options)("start-up rule 5", (it) => {
+  describeWith(layer(DatabaseEmbedded.layer, { studio: ofEnvironment }), options)("start-up rule 5", (it) => {
     it.effect("what is stored overrides it as a whole; clearing the address makes it count again", () =>
       Effect.gen(function* () {
         const environment = {

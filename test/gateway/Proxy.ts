@@ -10,6 +10,7 @@ import { Identities } from "../../src/gateway/identity/Identities.ts"
 import { Limits, usageQueue } from "../../src/gateway/Limits.ts"
 import type { RouteId } from "../../src/gateway/model/CanonicalRoute.ts"
 import * as Changes from "../../src/gateway/model/Changes.ts"
+import type { Passthrough } from "../../src/gateway/model/Passthrough.ts"
 import { digest, mint } from "../../src/gateway/model/Secret.ts"
 import { GatewaySettings } from "../../src/gateway/model/Settings.ts"
 import { Vault } from "../../src/gateway/model/Vault.ts"
@@ -122,7 +123,7 @@ const nobodyThere = new EgressError({ reason: "unreachable", message: "nobody is
 
 const gone = new RedisError({ operation: "script", retryable: true, cause: new Error("gone") })
 
-const settings: GatewaySettings["Service"] = {
+export const settings: GatewaySettings["Service"] = {
   upstreamOrigin: "https://upstream.test",
   upstreamServiceKey: Option.some(Redacted.make("startup-secret")),
   directCompat: Option.some({ origin: "https://compat.test", serviceKey: Redacted.make("compat-secret") }),
@@ -138,6 +139,8 @@ export const reset = Effect.gen(function* () {
   yield* sql`TRUNCATE api_keys, projects, provider_configs, upstream_credential_mappings, model_prices, usage_events, gateway_auth_settings CASCADE`
   yield* sql`UPDATE canonical_routes SET enabled = true, mode = 'managed_by_gateway', timeout_ms = 120000,
     max_request_body_bytes = 1048576, max_response_body_bytes = 1048576`
+  yield* sql`DELETE FROM upstream_passthrough_settings`
+  yield* sql`INSERT INTO upstream_passthrough_settings DEFAULT VALUES`
 })
 
 export interface IssuedKey {
@@ -186,6 +189,18 @@ export const configureRoute = (
         sql`UPDATE canonical_routes SET enabled = ${config.enabled ?? true}, mode = ${config.mode ?? "managed_by_gateway"},
           timeout_ms = ${config.timeoutMs ?? 120_000}, max_request_body_bytes = ${config.requestBytes ?? 1_048_576},
           max_response_body_bytes = ${config.responseBytes ?? 1_048_576} WHERE route_id = ${id}`,
+        Changes.publish({ _tag: "Configuration" })
+      )
+    )
+  })
+
+/** What an operator saves about the wildcard; without `wanted`, that it is on. */
+export const openWildcard = (wanted: Partial<Passthrough> = {}) =>
+  Effect.gen(function* () {
+    const { sql, transaction } = yield* Database
+    yield* transaction(
+      Effect.andThen(
+        sql`UPDATE upstream_passthrough_settings SET ${sql.update({ enabled: true, ...wanted })}`,
         Changes.publish({ _tag: "Configuration" })
       )
     )

@@ -1,10 +1,12 @@
-import { Option } from "effect"
+import { Option, Result } from "effect"
 import * as FrontDoor from "../../src/gateway/identity/FrontDoor.ts"
 import { canonicalRoutes, type RouteConfig } from "../../src/gateway/model/CanonicalRoute.ts"
 import { off } from "../../src/gateway/model/FrontDoor.ts"
+import { defaults } from "../../src/gateway/model/Passthrough.ts"
 import * as ServiceTable from "../../src/gateway/ServiceTable.ts"
 import type { Snapshot } from "../../src/gateway/Snapshot.ts"
 import { missing } from "../../src/gateway/StoredCredential.ts"
+import * as Target from "../../src/gateway/Target.ts"
 
 /** Reference §1.2. */
 export const seeded: RouteConfig = {
@@ -15,6 +17,13 @@ export const seeded: RouteConfig = {
   maxResponseBodyBytes: 1_048_576
 }
 
+/** The target of a route that policies know. */
+export const policed = (method: string, target: string, state = seededWith()): Target.Target => {
+  const found = Result.getOrThrow(Target.find(method, target, state))
+  if (found.routeId === "wildcard") throw new Error(`${method} ${target} went to the wildcard`)
+  return found
+}
+
 /** What a gateway knows of a database on which no operator decided anything, with `config` for all of its routes. */
 export const seededWith = (config: Partial<RouteConfig> = {}): Snapshot => ({
   epoch: 1,
@@ -22,5 +31,6 @@ export const seededWith = (config: Partial<RouteConfig> = {}): Snapshot => ({
   provider: Option.none(),
   prices: new Map(),
   services: ServiceTable.empty,
-  frontDoor: FrontDoor.of(off, missing)
+  frontDoor: FrontDoor.of(off, missing),
+  passthrough: defaults
 })

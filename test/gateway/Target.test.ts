@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import type { RouteMode } from "../../src/gateway/model/CanonicalRoute.ts"
 import * as Target from "../../src/gateway/Target.ts"
-import { seeded, seededWith } from "./Snapshots.ts"
+import { policed, seeded, seededWith } from "./Snapshots.ts"
 
 describe("Target", () => {
   it("forwards path and query byte for byte, under the operator's settings of the route", () => {
@@ -29,7 +29,7 @@ describe("Target", () => {
     ["/providers/compat/v1/chat/completions", "/v1/chat/completions"],
     ["/%70roviders/%63ompat/v1/na%c3%afve?x=%2F", "/v1/na%c3%afve?x=%2F"]
   ])("cuts the prefix off %s, and leaves %s as it came", (target, rest) => {
-    const found = Result.getOrThrow(Target.find("POST", target, seededWith()))
+    const found = policed("POST", target)
     assert.deepStrictEqual([found.target, found.provider, found.route], [rest, "compat", "/providers/compat/*"])
   })
 
@@ -65,8 +65,7 @@ describe("Target", () => {
       ["GET", "/v1/models", "free", "free"],
       ["POST", "/providers/compat/v1/chat/completions", "answer", "answer"]
     ])("%s %s: managed %s, direct %s", (method, target, managed, direct) => {
-      const accounting = (mode: RouteMode) =>
-        Result.getOrThrow(Target.find(method, target, seededWith({ mode }))).accounting
+      const accounting = (mode: RouteMode) => policed(method, target, seededWith({ mode })).accounting
       assert.deepStrictEqual(
         [accounting("managed_by_gateway"), accounting("direct_upstream_passthrough")],
         [managed, direct]
@@ -80,7 +79,7 @@ describe("Target", () => {
     ["/providers/compat/v1/%6Dessages", "b"],
     ["/providers/compat/v1/chat/completions", "a"]
   ])("reads the usage of POST %s in the terms of family %s", (target, family) => {
-    assert.strictEqual(Result.getOrThrow(Target.find("POST", target, seededWith())).family, family)
+    assert.strictEqual(policed("POST", target).family, family)
   })
 
   it.each([
@@ -91,7 +90,7 @@ describe("Target", () => {
     ["/v1/messages", false],
     ["/providers/compat/v1/messages", false]
   ])("POST %s tells a stream's usage only when asked: %s", (target, asked) => {
-    assert.strictEqual(Result.getOrThrow(Target.find("POST", target, seededWith())).usageOnRequest, asked)
+    assert.strictEqual(policed("POST", target).usageOnRequest, asked)
   })
 
   it.each([

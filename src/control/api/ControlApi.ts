@@ -17,6 +17,7 @@ import { ServiceImportApi } from "./ServiceImportApi.ts"
 import { ServiceOpenApiApi } from "./ServiceOpenApiApi.ts"
 import { ServicesApi } from "./ServicesApi.ts"
 import { StudioApi } from "./StudioApi.ts"
+import { UpstreamPassthroughApi } from "./UpstreamPassthroughApi.ts"
 import { UsageApi } from "./UsageApi.ts"
 
 /** Everything that takes an operator token. A group added here is authenticated, and audited by what it calls. */
@@ -30,6 +31,7 @@ const OperatorApi = HttpApi.make("operator")
     FamilyBRoutesApi,
     ProvidersApi,
     CredentialMappingsApi,
+    UpstreamPassthroughApi,
     ModelPricesApi,
     ServiceImportApi,
     ServiceOpenApiApi,

@@ -20,6 +20,7 @@ export const statusOf = {
   invalid_operator_token: 401,
   disabled_operator_token: 401,
   insufficient_operator_scope: 403,
+  cross_origin_request: 403,
   not_found: 404,
   debug_bundle_not_found: 404,
   missing_project: 404,
@@ -38,13 +39,16 @@ export const statusOf = {
   incomplete_service: 409,
   service_openapi_changed: 409,
   studio_unconfigured: 409,
+  upstream_unconfigured: 409,
   request_body_too_large: 413,
   unsupported_media_type: 415,
   invalid_request: 422,
   internal_error: 500,
   service_openapi_unavailable: 502,
   store_unavailable: 502,
-  studio_unavailable: 502
+  studio_unavailable: 502,
+  upstream_connection: 502,
+  upstream_timeout: 504
 } as const
 
 export type ErrorCode = keyof typeof statusOf

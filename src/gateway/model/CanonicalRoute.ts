@@ -63,6 +63,10 @@ export const PolicyRoute = Schema.Literals([
 ])
 export type PolicyRoute = typeof PolicyRoute.Type
 
+/** A route as usage records name it: `/upstream/*` is the wildcard, of which no policy knows. */
+export const UsageRoute = Schema.Literals([...PolicyRoute.literals, "/upstream/*"])
+export type UsageRoute = typeof UsageRoute.Type
+
 export const Provider = Schema.Literals(["upstream", "compat", "internal-service"])
 export type Provider = typeof Provider.Type
 

@@ -6,7 +6,7 @@ import { Database } from "../../services/Database.ts"
 export const channel = "svc_control_changes"
 
 /**
- * What a gateway must forget. `Configuration`: routes, provider rows, prices. `Key`: one key's record. `Project`: the
+ * What a gateway must forget. `Configuration`: routes, the wildcard, provider rows, prices. `Key`: one key's record. `Project`: the
  * records of all its keys (a credential mapping of the project changed).
  */
 export const Change = Schema.TaggedUnion({

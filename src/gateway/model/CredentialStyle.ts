@@ -1,4 +1,4 @@
-import { Schema } from "effect"
+import { Redacted, Schema } from "effect"
 
 /** How the upstream credential is presented (specification, "stripping and injection"). */
 export type CredentialStyle =
@@ -6,6 +6,13 @@ export type CredentialStyle =
   | { readonly _tag: "CustomHeader"; readonly name: string; readonly format: "raw" | "bearer" }
 
 export const authorizationBearer: CredentialStyle = { _tag: "AuthorizationBearer" }
+
+/** Name and value of the header that carries the credential. */
+export const credentialField = (style: CredentialStyle, credential: Redacted.Redacted): readonly [string, string] => {
+  const secret = Redacted.value(credential)
+  if (style._tag === "AuthorizationBearer") return ["authorization", `Bearer ${secret}`]
+  return [style.name, style.format === "raw" ? secret : `Bearer ${secret}`]
+}
 
 export const HeaderMode = Schema.Literals(["authorization_bearer", "custom_header"])
 export const HeaderValueFormat = Schema.Literals(["raw", "bearer"])

@@ -1,0 +1,96 @@
+import type { Upstream } from "../services/Upstream.ts"
+import * as Billing from "./Billing.ts"
+import type { Destination } from "./Destination.ts"
+import * as Forward from "./Forward.ts"
+import type { GatewayError } from "./GatewayError.ts"
+import * as Headers from "./Headers.ts"
+import type { KeyRecord } from "./KeyRecord.ts"
+import * as Outbound from "./Outbound.ts"
+import * as Request from "./Request.ts"
+import * as RequestBody from "./RequestBody.ts"
+import type { Routed } from "./Target.ts"
+import type { BodyFailure, Wire } from "./Wire.ts"
+
+/** How it came out, before the client has the end of its answer. */
+export interface Came {
+  readonly status: number
+  readonly error: GatewayError | undefined
+}
+
+export interface Streamed {
+  readonly request: Request.Request
+  readonly target: Routed
+  readonly destination: Destination
+  readonly key: KeyRecord | undefined
+  /** What the client is shown of the answer's headers; all of them, where this is left out. */
+  readonly headers?: Forward.Passage["headers"]
+  /** Puts on record how it came out, and tells `then` when that is safe. Without one nothing is kept. */
+  readonly settle?: (came: Came, then: () => void) => void
+}
+
+/** A request that nobody looks into: its body streams through, and so does the answer, each up to the route's limit. */
+export const run = (
+  upstream: Upstream["Service"],
+  { destination, headers, key, request, settle = (_, then) => then(), target }: Streamed,
+  now: () => number,
+  outcome: Request.Outcome
+): Request.HungUp => {
+  const { wire } = request
+  const { config } = target
+  const limit = RequestBody.strictest(config.maxRequestBodyBytes, null)
+  const body = sendsBody(wire) ? streamed(wire, limit.bytes, config.timeoutMs) : undefined
+  const sentAt = now()
+  const passage: Forward.Passage = {
+    exchange: Outbound.exchange({ request, target, config, destination, key, body: body?.bytes ?? null, read: false }),
+    reading: { _tag: "Blind" },
+    maxResponseBytes: config.maxResponseBodyBytes,
+    answerHeaders: Request.answerHeaders(request, [], now()),
+    ...(headers === undefined ? {} : { headers }),
+    onAnswer: () => {},
+    mayFallBack: false,
+    bodyRefusal: () => {
+      const failure = body?.failure()
+      return failure === undefined ? undefined : RequestBody.refusal(failure, limit, config.timeoutMs)
+    },
+    now
+  }
+  const conclude = ({ finish, passed }: Forward.Settleable) => {
+    const came: Came = {
+      status: passed.status ?? passed.error?.status ?? Request.clientClosed,
+      error: passed.error
+    }
+    settle(came, () => {
+      if (passed.error !== undefined && !passed.headSent) Request.refuse(request, passed.error, [], now())
+      else finish()
+      outcome.ended({
+        ...came,
+        streamed: false,
+        aborted: passed.headSent && !passed.whole,
+        bill: Billing.nothing,
+        upstreamMs: passed.endedAt - sentAt
+      })
+    })
+  }
+  return Forward.pass(upstream, wire, passage, conclude, outcome.failed)
+}
+
+/** A body is announced by its framing (RFC 9112 §6); a POST without any is sent on as one with an empty body. */
+const sendsBody = ({ headers, method }: Wire): boolean =>
+  method === "POST" ||
+  Headers.get(headers, "transfer-encoding") !== undefined ||
+  Number(Headers.get(headers, "content-length") ?? 0) > 0
+
+/** The body as it comes, and afterwards why it came to no good end. */
+const streamed = (wire: Wire, maxBytes: number, idleMs: number) => {
+  let failed: BodyFailure | undefined
+  return {
+    failure: () => failed,
+    bytes: wire.streamBody({
+      maxBytes,
+      idleMs,
+      onFailure: (failure) => {
+        failed = failure
+      }
+    })
+  }
+}

@@ -1,0 +1,36 @@
+/** They belong to one connection, never to the next (RFC 9110 §7.6.1). */
+export const hopByHop = [
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade"
+]
+
+/**
+ * What no request carries on to an upstream (specification, "stripping and injection"): the client's credentials, and what
+ * only the gateway may say there. Patterns of names in lower case.
+ */
+export const neverForwarded = [
+  ...hopByHop,
+  "authorization",
+  "proxy-authorization",
+  "x-api-key",
+  "x-aih-api-key",
+  "x-upstream-api-key",
+  "x-upstream-key",
+  "x-trusted-gateway-identity",
+  "x-trusted-gateway-signature",
+  "x-svc-.*",
+  "traceparent",
+  // framing: the driver states it anew, for the body that is really sent
+  "host",
+  "content-length",
+  "expect"
+]
+
+/** A pattern spares each name its copy in lower case and its hash: a third of the time of a look-up in a set. */
+export const oneOf = (names: ReadonlyArray<string>): RegExp => new RegExp(`^(?:${names.join("|")})$`, "i")

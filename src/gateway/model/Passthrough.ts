@@ -1,0 +1,35 @@
+import { Schema } from "effect"
+import { BodyBytes, TimeoutMs } from "./CanonicalRoute.ts"
+
+/** Who may reach the upstream's UI through the wildcard (specification, "exposure modes"). */
+export const UiExposure = Schema.Literals(["disabled", "operator_only", "explicitly_exposed", "trusted_ingress"])
+
+/** Who may reach the upstream's admin-like paths. There is no trusted ingress of its own for them. */
+export const AdminApiExposure = Schema.Literals(["disabled", "operator_only", "explicitly_exposed"])
+
+/** What an operator decides about the wildcard, which takes what no other route has taken. */
+export const Passthrough = Schema.Struct({
+  enabled: Schema.Boolean,
+  /** A `*` at the end stands for any rest; without one the path is meant exactly. */
+  allowed_paths: Schema.Array(Schema.String),
+  /** In capitals. */
+  allowed_methods: Schema.Array(Schema.String),
+  ui_exposure: UiExposure,
+  admin_api_exposure: AdminApiExposure,
+  timeout_ms: TimeoutMs,
+  max_request_body_bytes: BodyBytes,
+  max_response_body_bytes: BodyBytes
+})
+export type Passthrough = typeof Passthrough.Type
+
+/** What holds until an operator decides otherwise (reference §11.1); the migration seeds the same. */
+export const defaults: Passthrough = {
+  enabled: false,
+  allowed_paths: ["/v1/*"],
+  allowed_methods: ["GET", "POST"],
+  ui_exposure: "disabled",
+  admin_api_exposure: "disabled",
+  timeout_ms: 120_000,
+  max_request_body_bytes: 1_048_576,
+  max_response_body_bytes: 1_048_576
+}

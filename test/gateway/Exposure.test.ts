@@ -1,0 +1,133 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import fc from "fast-check"
+import * as Exposure from "../../src/gateway/Exposure.ts"
+import { AdminApiExposure, defaults, type Passthrough, UiExposure } from "../../src/gateway/model/Passthrough.ts"
+import * as Path from "../../src/gateway/Path.ts"
+import * as Expected from "./ExposureTable.ts"
+
+describe("Exposure", () => {
+  for (const ui_exposure of UiExposure.literals) {
+    for (const admin_api_exposure of AdminApiExposure.literals) {
+      it(`ui ${ui_exposure}, admin ${admin_api_exposure}: each group of paths, for each caller`, () => {
+        const settings = { ...wide, ui_exposure, admin_api_exposure }
+        for (const { group, method, path } of Expected.requests) {
+          for (const caller of ["nobody", "key", "identified"] as const) {
+            assert.strictEqual(
+              Exposure.decide(accessOf(settings, method, path), caller),
+              Expected.decision(ui_exposure, admin_api_exposure, group, caller),
+              `${method} ${path} by ${caller}`
+            )
+          }
+        }
+      })
+    }
+  }
+
+  it("lets nothing through while it is off, by another method, or beside the allowed paths", () => {
+    fc.assert(
+      fc.property(settings, request, (settings, { method, path }) => {
+        const listed =
+          settings.allowed_methods.includes(method) &&
+          settings.allowed_paths.some((one) => (one.endsWith("*") ? path.startsWith(one.slice(0, -1)) : path === one))
+        const access = accessOf(settings, method, path)
+        if (!settings.enabled || !listed) assert.strictEqual(access, "closed")
+      }),
+      { numRuns: 1000 }
+    )
+  })
+
+  it("opens nothing without a key unless the ingress is trusted", () => {
+    fc.assert(
+      fc.property(settings, request, (settings, { method, path }) => {
+        if (accessOf(settings, method, path) === "open") assert.strictEqual(settings.ui_exposure, "trusted_ingress")
+      }),
+      { numRuns: 1000 }
+    )
+  })
+
+  it("asks as much of whatever lies below a group's path as of the path itself", () => {
+    fc.assert(
+      fc.property(
+        settings,
+        fc.constantFrom(...Expected.sensitive),
+        fc.array(fc.stringMatching(/^[\w-]{1,6}$/), { minLength: 1, maxLength: 3 }),
+        (settings, path, more) => {
+          const open = { ...settings, enabled: true, allowed_paths: ["/*"], allowed_methods: ["PUT"] }
+          assert.strictEqual(accessOf(open, "PUT", [path, ...more].join("/")), accessOf(open, "PUT", path))
+        }
+      ),
+      { numRuns: 500 }
+    )
+  })
+
+  it.each(["/keyring", "/uix", "/configuration", "/api2", "/v20", "/healthz", "/audit-log", "/v1/agentsmith"])(
+    "takes %s for what it is: another path, not one below a group",
+    (path) => assert.strictEqual(accessOf(wide, "GET", path), "key")
+  )
+
+  it("takes no path for an ordinary one that a lax upstream could take for a sensitive one", () => {
+    for (const path of Expected.sensitive) {
+      for (const form of Expected.disguises(path)) {
+        const canonical = Path.canonicalise(form)
+        if (Result.isSuccess(canonical)) {
+          assert.strictEqual(Exposure.accessOf(wide, "GET", canonical.success), "closed", form)
+        }
+      }
+    }
+  })
+
+  it("opens nothing to a trusted ingress but what is written as it is listed", () => {
+    const trusted: Passthrough = { ...wide, ui_exposure: "trusted_ingress", admin_api_exposure: "explicitly_exposed" }
+    for (const path of [...Expected.sensitive, "/login", "/get_image", "/models", "/model/info"]) {
+      assert.strictEqual(accessOf(trusted, "GET", path), "open", path)
+      for (const form of Expected.disguises(path)) {
+        const canonical = Path.canonicalise(form)
+        if (Result.isFailure(canonical)) continue
+        const written = canonical.success.path
+        if (written === path || written.startsWith(`${path}/`)) continue
+        assert.notStrictEqual(Exposure.accessOf(trusted, "GET", canonical.success), "open", form)
+      }
+    }
+  })
+
+  it.each([
+    ["POST", "/V1/Chat/Completions"],
+    ["POST", "/v1/messages./"],
+    ["GET", "/v1/MODELS"],
+    ["GET", "/Services/ocr"],
+    ["GET", "/Admin-UI/admin/keys"],
+    ["POST", "/Providers/Compat/v1/messages"]
+  ])("is no way around a route of the gateway's own: %s %s", (method, path) => {
+    assert.strictEqual(accessOf(wide, method, path), "closed")
+  })
+})
+
+/** Everything is allowed, and nothing exposed. */
+const wide: Passthrough = {
+  ...defaults,
+  enabled: true,
+  allowed_paths: ["/*"],
+  allowed_methods: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+}
+
+const accessOf = (settings: Passthrough, method: string, path: string): Exposure.Access =>
+  Exposure.accessOf(settings, method, Result.getOrThrow(Path.canonicalise(path)))
+
+const settings: fc.Arbitrary<Passthrough> = fc.record({
+  enabled: fc.boolean(),
+  allowed_paths: fc.uniqueArray(fc.constantFrom("/*", "/v1/*", "/v1*", "/ui/*", "/ui", "/key/*", "/user/info"), {
+    minLength: 1
+  }),
+  allowed_methods: fc.uniqueArray(fc.constantFrom("GET", "POST", "DELETE"), { minLength: 1 }),
+  ui_exposure: fc.constantFrom(...UiExposure.literals),
+  admin_api_exposure: fc.constantFrom(...AdminApiExposure.literals),
+  timeout_ms: fc.constant(1000),
+  max_request_body_bytes: fc.constant(1000),
+  max_response_body_bytes: fc.constant(1000)
+})
+
+const request = fc.record({
+  method: fc.constantFrom("GET", "POST", "DELETE", "PUT"),
+  path: fc.constantFrom(...Expected.requests.map(({ path }) => path), "/v1", "/v1/x", "/v1x", "/ui/x", "/")
+})

@@ -1,0 +1,297 @@
+import { assert, it as check, describe, layer } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import type { ErrorCode } from "../../src/gateway/GatewayError.ts"
+import * as PublicLocation from "../../src/gateway/PublicLocation.ts"
+import { Database } from "../../src/services/Database.ts"
+import { eventually } from "../Eventually.ts"
+import * as RealTime from "../RealTime.ts"
+import * as Proxy from "./Proxy.ts"
+import type { ClientRequest } from "./RecordingWire.ts"
+import * as Upstream from "./ScriptedUpstream.ts"
+
+layer(Proxy.database)("ProxyApp, by the wildcard", (it) => {
+  it.effect("is off until an operator turns it on, and then holds for the next request", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make()
+      const key = yield* Proxy.issueKey()
+      const ask = gateway.ask({ method: "GET", target: "/v1/files", headers: key.headers })
+      const refused = yield* ask
+      assert.deepStrictEqual([refused.status, codeOf(refused.text)], [404, "unsupported_route"])
+      yield* Proxy.openWildcard()
+      yield* RealTime.effect(eventually(ask, ({ status }) => status === 200))
+      yield* Proxy.openWildcard({ enabled: false })
+      yield* RealTime.effect(eventually(ask, ({ status }) => status === 404))
+    })
+  )
+
+  it.effect("forwards path, query, body and cookies as they came, with the key's upstream credential", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        configured: Proxy.openWildcard(),
+        upstream: Upstream.json({ ok: true }, 201)
+      })
+      const key = yield* Proxy.issueKey({}, { project: true })
+      yield* mapped(key.projectId ?? "", "project-secret")
+      const target = "/v1/r%65rank/a%20b?x=%2f..//&y=[1]"
+      const own = ["Cookie", "a=1; b=2", "X-Custom", "kept", "x-svc-key-id", "forged", "x-api-key", "stolen"]
+      const wire = yield* gateway.ask({ target, headers: [...key.headers, ...own], body: "not json \u00e9" })
+      assert.deepStrictEqual([wire.status, wire.text, wire.ending], [201, '{"ok":true}', "whole"])
+      const [sent] = gateway.sent
+      assert.deepInclude(sent, { origin: "https://upstream.test", method: "POST", target, text: "not json \u00e9" })
+      assert.deepInclude(sent, { headersWithinMs: 120_000, idleWithinMs: 120_000 })
+      for (const kept of ["a=1; b=2", "kept", "Bearer project-secret", key.id])
+        assert.include(sent?.headers ?? [], kept)
+      for (const gone of [`Bearer ${key.raw}`, "forged", "stolen"]) assert.notInclude(sent?.headers ?? [], gone)
+    })
+  )
+
+  it.effect("asks no policy, limit, budget or guardrail, and records the status alone", () =>
+    Effect.gen(function* () {
+      const usage = { prompt_tokens: 5, completion_tokens: 6 }
+      const gateway = yield* Proxy.make({
+        configured: Proxy.openWildcard(),
+        upstream: Upstream.json({ usage }, 418)
+      })
+      const key = yield* Proxy.issueKey({ deny: true, rpm_limit: 0, daily_budget_usd: 0, allowed_models: [] })
+      yield* gateway.redisGoes
+      const wire = yield* gateway.ask({ target: "/v1/audio/speech", headers: key.headers, body: { model: "m" } })
+      assert.strictEqual(wire.status, 418)
+      yield* gateway.redisReturns
+      const again = yield* gateway.ask({ target: "/v1/audio/speech", headers: key.headers, body: { model: "m" } })
+      assert.strictEqual(again.status, 418)
+      assert.deepInclude((yield* gateway.records)[0], {
+        key_id: key.id,
+        route: "/upstream/*",
+        provider: "upstream",
+        model: null,
+        status_code: 418,
+        error_code: null,
+        usage_source: "status_only",
+        total_tokens: null,
+        cost_nanos: null,
+        cost_source: "none",
+        cost_mode: "none"
+      })
+    })
+  )
+
+  it.effect("takes a canonical path with another method, and never the canonical route itself", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: Proxy.openWildcard({ ui_exposure: "trusted_ingress" }) })
+      const key = yield* Proxy.issueKey({ deny: true })
+      const ask = (method: string, target: string, headers = key.headers) => gateway.ask({ method, target, headers })
+      assert.strictEqual((yield* ask("GET", Proxy.chat)).status, 200)
+      assert.strictEqual((yield* ask("POST", "/v1/models")).status, 200)
+      const governed = yield* ask("GET", "/v1/models")
+      assert.deepStrictEqual([governed.status, codeOf(governed.text)], [403, "policy_denied"])
+      const keyless = yield* ask("GET", "/v1/models", [])
+      assert.deepStrictEqual([keyless.status, codeOf(keyless.text)], [401, "missing_authorization"])
+      assert.lengthOf(gateway.sent, 2)
+    })
+  )
+
+  it.effect("services and the control API never fall through to it", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: Proxy.openWildcard({ allowed_paths: ["/*"] }) })
+      const key = yield* Proxy.issueKey()
+      for (const target of ["/services", "/services/ocr/x", "/admin-ui", "/admin-ui/healthz", "/%61dmin-ui/x"]) {
+        const wire = yield* gateway.ask({ method: "GET", target, headers: key.headers })
+        assert.strictEqual(wire.status, 404, target)
+      }
+      assert.deepStrictEqual(gateway.sent, [])
+    })
+  )
+
+  it.effect.each<[what: string, request: Partial<ClientRequest>, status: number, code: ErrorCode, recorded: boolean]>([
+    ["no key", { headers: [] }, 401, "missing_authorization", false],
+    [
+      "a bearer that is no gateway key",
+      { headers: ["authorization", "Bearer sk-x"] },
+      401,
+      "malformed_authorization",
+      false
+    ],
+    [
+      "a key that nobody made",
+      { headers: ["authorization", `Bearer rk_live_${"0".repeat(64)}`] },
+      401,
+      "invalid_virtual_key",
+      false
+    ],
+    ["a body over the limit", { body: "x".repeat(101) }, 413, "request_body_too_large", true],
+    ["a body that stalls", { body: "stalls" }, 408, "request_body_timeout", true]
+  ])("refuses %s", ([, request, status, code, recorded]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: Proxy.openWildcard({ max_request_body_bytes: 100 }) })
+      const key = yield* Proxy.issueKey()
+      const wire = yield* gateway.ask({ target: "/v1/x", headers: key.headers, body: "x", ...request })
+      assert.deepStrictEqual([wire.status, codeOf(wire.text), gateway.sent], [status, code, []])
+      const records = yield* gateway.records
+      assert.deepStrictEqual(
+        records.map((record) => [record.status_code, record.error_code]),
+        recorded ? [[status, code]] : []
+      )
+    })
+  )
+
+  it.effect.each<[what: string, script: Upstream.Script, status: number, code: ErrorCode]>([
+    ["an answer over the limit", Upstream.json({ long: "x".repeat(100) }), 413, "response_body_too_large"],
+    ["an upstream that is late", Upstream.fails("headers", "timeout"), 504, "upstream_timeout"],
+    ["an upstream that is not there", Upstream.fails("connect", "refused"), 502, "upstream_connection"]
+  ])("says and records %s", ([, script, status, code]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        configured: Proxy.openWildcard({ max_response_body_bytes: 50, timeout_ms: 7 }),
+        upstream: script
+      })
+      const key = yield* Proxy.issueKey()
+      const wire = yield* gateway.ask({ method: "GET", target: "/v1/x", headers: key.headers })
+      assert.deepStrictEqual([wire.status, codeOf(wire.text)], [status, code])
+      assert.deepInclude((yield* gateway.records)[0], { status_code: status, error_code: code })
+      assert.strictEqual(gateway.sent[0]?.headersWithinMs, 7)
+    })
+  )
+
+  it.effect("streams an answer of unknown length through, and cuts it at the limit", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        configured: Proxy.openWildcard({ max_response_body_bytes: 10 }),
+        upstream: Upstream.answers(200, [], "12345", "67890", "!")
+      })
+      const key = yield* Proxy.issueKey()
+      const wire = yield* gateway.ask({ method: "GET", target: "/v1/x", headers: key.headers })
+      assert.deepStrictEqual([wire.status, wire.text, wire.ending], [200, "1234567890", "cut"])
+      assert.deepInclude((yield* gateway.records)[0], { status_code: 200, error_code: "response_body_too_large" })
+    })
+  )
+
+  it.effect("says and records that there is no upstream credential", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        configured: Proxy.openWildcard(),
+        settings: { upstreamServiceKey: Option.none() }
+      })
+      const key = yield* Proxy.issueKey()
+      const wire = yield* gateway.ask({ method: "GET", target: "/v1/x", headers: key.headers })
+      assert.deepStrictEqual([wire.status, codeOf(wire.text), gateway.sent], [500, "invalid_configuration", []])
+      assert.deepInclude((yield* gateway.records)[0], { status_code: 500, error_code: "invalid_configuration" })
+    })
+  )
+})
+
+layer(Proxy.database)("ProxyApp, behind a trusted ingress", (it) => {
+  const trusted = { allowed_paths: ["/*"], ui_exposure: "trusted_ingress" } as const
+
+  it.effect("serves the UI without a key, with the provider's own credential, and keeps no record", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: Effect.andThen(Proxy.openWildcard(trusted), provider) })
+      const key = yield* Proxy.issueKey({}, { project: true })
+      yield* mapped(key.projectId ?? "", "project-secret")
+      for (const headers of [[], key.headers, ["authorization", "Basic eDp5"], ["cookie", "session=1"]]) {
+        const wire = yield* gateway.ask({ method: "GET", target: "/ui/?page=1", headers })
+        assert.strictEqual(wire.status, 200)
+      }
+      assert.lengthOf(gateway.sent, 4)
+      for (const { headers, origin, target } of gateway.sent) {
+        assert.deepStrictEqual([origin, target], ["https://elsewhere.test", "/ui/?page=1"])
+        assert.deepStrictEqual(
+          headers.filter((_, i) => headers[i - 1] === "x-upstream-key"),
+          ["provider-secret"]
+        )
+        assert.notInclude(headers, "authorization")
+        assert.notInclude(headers, key.id)
+      }
+      assert.include(gateway.sent[3]?.headers ?? [], "session=1")
+      assert.deepStrictEqual(yield* gateway.records, [])
+    })
+  )
+
+  it.effect("asks for a key wherever one of the conditions is missing", () =>
+    Effect.gen(function* () {
+      const ask = Effect.fnUntraced(function* (settings: Parameters<typeof Proxy.openWildcard>[0]) {
+        const gateway = yield* Proxy.make({ configured: Proxy.openWildcard({ ...trusted, ...settings }) })
+        const statusOf = (method: string, target: string) =>
+          Effect.map(gateway.ask({ method, target }), ({ status }) => status)
+        return [
+          yield* statusOf("GET", "/ui/"),
+          yield* statusOf("POST", "/key/generate"),
+          yield* statusOf("POST", "/model/new"),
+          yield* statusOf("GET", "/v1/files")
+        ]
+      })
+      assert.deepStrictEqual(yield* ask({ admin_api_exposure: "explicitly_exposed" }), [200, 200, 200, 401])
+      assert.deepStrictEqual(yield* ask({}), [200, 404, 401, 401])
+      assert.deepStrictEqual(yield* ask({ admin_api_exposure: "operator_only" }), [200, 401, 401, 401])
+      const exposed = { ui_exposure: "explicitly_exposed", admin_api_exposure: "explicitly_exposed" } as const
+      assert.deepStrictEqual(yield* ask(exposed), [401, 401, 401, 401])
+      const all = { admin_api_exposure: "explicitly_exposed" } as const
+      assert.deepStrictEqual(yield* ask({ ...all, enabled: false }), [404, 404, 404, 404])
+      assert.deepStrictEqual(yield* ask({ ...all, allowed_methods: ["GET"] }), [200, 404, 404, 401])
+      assert.deepStrictEqual(yield* ask({ ...all, allowed_paths: ["/ui/*"] }), [200, 404, 404, 404])
+    })
+  )
+
+  it.effect("puts a Location into the UI at the address that the browser knows, and only there", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        configured: Proxy.openWildcard(trusted),
+        upstream: Upstream.answers(303, [
+          "Location",
+          "https://upstream.test/ui/?login=1",
+          "Set-Cookie",
+          "a=1",
+          "set-cookie",
+          "b=2"
+        ])
+      })
+      const key = yield* Proxy.issueKey()
+      const forwarded = ["x-forwarded-proto", "https", "x-forwarded-host", "portal.example"]
+      const wire = yield* gateway.ask({ target: "/login", headers: forwarded, body: "user=a" })
+      assert.strictEqual(wire.header("location"), "https://portal.example/ui/?login=1")
+      assert.deepStrictEqual(
+        wire.received.filter((_, i) => wire.received[i - 1]?.toLowerCase() === "set-cookie"),
+        ["a=1", "b=2"]
+      )
+      const keyed = yield* gateway.ask({ method: "GET", target: "/v1/x", headers: [...key.headers, ...forwarded] })
+      assert.strictEqual(keyed.header("location"), "https://upstream.test/ui/?login=1")
+    })
+  )
+})
+
+describe("PublicLocation", () => {
+  const moved = (location: string, ...request: ReadonlyArray<string>) =>
+    PublicLocation.shown(request, "http://up:4000")(["x", "y", "LOCATION", location])[3]
+
+  check.each([
+    ["/ui", ["host", "gw:8080"], "http://gw:8080/ui"],
+    ["/ui/", ["Host", "gw:8080", "X-Forwarded-Proto", "https"], "https://gw:8080/ui/"],
+    ["/ui?a=/b", ["host", "gw", "x-forwarded-host", "a.example, b.example"], "http://a.example/ui?a=/b"],
+    ["http://up:4000/ui/x#y", ["host", "[::1]:8080", "x-forwarded-proto", "https,http"], "https://[::1]:8080/ui/x#y"],
+    ["/ui/", ["host", "gw", "x-forwarded-host", "evil/../x"], "/ui/"],
+    ["/ui/", ["host", "gw", "x-forwarded-proto", "javascript"], "/ui/"],
+    ["/ui/", [], "/ui/"]
+  ])("puts %s for a browser with %j at %s", (location, request, expected) => {
+    assert.strictEqual(moved(location, ...request), expected)
+  })
+
+  check.each(["/uix", "/", "ui/", "//up:4000/ui", "https://up:4000/ui", "http://up:40001/ui", "http://up:4000/key"])(
+    "leaves %s as it is",
+    (location) => assert.strictEqual(moved(location, "host", "gw"), location)
+  )
+})
+
+const codeOf = (text: string): unknown => JSON.parse(text).error.code
+
+const provider = Effect.gen(function* () {
+  const { sql } = yield* Database
+  yield* sql`INSERT INTO provider_configs (provider, name, base_url, sealed_credential, credential_header_mode,
+    credential_header_name) VALUES ('upstream', 'main', 'https://elsewhere.test', 'clear.provider-secret',
+    'custom_header', 'x-upstream-key')`
+})
+
+const mapped = (projectId: string, secret: string) =>
+  Effect.gen(function* () {
+    const { sql } = yield* Database
+    yield* sql`INSERT INTO upstream_credential_mappings (scope, project_id, sealed_credential)
+      VALUES ('project', ${projectId}, ${`clear.${secret}`})`
+  })
