@@ -34,6 +34,7 @@ suite("Keys", (it) => {
         allowed_routes: null,
         allowed_models: null,
         allowed_providers: null,
+        allowed_services: null,
         allowed_hours_utc: null,
         allow_streaming: true,
         allow_tools: true,

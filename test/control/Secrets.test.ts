@@ -48,7 +48,15 @@ describeWith(Layer.provideMerge(layer(DatabaseEmbedded.layer), logs), options)("
       yield* send("PATCH", frontDoor, { body: { ...trusted, trusted_gateway_header_secret: `${canary}\n` } })
       yield* send("PATCH", frontDoor, { body: { ...trusted, trusted_gateway_header_secret: { canary } } })
       yield* send("PATCH", frontDoor, { body: { ...trusted, svc_key_header: "authorization" } })
-      for (const list of [providers, mappings, path, frontDoor, `${admin}/audit-events`]) yield* send("GET", list)
+      const services = `${admin}/services`
+      yield* send("POST", services, { body: { name: "canary", credential: canary } })
+      yield* send("POST", services, { body: { name: "canary", credential: canary } })
+      yield* send("POST", services, { body: { name: "wrong", credential: `${canary}\n` } })
+      yield* send("POST", services, { body: { name: "wrong", upstream_base_url: `http://u:${canary}@127.0.0.1` } })
+      yield* send("PATCH", `${services}/canary`, { body: { credential: canary, timeout_ms: 0 } })
+      yield* send("PATCH", `${services}/canary`, { body: { credential: canary } })
+      for (const list of [providers, mappings, services, path, frontDoor, `${admin}/audit-events`])
+        yield* send("GET", list)
       const dump = yield* everything
       yield* send("DELETE", `${mappings}/${idOf(mapped.json)}`)
       yield* send("DELETE", path)

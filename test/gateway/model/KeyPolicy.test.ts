@@ -37,7 +37,8 @@ describe("KeyPolicy on the wire", () => {
 
   it.effect.each([
     { allowed_routes: ["/v1/unknown"] },
-    { allowed_providers: ["upstream", "internal-service"] },
+    { allowed_providers: ["upstream", "elsewhere"] },
+    { allowed_services: ["Not A Name"] },
     { allowed_hours_utc: [24] },
     { allowed_hours_utc: [1.5] },
     { allowed_models: [""] },
@@ -82,6 +83,7 @@ const unrestricted = {
   allowed_routes: null,
   allowed_models: null,
   allowed_providers: null,
+  allowed_services: null,
   allowed_hours_utc: null,
   allow_streaming: true,
   allow_tools: true,
@@ -102,6 +104,7 @@ const full = {
   allowed_routes: [],
   allowed_models: ["large", "small"],
   allowed_providers: ["compat"],
+  allowed_services: ["ocr"],
   allowed_hours_utc: [0, 23],
   allow_streaming: false,
   allow_tools: false,
