@@ -1,5 +1,6 @@
 import { Effect, Option, Schema } from "effect"
 import { Database } from "../services/Database.ts"
+import * as GuardrailPolicy from "./model/GuardrailPolicy.ts"
 import { type KeyPolicy, KeyPolicyPatch, neutral, patched } from "./model/KeyPolicy.ts"
 import { open as openCredential, type StoredCredential } from "./StoredCredential.ts"
 
@@ -7,11 +8,15 @@ import { open as openCredential, type StoredCredential } from "./StoredCredentia
 export interface KeyRecord {
   readonly id: string
   readonly projectId: Option.Option<string>
+  readonly teamId: Option.Option<string>
   readonly disabled: boolean
   readonly revoked: boolean
   /** Epoch milliseconds. */
   readonly expiresAt: Option.Option<number>
+  /** The last use that is on record, else the creation, or when it was last enabled; epoch milliseconds, as of when the record was loaded. */
+  readonly usedAt: number
   readonly policy: KeyPolicy
+  readonly guardrails: GuardrailPolicy.GuardrailPolicy
   /** Raised by every change of the policy. */
   readonly policyVersion: number
   readonly keyMapping: StoredCredential
@@ -31,10 +36,13 @@ export const unusable = (
 const Row = Schema.Struct({
   id: Schema.String,
   project_id: Schema.NullOr(Schema.String),
+  team_id: Schema.NullOr(Schema.String),
   disabled: Schema.Boolean,
   revoked: Schema.Boolean,
   expires_at: Schema.NullOr(Schema.FiniteFromString),
+  used_at: Schema.FiniteFromString,
   policy: KeyPolicyPatch,
+  guardrail_policy: GuardrailPolicy.GuardrailPolicyPatch,
   policy_version: Schema.FiniteFromString,
   key_mapping_id: Schema.NullOr(Schema.String),
   key_mapping: Schema.NullOr(Schema.String),
@@ -46,8 +54,10 @@ const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
 /** The key whose SHA-256 is `digest` (hex), in one query. */
 export const load = Effect.fnUntraced(function* (digest: string) {
   const { sql } = yield* Database
-  const rows = yield* sql`SELECT k.id::text AS id, k.project_id::text AS project_id, k.disabled,
-    k.revoked_at IS NOT NULL AS revoked, (extract(epoch FROM k.expires_at) * 1000)::bigint::text AS expires_at, k.policy, k.policy_version::text AS policy_version,
+  const rows = yield* sql`SELECT k.id::text AS id, k.project_id::text AS project_id, k.team_id, k.disabled,
+    k.revoked_at IS NOT NULL AS revoked, (extract(epoch FROM k.expires_at) * 1000)::bigint::text AS expires_at,
+    (extract(epoch FROM greatest(coalesce(k.last_used_at, k.created_at), k.enabled_at)) * 1000)::bigint::text AS used_at, k.policy, k.guardrail_policy,
+    k.policy_version::text AS policy_version,
     km.id::text AS key_mapping_id, km.sealed_credential AS key_mapping,
     pm.id::text AS project_mapping_id, pm.sealed_credential AS project_mapping
     FROM api_keys k
@@ -59,10 +69,13 @@ export const load = Effect.fnUntraced(function* (digest: string) {
   return Option.some<KeyRecord>({
     id: row.id,
     projectId: Option.fromNullOr(row.project_id),
+    teamId: Option.fromNullOr(row.team_id),
     disabled: row.disabled,
     revoked: row.revoked,
     expiresAt: Option.fromNullOr(row.expires_at),
+    usedAt: row.used_at,
     policy: patched(neutral, row.policy),
+    guardrails: GuardrailPolicy.of(row.guardrail_policy),
     policyVersion: row.policy_version,
     keyMapping: yield* openCredential(row.key_mapping, `upstream_credential_mappings/${row.key_mapping_id}`),
     projectMapping: yield* openCredential(row.project_mapping, `upstream_credential_mappings/${row.project_mapping_id}`)

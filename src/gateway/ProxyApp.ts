@@ -9,12 +9,14 @@ import { GatewayError } from "./GatewayError.ts"
 import { controlStateUnavailable, GovernedRequest } from "./GovernedRequest.ts"
 import * as Headers from "./Headers.ts"
 import { type KeyRecord, unusable } from "./KeyRecord.ts"
+import type { PolicyRoute } from "./model/CanonicalRoute.ts"
 import { digestHex } from "./model/Secret.ts"
 import { GatewaySettings } from "./model/Settings.ts"
 import * as Request from "./Request.ts"
 import * as Target from "./Target.ts"
 import * as Telemetry from "./Telemetry.ts"
 import * as Tracing from "./Tracing.ts"
+import * as UnusedKeys from "./UnusedKeys.ts"
 import type { Wire } from "./Wire.ts"
 
 /** The proxy listener's program: one request, from its headers to the end of its answer. */
@@ -44,40 +46,49 @@ export class ProxyApp extends Context.Service<
       /** The key that was presented, at once if it is in memory. */
       const authenticate = (
         raw: string,
+        request: Request.Request,
+        route: PolicyRoute,
         span: Tracing.Span,
         outcome: Request.Outcome,
         then: (key: KeyRecord) => Request.HungUp
       ): Request.HungUp => {
         const digest = digestHex(raw)
-        const usable = (key: KeyRecord): Request.HungUp => {
+        const admitted = (key: KeyRecord): Request.HungUp => {
           const code = unusable(key, now())
           if (code === undefined) return then(key)
           outcome.refused(Authentication.refusal(code))
           return ignored
         }
-        const known = control.knownKey(digest)
-        if (known !== undefined) return usable(known)
-        let gone = false
-        let hungUp: Request.HungUp = () => {
-          gone = true
-          outcome.ended(Request.left)
-        }
-        const verified = span.phase("gateway.auth.verify")
-        fork(control.key(digest)).addObserver((exit) => {
-          verified()
-          if (gone) return
-          hungUp = ignored
-          try {
-            if (Exit.isFailure(exit)) {
-              fork(Effect.logWarning("a key cannot be looked up", { cause: Cause.squash(exit.cause) }))
-              outcome.refused(controlStateUnavailable)
-            } else if (Option.isNone(exit.value)) outcome.refused(Authentication.refusal("invalid_virtual_key"))
-            else hungUp = usable(exit.value.value)
-          } catch (defect) {
-            outcome.failed(defect)
+        const lookUp = (key: ReturnType<typeof control.key>, found: typeof admitted): Request.HungUp => {
+          let gone = false
+          let hungUp: Request.HungUp = () => {
+            gone = true
+            outcome.ended(Request.left)
           }
-        })
-        return () => hungUp()
+          const verified = span.phase("gateway.auth.verify")
+          fork(key).addObserver((exit) => {
+            verified()
+            if (gone) return
+            hungUp = ignored
+            try {
+              if (Exit.isFailure(exit)) {
+                fork(Effect.logWarning("a key cannot be looked up", { cause: Cause.squash(exit.cause) }))
+                outcome.refused(controlStateUnavailable)
+              } else if (Option.isNone(exit.value)) outcome.refused(Authentication.refusal("invalid_virtual_key"))
+              else hungUp = found(exit.value.value)
+            } catch (defect) {
+              outcome.failed(defect)
+            }
+          })
+          return () => hungUp()
+        }
+        const usable = (key: KeyRecord): Request.HungUp => {
+          const days = UnusedKeys.overdue(key, control.policyOf(key, route, []).policy, now())
+          if (days === undefined || unusable(key, now()) !== undefined) return admitted(key)
+          return lookUp(control.retired(digest, key, days, request.requestId), admitted)
+        }
+        const known = control.knownKey(digest)
+        return known === undefined ? lookUp(control.key(digest), usable) : usable(known)
       }
 
       const serve = (
@@ -93,7 +104,9 @@ export class ProxyApp extends Context.Service<
         }
         const { _tag, raw } = presented.success
         if (_tag === "GatewayKey") {
-          return authenticate(raw, span, outcome, (key) => governed.run(request, target, key, span, outcome))
+          return authenticate(raw, request, target.route, span, outcome, (key) =>
+            governed.run(request, target, key, span, outcome)
+          )
         }
         if (target.config.mode !== "direct_upstream_passthrough") {
           outcome.refused(Authentication.malformed)

@@ -1,9 +1,9 @@
 import { Result } from "effect"
-import * as Facts from "./Facts.ts"
 import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
-import * as JsonMembers from "./JsonMembers.ts"
 import type { RouteId } from "./model/CanonicalRoute.ts"
+import * as Facts from "./model/Facts.ts"
+import * as JsonMembers from "./model/JsonMembers.ts"
 import type { BodyFailure, BodyLease, Wire } from "./Wire.ts"
 
 /** The stricter of the route's and the key's limit, and whose it is, for the message. */

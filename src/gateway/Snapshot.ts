@@ -2,6 +2,7 @@ import { Effect, Option, Schema } from "effect"
 import { Database } from "../services/Database.ts"
 import { type RouteConfig, RouteId, RouteMode } from "./model/CanonicalRoute.ts"
 import { authorizationBearer, type CredentialStyle, HeaderMode, HeaderValueFormat } from "./model/CredentialStyle.ts"
+import * as PolicyLayer from "./model/PolicyLayer.ts"
 import type { ModelPrice } from "./model/Price.ts"
 import { open as openCredential, type StoredCredential } from "./StoredCredential.ts"
 
@@ -18,6 +19,7 @@ export interface Snapshot {
   readonly routes: ReadonlyMap<RouteId, RouteConfig>
   readonly provider: Option.Option<UpstreamProvider>
   readonly prices: ReadonlyMap<string, ModelPrice>
+  readonly layers: PolicyLayer.PolicyLayers
 }
 
 const RouteRow = Schema.Struct({
@@ -48,6 +50,7 @@ const PriceRow = Schema.Struct({
 
 const decodeRoutes = Schema.decodeUnknownEffect(Schema.Array(RouteRow))
 const decodeProviders = Schema.decodeUnknownEffect(Schema.Array(ProviderRow))
+const decodeLayers = Schema.decodeUnknownEffect(Schema.Array(PolicyLayer.LayerRow))
 const decodePrices = Schema.decodeUnknownEffect(Schema.Array(PriceRow))
 
 export const readEpoch = Effect.gen(function* () {
@@ -75,6 +78,10 @@ export const load = Effect.gen(function* () {
       FROM model_prices`,
     decodePrices
   )
+  const layers = yield* Effect.flatMap(
+    sql`SELECT layer_kind, scope_id, policy, guardrail_policy, policy_version::text AS policy_version FROM policy_layers`,
+    decodeLayers
+  )
   const snapshot: Snapshot = {
     epoch,
     routes: new Map(
@@ -95,7 +102,8 @@ export const load = Effect.gen(function* () {
         model,
         { input, output, cachedInput: cached_input, cacheWrite: cache_write }
       ])
-    )
+    ),
+    layers: PolicyLayer.indexed(layers.map(PolicyLayer.fromRow))
   }
   return snapshot
 })

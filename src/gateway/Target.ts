@@ -1,10 +1,10 @@
 import { Result } from "effect"
-import type { Accounting } from "./Billing.ts"
 import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import type { Family, PolicyRoute, Provider, RouteConfig, RouteId } from "./model/CanonicalRoute.ts"
-import * as Path from "./Path.ts"
-import * as RouteTable from "./RouteTable.ts"
+import { type Accounting, accountingOf } from "./model/Estimate.ts"
+import * as Path from "./model/Path.ts"
+import * as RouteTable from "./model/RouteTable.ts"
 import type { Snapshot } from "./Snapshot.ts"
 
 /** Where a request goes, and under which of the operator's settings. */
@@ -31,17 +31,6 @@ const compatConfig: RouteConfig = {
   maxResponseBodyBytes: 1_048_576
 }
 
-const answered: ReadonlySet<RouteId> = new Set(["chat-completions", "responses", "embeddings", "messages"])
-
-const accountingOf = (routeId: RouteId, method: string, { mode }: RouteConfig): Accounting => {
-  const kind = answered.has(routeId)
-    ? "answer"
-    : routeId === "message-batches" && method === "POST"
-      ? "estimate"
-      : "free"
-  return mode === "direct_upstream_passthrough" && kind !== "free" ? "status" : kind
-}
-
 /** Finds the target of a request, or says why there is none. */
 export const find = (method: string, target: string, snapshot: Snapshot): Result.Result<Target, GatewayError> => {
   const path = Path.canonicalise(target)
@@ -59,7 +48,7 @@ export const find = (method: string, target: string, snapshot: Snapshot): Result
         family,
         config,
         target,
-        accounting: accountingOf(id, method, config),
+        accounting: accountingOf(id, method, config.mode),
         usageOnRequest: id === "chat-completions"
       })
     }

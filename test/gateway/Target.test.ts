@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Result } from "effect"
 import { canonicalRoutes, type RouteConfig, type RouteMode } from "../../src/gateway/model/CanonicalRoute.ts"
+import * as PolicyLayer from "../../src/gateway/model/PolicyLayer.ts"
 import type { Snapshot } from "../../src/gateway/Snapshot.ts"
 import * as Target from "../../src/gateway/Target.ts"
 
@@ -119,5 +120,6 @@ const snapshot = (config: Partial<RouteConfig> = {}): Snapshot => ({
   epoch: 1,
   routes: new Map(canonicalRoutes.map(({ id }) => [id, { ...seeded, ...config }])),
   provider: Option.none(),
-  prices: new Map()
+  prices: new Map(),
+  layers: PolicyLayer.none
 })

@@ -39,7 +39,10 @@ export const canonicalRoutes: ReadonlyArray<CanonicalRoute> = [
   { id: "models", family: "a", methods: ["GET"], pattern: "/v1/models" }
 ]
 
-/** A route as policies and usage records name it. `/providers/compat/*` is the direct compatible upstream. */
+/**
+ * A route as policies and usage records name it. `/providers/compat/*` is the direct compatible upstream; behind `/services/*`,
+ * and the four with a path of their own, stand registered services.
+ */
 export const PolicyRoute = Schema.Literals([
   "/v1/chat/completions",
   "/v1/responses",
@@ -51,11 +54,16 @@ export const PolicyRoute = Schema.Literals([
   "/v1/messages/batches/*/results",
   "/v1/messages/batches/*/cancel",
   "/v1/models",
-  "/providers/compat/*"
+  "/providers/compat/*",
+  "/services/*",
+  "/summary",
+  "/translation",
+  "/ocr",
+  "/embeddings"
 ])
 export type PolicyRoute = typeof PolicyRoute.Type
 
-export const Provider = Schema.Literals(["upstream", "compat"])
+export const Provider = Schema.Literals(["upstream", "compat", "internal-service"])
 export type Provider = typeof Provider.Type
 
 export const RouteMode = Schema.Literals(["managed_by_gateway", "direct_upstream_passthrough"])

@@ -1,4 +1,4 @@
-import { type CanonicalRoute, canonicalRoutes } from "./model/CanonicalRoute.ts"
+import { type CanonicalRoute, canonicalRoutes } from "./CanonicalRoute.ts"
 import type { CanonicalPath } from "./Path.ts"
 
 export type Route =
