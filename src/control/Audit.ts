@@ -51,6 +51,8 @@ export type Deed =
         | "policies:route_config_update"
     }
   | { readonly target: "model_price"; readonly action: "prices:upsert" | "prices:delete" }
+  | { readonly target: "policy_layer"; readonly action: "policies:upsert-layer" | "policies:delete-layer" }
+  | { readonly target: "policy"; readonly action: "policies:simulate" }
   | { readonly target: "operator_token"; readonly action: "operators:rotate" }
 
 /** An object before and after, in the form that the API shows: only a schema of the API can make one. */

@@ -12,6 +12,8 @@ import * as KeysHandlers from "./handlers/Keys.ts"
 import * as ModelPricesHandlers from "./handlers/ModelPrices.ts"
 import * as OperationalHandlers from "./handlers/Operational.ts"
 import * as OperatorTokenHandlers from "./handlers/OperatorToken.ts"
+import * as PolicyHandlers from "./handlers/Policy.ts"
+import * as PolicyLayersHandlers from "./handlers/PolicyLayers.ts"
 import * as ProjectsHandlers from "./handlers/Projects.ts"
 import * as ProvidersHandlers from "./handlers/Providers.ts"
 import * as RoutesHandlers from "./handlers/Routes.ts"
@@ -20,6 +22,9 @@ import * as Intake from "./Intake.ts"
 import { Keys } from "./Keys.ts"
 import { ModelPrices } from "./ModelPrices.ts"
 import { OperatorTokens } from "./OperatorTokens.ts"
+import { PolicyExplanations } from "./PolicyExplanations.ts"
+import { PolicyLayers } from "./PolicyLayers.ts"
+import { PolicySimulator } from "./PolicySimulator.ts"
 import { Projects } from "./Projects.ts"
 import { Providers } from "./Providers.ts"
 import { RequestIds } from "./RequestIds.ts"
@@ -38,6 +43,9 @@ const stores = Layer.mergeAll(
   OperatorTokens.layer,
   Projects.layer,
   Keys.layer,
+  PolicyLayers.layer,
+  PolicySimulator.layer,
+  PolicyExplanations.layer,
   Routes.layer,
   Providers.layer,
   CredentialMappings.layer,
@@ -51,6 +59,8 @@ const handlers = Layer.mergeAll(
   OperatorTokenHandlers.layer,
   ProjectsHandlers.layer,
   KeysHandlers.layer,
+  PolicyLayersHandlers.layer,
+  PolicyHandlers.layer,
   RoutesHandlers.familyA,
   RoutesHandlers.familyB,
   ProvidersHandlers.layer,

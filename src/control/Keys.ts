@@ -1,16 +1,19 @@
 import { Context, DateTime, Effect, Layer, Schema } from "effect"
+import * as GuardrailPolicy from "../gateway/model/GuardrailPolicy.ts"
 import { KeyPolicy, KeyPolicyPatch, neutral, patched } from "../gateway/model/KeyPolicy.ts"
+import { policyOf } from "../gateway/model/KeyPreset.ts"
 import * as Secret from "../gateway/model/Secret.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, type Deed, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
 import type { Cursor } from "./api/Fields.ts"
 import { Key, type KeyPatch, type MintedKey, type NewKey, type OwnerType } from "./api/KeysApi.ts"
+import { guardrailsOf } from "./GuardrailNames.ts"
 import { keyset, type Page, page, position } from "./Paging.ts"
 import { type Columns, Count, rowStamps, rows, type StoreFailure, settled } from "./Store.ts"
 
 type Missing = Refused<"not_found">
-type OwnerRefused = Refused<"invalid_project_payload" | "missing_project">
+type OwnerRefused = Refused<"invalid_project_payload" | "missing_project" | "invalid_guardrail_request">
 
 /** Gateway keys. The raw value exists once, in the answer that creates it; the store keeps its digest. */
 export class Keys extends Context.Service<
@@ -39,8 +42,8 @@ const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
   const columns = sql.literal(
-    `id, owner_type, project_id, key_prefix, disabled, revoked_at, expires_at, rotation_due_at, last_used_at, policy,
-     policy_version, created_at, updated_at`
+    `id, owner_type, project_id, team_id, key_prefix, disabled, revoked_at, expires_at, rotation_due_at, last_used_at, policy,
+     policy_version, guardrail_policy, created_at, updated_at`
   )
 
   const get = Effect.fn("Keys.get")(function* (id: string) {
@@ -61,16 +64,19 @@ const make = Effect.gen(function* () {
   const create = Effect.fn("Keys.create")(function* (input: NewKey) {
     const owner = input.owner_type ?? "project"
     const projectId = input.project_id ?? null
-    const policy = yield* policyText(patched(neutral, input.policy ?? {}))
+    const policy = yield* policyText(patched(policyOf(input.preset ?? undefined), input.policy ?? {}))
     const raw = Secret.mint(Secret.keyPrefix)
     return yield* audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
         yield* owned(owner, projectId)
+        const guardrails = yield* guardrailsOf(sql, GuardrailPolicy.neutral, input.guardrail_policy)
         const row = yield* found.only(write`
-          INSERT INTO api_keys (owner_type, project_id, key_prefix, key_hash, expires_at, rotation_due_at, policy)
-          VALUES (${owner}, ${projectId}, ${Secret.shown(raw)}, ${Secret.digest(raw)},
-            ${instant(input.expires_at)}, ${instant(input.rotation_due_at)}, ${policy}::jsonb)
+          INSERT INTO api_keys (owner_type, project_id, team_id, key_prefix, key_hash, expires_at, rotation_due_at,
+            policy, guardrail_policy)
+          VALUES (${owner}, ${projectId}, ${input.team_id ?? null}, ${Secret.shown(raw)}, ${Secret.digest(raw)},
+            ${instant(input.expires_at)}, ${instant(input.rotation_due_at)}, ${policy}::jsonb,
+            ${JSON.stringify(guardrails)}::jsonb)
           RETURNING ${columns}`)
         const key = shown(row)
         return {
@@ -124,15 +130,29 @@ const make = Effect.gen(function* () {
     return { owner_type, project_id }
   })
 
+  /** The version counts changes, so that a policy which says the same again keeps it. */
+  const policyChange = Effect.fnUntraced(function* (before: typeof Row.Type, patch: KeyPatch) {
+    const held = shown(before)
+    const policy = yield* policyText(
+      patch.policy === null ? neutral : patched(patched(neutral, before.policy), patch.policy ?? {})
+    )
+    const guardrails = JSON.stringify(yield* guardrailsOf(sql, held.guardrail_policy, patch.guardrail_policy))
+    const samePolicy = policy === (yield* policyText(patched(neutral, before.policy)))
+    if (samePolicy && guardrails === JSON.stringify(held.guardrail_policy)) return {}
+    return { policy, guardrail_policy: guardrails, policy_version: before.policy_version + 1 }
+  })
+
   const update = Effect.fn("Keys.update")((id: string, patch: KeyPatch) =>
     change(id, "keys:update", (before) =>
       Effect.gen(function* () {
         return {
           ...(yield* ownership(before.owner_type, before.project_id, patch)),
-          ...(patch.disabled !== undefined && { disabled: patch.disabled }),
+          ...(patch.disabled === true && { disabled: true }),
+          ...(patch.disabled === false && (yield* enabled(before))),
+          ...(patch.team_id !== undefined && { team_id: patch.team_id }),
           ...(patch.expires_at !== undefined && { expires_at: instant(patch.expires_at) }),
           ...(patch.rotation_due_at !== undefined && { rotation_due_at: instant(patch.rotation_due_at) }),
-          ...(patch.policy !== undefined && (yield* policyChange(before, patch.policy)))
+          ...(yield* policyChange(before, patch))
         }
       })
     )
@@ -153,7 +173,7 @@ const make = Effect.gen(function* () {
       change(id, "keys:revoke", () => Effect.map(DateTime.now, (now) => ({ revoked_at: DateTime.toDateUtc(now) })))
     ),
     disable: Effect.fn("Keys.disable")((id) => change(id, "keys:disable", () => Effect.succeed({ disabled: true }))),
-    enable: Effect.fn("Keys.enable")((id) => change(id, "keys:enable", () => Effect.succeed({ disabled: false })))
+    enable: Effect.fn("Keys.enable")((id) => change(id, "keys:enable", enabled))
   })
 })
 
@@ -167,7 +187,8 @@ const Row = Key.pipe(
     rotation_due_at: Time,
     last_used_at: Time,
     policy: KeyPolicyPatch,
-    policy_version: Count
+    policy_version: Count,
+    guardrail_policy: GuardrailPolicy.GuardrailPolicyPatch
   })
 )
 
@@ -175,20 +196,18 @@ const found = rows(Row)
 const paged = rows(Row.pipe(Schema.fieldsAssign(position)))
 const snapshots = Snapshots.of(Key)
 
-const shown = ({ policy, policy_version, ...key }: typeof Row.Type): Key => ({
+const shown = ({ guardrail_policy, policy, policy_version, ...key }: typeof Row.Type): Key => ({
   ...key,
-  policy: { ...patched(neutral, policy), policy_version }
+  policy: { ...patched(neutral, policy), policy_version },
+  guardrail_policy: GuardrailPolicy.of(guardrail_policy)
 })
+
+/** Who enables a key that nobody used for long gives it its days anew. */
+const enabled = ({ disabled }: typeof Row.Type) =>
+  Effect.map(DateTime.now, (now) => (disabled ? { disabled: false, enabled_at: DateTime.toDateUtc(now) } : {}))
 
 const encodePolicy = Schema.encodeEffect(Schema.fromJsonString(KeyPolicy))
 const policyText = (policy: KeyPolicy) => Effect.orDie(encodePolicy(policy))
-
-/** The version counts changes, so that a policy which says the same again keeps it. */
-const policyChange = Effect.fnUntraced(function* (before: typeof Row.Type, patch: KeyPolicyPatch | null) {
-  const held = patched(neutral, before.policy)
-  const policy = yield* policyText(patch === null ? neutral : patched(held, patch))
-  return policy === (yield* policyText(held)) ? {} : { policy, policy_version: before.policy_version + 1 }
-})
 
 const instant = (time: DateTime.Utc | null | undefined): Date | null => (time ? DateTime.toDateUtc(time) : null)
 

@@ -2,6 +2,7 @@ import { Result } from "effect"
 import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import type { Family } from "./model/CanonicalRoute.ts"
+import { refusals } from "./model/KeyState.ts"
 import { keyPrefix, operatorTokenPrefix, wellFormed } from "./model/Secret.ts"
 
 /** What a request presents as its credential. */
@@ -41,13 +42,6 @@ export const malformed = new GatewayError({
 
 const gatewayKey = (raw: string): Result.Result<Presented, GatewayError> =>
   wellFormed(keyPrefix, raw) ? Result.succeed({ _tag: "GatewayKey", raw }) : Result.fail(malformed)
-
-const refusals = {
-  invalid_virtual_key: "The gateway key is not known.",
-  disabled_virtual_key: "The gateway key is disabled; an operator can enable it.",
-  revoked_virtual_key: "The gateway key was revoked; ask for a new one.",
-  expired_virtual_key: "The gateway key has expired; ask for a new one."
-} as const
 
 export const refusal = (code: keyof typeof refusals): GatewayError =>
   new GatewayError({ code, message: refusals[code] })

@@ -3,6 +3,7 @@ import * as Billing from "./Billing.ts"
 import type { Destination } from "./Destination.ts"
 import * as Forward from "./Forward.ts"
 import { GatewayError } from "./GatewayError.ts"
+import { strictest } from "./model/BodyLimit.ts"
 import * as Outbound from "./Outbound.ts"
 import * as Request from "./Request.ts"
 import * as RequestBody from "./RequestBody.ts"
@@ -27,7 +28,7 @@ export const run = (
     outcome.refused(disabledRoute)
     return () => {}
   }
-  const limit = RequestBody.strictest(config.maxRequestBodyBytes, null)
+  const limit = strictest(config.maxRequestBodyBytes, null)
   const body = wire.method === "POST" ? streamed(wire, limit.bytes, config.timeoutMs) : undefined
   const sentAt = now()
   const passage: Forward.Passage = {

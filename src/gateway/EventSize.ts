@@ -18,7 +18,8 @@ export const follow = (most: number): ((chunk: Buffer) => boolean) => {
       line += end - from
       if (end > from) last = chunk[end - 1]!
       const blank = line === 0 || (line === 1 && last === carriageReturn)
-      if (event > most && !(blank && found !== -1)) return true
+      // what may be the blank line does not count
+      if (event > most && !blank) return true
       if (found === -1) return false
       event = blank ? 0 : event + 1
       line = 0

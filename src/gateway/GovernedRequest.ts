@@ -10,6 +10,7 @@ import { GatewayError } from "./GatewayError.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 import { Limits, type Reading, type Reservation } from "./Limits.ts"
 import * as Meters from "./Meters.ts"
+import { strictest } from "./model/BodyLimit.ts"
 import type { RouteConfig } from "./model/CanonicalRoute.ts"
 import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
 import * as Estimate from "./model/Estimate.ts"
@@ -75,7 +76,7 @@ export class GovernedRequest extends Context.Service<
         lease: BodyLease
       ): RequestBody.ReadOptions => ({
         routeId,
-        limit: RequestBody.strictest(config.maxRequestBodyBytes, policy.max_request_body_bytes),
+        limit: strictest(config.maxRequestBodyBytes, policy.max_request_body_bytes),
         withinMs: config.timeoutMs,
         lease,
         managed: config.mode === "managed_by_gateway",

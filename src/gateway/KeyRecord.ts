@@ -2,35 +2,20 @@ import { Effect, Option, Schema } from "effect"
 import { Database } from "../services/Database.ts"
 import * as GuardrailPolicy from "./model/GuardrailPolicy.ts"
 import { type KeyPolicy, KeyPolicyPatch, neutral, patched } from "./model/KeyPolicy.ts"
+import type { KeyState } from "./model/KeyState.ts"
 import { open as openCredential, type StoredCredential } from "./StoredCredential.ts"
 
 /** A virtual key as the request path needs it: its state, its policy, and the upstream credentials bound to it. */
-export interface KeyRecord {
+export interface KeyRecord extends KeyState {
   readonly id: string
   readonly projectId: Option.Option<string>
   readonly teamId: Option.Option<string>
-  readonly disabled: boolean
-  readonly revoked: boolean
-  /** Epoch milliseconds. */
-  readonly expiresAt: Option.Option<number>
-  /** The last use that is on record, else the creation, or when it was last enabled; epoch milliseconds, as of when the record was loaded. */
-  readonly usedAt: number
   readonly policy: KeyPolicy
   readonly guardrails: GuardrailPolicy.GuardrailPolicy
   /** Raised by every change of the policy. */
   readonly policyVersion: number
   readonly keyMapping: StoredCredential
   readonly projectMapping: StoredCredential
-}
-
-/** Why a known key may not be used now, or `undefined`. */
-export const unusable = (
-  record: KeyRecord,
-  now: number
-): "revoked_virtual_key" | "disabled_virtual_key" | "expired_virtual_key" | undefined => {
-  if (record.revoked) return "revoked_virtual_key"
-  if (record.disabled) return "disabled_virtual_key"
-  return Option.exists(record.expiresAt, (expiresAt) => expiresAt <= now) ? "expired_virtual_key" : undefined
 }
 
 const Row = Schema.Struct({

@@ -8,15 +8,15 @@ import { Destinations } from "./Destination.ts"
 import { GatewayError } from "./GatewayError.ts"
 import { controlStateUnavailable, GovernedRequest } from "./GovernedRequest.ts"
 import * as Headers from "./Headers.ts"
-import { type KeyRecord, unusable } from "./KeyRecord.ts"
+import type { KeyRecord } from "./KeyRecord.ts"
 import type { PolicyRoute } from "./model/CanonicalRoute.ts"
+import { overdue, unusable } from "./model/KeyState.ts"
 import { digestHex } from "./model/Secret.ts"
 import { GatewaySettings } from "./model/Settings.ts"
 import * as Request from "./Request.ts"
 import * as Target from "./Target.ts"
 import * as Telemetry from "./Telemetry.ts"
 import * as Tracing from "./Tracing.ts"
-import * as UnusedKeys from "./UnusedKeys.ts"
 import type { Wire } from "./Wire.ts"
 
 /** The proxy listener's program: one request, from its headers to the end of its answer. */
@@ -83,7 +83,7 @@ export class ProxyApp extends Context.Service<
           return () => hungUp()
         }
         const usable = (key: KeyRecord): Request.HungUp => {
-          const days = UnusedKeys.overdue(key, control.policyOf(key, route, []).policy, now())
+          const days = overdue(key, control.policyOf(key, route, []).policy, now())
           if (days === undefined || unusable(key, now()) !== undefined) return admitted(key)
           return lookUp(control.retired(digest, key, days, request.requestId), admitted)
         }

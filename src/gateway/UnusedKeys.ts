@@ -1,17 +1,7 @@
 import { Clock, Effect } from "effect"
 import { Database } from "../services/Database.ts"
-import type { KeyRecord } from "./KeyRecord.ts"
 import * as Changes from "./model/Changes.ts"
-import type { KeyPolicy } from "./model/KeyPolicy.ts"
-
-const dayMs = 86_400_000
-
-/** How many days without a use disable a key, when by what is known of it so many have passed (reference §6.1). */
-export const overdue = (
-  { usedAt }: KeyRecord,
-  { unused_key_auto_disable_after_days: days }: KeyPolicy,
-  now: number
-): number | undefined => (days._tag === "Limited" && usedAt + days.max * dayMs <= now ? days.max : undefined)
+import { unusedSince } from "./model/KeyState.ts"
 
 /**
  * Disables the key, unless it was used in the last `days`: another gateway may have served it. An operator who enables it
@@ -20,12 +10,12 @@ export const overdue = (
 export const retire = (keyId: string, days: number, requestId: string) =>
   Effect.gen(function* () {
     const { sql, transaction } = yield* Database
-    const unusedSince = new Date((yield* Clock.currentTimeMillis) - days * dayMs)
+    const since = new Date(unusedSince(days, yield* Clock.currentTimeMillis))
     yield* transaction(
       Effect.gen(function* () {
         const [retired] = yield* sql`UPDATE api_keys SET disabled = true, updated_at = now()
           WHERE id = ${keyId} AND NOT disabled AND revoked_at IS NULL
-          AND greatest(coalesce(last_used_at, created_at), enabled_at) <= ${unusedSince} RETURNING 1`
+          AND greatest(coalesce(last_used_at, created_at), enabled_at) <= ${since} RETURNING 1`
         if (retired === undefined) return
         yield* sql`INSERT INTO audit_events
           (action, target_type, target_id, before_json, after_json, request_id, user_agent)

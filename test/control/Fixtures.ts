@@ -22,6 +22,13 @@ export const provider = Effect.suspend(() =>
   )
 )
 
+export const policyLayer = Effect.suspend(() =>
+  Effect.map(
+    ok("POST", `${admin}/policy-layers`, { body: { kind: "team", scope_id: unused("team"), policy: { rpm_limit: 5 } } }),
+    (json) => idOf(json)
+  )
+)
+
 export const mapping = Effect.flatMap(key, (target_id) =>
   Effect.map(ok("POST", `${admin}/providers/upstream-credentials`, { body: { scope: "key", target_id } }), (json) =>
     idOf(json)

@@ -5,6 +5,8 @@ import { KeysApi } from "./KeysApi.ts"
 import { ModelPricesApi } from "./ModelPricesApi.ts"
 import { OperationalApi } from "./OperationalApi.ts"
 import { OperatorTokenApi } from "./OperatorTokenApi.ts"
+import { PolicyApi } from "./PolicyApi.ts"
+import { PolicyLayersApi } from "./PolicyLayersApi.ts"
 import { ProjectsApi } from "./ProjectsApi.ts"
 import { ProvidersApi } from "./ProvidersApi.ts"
 import { FamilyARoutesApi, FamilyBRoutesApi } from "./RoutesApi.ts"
@@ -17,6 +19,8 @@ const OperatorApi = HttpApi.make("operator")
     OperatorTokenApi,
     ProjectsApi,
     KeysApi,
+    PolicyLayersApi,
+    PolicyApi,
     FamilyARoutesApi,
     FamilyBRoutesApi,
     ProvidersApi,

@@ -19,6 +19,7 @@ export const statusOf = {
   disabled_operator_token: 401,
   insufficient_operator_scope: 403,
   not_found: 404,
+  unsupported_route: 404,
   missing_project: 404,
   missing_provider_config: 404,
   missing_service: 404,

@@ -1,6 +1,8 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { GuardrailPolicy, GuardrailPolicyPatch } from "../../gateway/model/GuardrailPolicy.ts"
 import { KeyPolicy, KeyPolicyPatch } from "../../gateway/model/KeyPolicy.ts"
+import { KeyPreset } from "../../gateway/model/KeyPreset.ts"
 import { refusals } from "./Errors.ts"
 import { Cursor, Id, NextCursor, PageLimit, stamps, Timestamp } from "./Fields.ts"
 import { requires } from "./Security.ts"
@@ -8,10 +10,14 @@ import { requires } from "./Security.ts"
 export const OwnerType = Schema.Literals(["project", "individual"])
 export type OwnerType = typeof OwnerType.Type
 
+export const TeamId = Schema.String.check(Schema.isPattern(/^[^\p{Cc}]{1,128}$/u))
+
 export const Key = Schema.Struct({
   id: Id,
   owner_type: OwnerType,
   project_id: Schema.NullOr(Id),
+  /** Which team's policy layer its requests are under. */
+  team_id: Schema.NullOr(TeamId),
   key_prefix: Schema.String,
   disabled: Schema.Boolean,
   revoked_at: Schema.NullOr(Timestamp),
@@ -19,20 +25,24 @@ export const Key = Schema.Struct({
   rotation_due_at: Schema.NullOr(Timestamp),
   last_used_at: Schema.NullOr(Timestamp),
   policy: KeyPolicy.pipe(Schema.fieldsAssign({ policy_version: Schema.Int })),
+  guardrail_policy: GuardrailPolicy,
   ...stamps
 })
 export type Key = typeof Key.Type
 
-/** `null` clears: the key never expires, belongs to no project, or has the neutral policy. */
+/** `null` clears: the key never expires, belongs to no project or team, or has the neutral policy. */
 const settings = {
   owner_type: Schema.optionalKey(OwnerType),
   project_id: Schema.optionalKey(Schema.NullOr(Id)),
+  team_id: Schema.optionalKey(Schema.NullOr(TeamId)),
   expires_at: Schema.optionalKey(Schema.NullOr(Timestamp)),
   rotation_due_at: Schema.optionalKey(Schema.NullOr(Timestamp)),
-  policy: Schema.optionalKey(Schema.NullOr(KeyPolicyPatch))
+  policy: Schema.optionalKey(Schema.NullOr(KeyPolicyPatch)),
+  guardrail_policy: Schema.optionalKey(Schema.NullOr(GuardrailPolicyPatch))
 }
 
-export const NewKey = Schema.Struct(settings)
+/** The preset is what the policy begins with; the fields of `policy` go over it. */
+export const NewKey = Schema.Struct({ ...settings, preset: Schema.optionalKey(Schema.NullOr(KeyPreset)) })
 export type NewKey = typeof NewKey.Type
 
 export const KeyPatch = Schema.Struct({ ...settings, disabled: Schema.optionalKey(Schema.Boolean) })
@@ -49,7 +59,7 @@ export const KeysApi = HttpApiGroup.make("keys")
     HttpApiEndpoint.post("create", "/", {
       payload: NewKey,
       success: MintedKey,
-      error: refusals("invalid_project_payload", "missing_project")
+      error: refusals("invalid_project_payload", "missing_project", "invalid_guardrail_request")
     }).annotateMerge(requires("keys:create")),
     HttpApiEndpoint.get("list", "/", {
       query: { limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(Cursor) },
@@ -61,7 +71,7 @@ export const KeysApi = HttpApiGroup.make("keys")
       params,
       payload: KeyPatch,
       success: Key,
-      error: refusals("invalid_project_payload", "missing_project")
+      error: refusals("invalid_project_payload", "missing_project", "invalid_guardrail_request")
     }).annotateMerge(requires("keys:disable", "policies:update")),
     HttpApiEndpoint.post("revoke", "/:id/revoke", { params, success: Key }).annotateMerge(requires("keys:disable")),
     HttpApiEndpoint.post("disable", "/:id/disable", { params, success: Key }).annotateMerge(requires("keys:disable")),
