@@ -1,6 +1,12 @@
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
-import { type GuardrailPolicy, type GuardrailPolicyPatch, names, neutral, patched } from "../gateway/model/GuardrailPolicy.ts"
+import {
+  type GuardrailPolicy,
+  type GuardrailPolicyPatch,
+  names,
+  neutral,
+  patched
+} from "../gateway/model/GuardrailPolicy.ts"
 import { ControlError } from "./api/Errors.ts"
 
 /**

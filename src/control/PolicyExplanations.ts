@@ -42,7 +42,8 @@ const make = Effect.gen(function* () {
 
   const explain = Effect.fn("PolicyExplanations.explain")(function* (requestId: string) {
     // a client may repeat its request ids: the latest is meant
-    const record = yield* records.first(sql`SELECT id, created_at, request_id, key_id, project_id, route, provider, model,
+    const record =
+      yield* records.first(sql`SELECT id, created_at, request_id, key_id, project_id, route, provider, model,
       status_code, error_code, streamed, tools, estimated_input_tokens, policy_version, denial, service_name
       FROM usage_events WHERE request_id = ${requestId} ORDER BY created_at DESC, id DESC LIMIT 1`)
     if (record === undefined) {
@@ -63,7 +64,7 @@ const make = Effect.gen(function* () {
       route,
       provider,
       model,
-      then: {
+      decided: {
         allowed: sentOn(record.error_code),
         status_code: record.status_code,
         error_code: record.error_code,
@@ -127,7 +128,12 @@ const sentOn = (errorCode: string | null): boolean =>
   errorCode === null || errorCode.startsWith("upstream_") || errorCode === "response_body_too_large"
 
 /** Kind and scope of every layer that there could be for a request. */
-const names = ({ models, projectId, route, teamId }: LayerScope): ReadonlyArray<readonly [kind: string, id: string]> => [
+const names = ({
+  models,
+  projectId,
+  route,
+  teamId
+}: LayerScope): ReadonlyArray<readonly [kind: string, id: string]> => [
   ["global", ""],
   ...(projectId === undefined ? [] : [["project", projectId] as const]),
   ...(teamId === undefined ? [] : [["team", teamId] as const]),

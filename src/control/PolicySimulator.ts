@@ -1,5 +1,5 @@
 import { Clock, Context, Effect, Layer, Result } from "effect"
-import { allows, type AllowList } from "../gateway/model/AllowList.ts"
+import { type AllowList, allows } from "../gateway/model/AllowList.ts"
 import { type BodyLimit, strictest, tooLarge } from "../gateway/model/BodyLimit.ts"
 import type { PolicyRoute, Provider, RouteId } from "../gateway/model/CanonicalRoute.ts"
 import * as EffectivePolicy from "../gateway/model/EffectivePolicy.ts"
@@ -63,8 +63,7 @@ const make = Effect.gen(function* () {
     const provider = input.provider ?? found.provider
     const serviceName = input.service_name ?? found.serviceName
 
-    const text =
-      input.body === undefined || method !== "POST" ? undefined : Buffer.from(JSON.stringify(input.body))
+    const text = input.body === undefined || method !== "POST" ? undefined : Buffer.from(JSON.stringify(input.body))
     const read = text === undefined ? undefined : Facts.parse(found.routeId ?? "compat", text)
     const facts = read !== undefined && Result.isSuccess(read) ? read.success.facts : Facts.none
 

@@ -4,7 +4,14 @@ import { RouteMode } from "../gateway/model/CanonicalRoute.ts"
 import * as GuardrailPolicy from "../gateway/model/GuardrailPolicy.ts"
 import { KeyPolicyPatch, neutral, patched } from "../gateway/model/KeyPolicy.ts"
 import type { KeyState } from "../gateway/model/KeyState.ts"
-import { applying, fromRow, indexed, LayerRow, type LayerScope, type PolicyLayer } from "../gateway/model/PolicyLayer.ts"
+import {
+  applying,
+  fromRow,
+  indexed,
+  LayerRow,
+  type LayerScope,
+  type PolicyLayer
+} from "../gateway/model/PolicyLayer.ts"
 import type { ModelPrice } from "../gateway/model/Price.ts"
 import { rows } from "./Store.ts"
 

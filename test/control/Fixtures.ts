@@ -24,7 +24,9 @@ export const provider = Effect.suspend(() =>
 
 export const policyLayer = Effect.suspend(() =>
   Effect.map(
-    ok("POST", `${admin}/policy-layers`, { body: { kind: "team", scope_id: unused("team"), policy: { rpm_limit: 5 } } }),
+    ok("POST", `${admin}/policy-layers`, {
+      body: { kind: "team", scope_id: unused("team"), policy: { rpm_limit: 5 } }
+    }),
     (json) => idOf(json)
   )
 )

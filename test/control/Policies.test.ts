@@ -7,7 +7,10 @@ import { admin, at, call, idOf, ok, refusalOf, suite } from "./Listener.ts"
 const layers = `${admin}/policy-layers`
 const keys = `${admin}/keys`
 const simulate = (body: object) => ok("POST", `${admin}/policy/simulate`, { body })
-const decisionOf = (json: Schema.Json) => [at(json, "final_decision", "allowed"), at(json, "final_decision", "error_code")]
+const decisionOf = (json: Schema.Json) => [
+  at(json, "final_decision", "allowed"),
+  at(json, "final_decision", "error_code")
+]
 const nobody = "00000000-0000-4000-8000-000000000000"
 
 const fresh = Effect.flatMap(Database, ({ sql }) => sql`DELETE FROM policy_layers`)
@@ -22,7 +25,12 @@ suite("Policy layers", (it) => {
       assert.deepInclude(Object(at(first, "policy")), { rpm_limit: 5, allow_tools: true, policy_version: 1 })
       const second = yield* put({ kind: "global", policy: { tpm_limit: 7 } })
       assert.strictEqual(idOf(second), idOf(first))
-      assert.deepInclude(Object(at(second, "policy")), { rpm_limit: null, allowed_models: null, tpm_limit: 7, policy_version: 2 })
+      assert.deepInclude(Object(at(second, "policy")), {
+        rpm_limit: null,
+        allowed_models: null,
+        tpm_limit: 7,
+        policy_version: 2
+      })
       const guarded = yield* put({ kind: "global", guardrail_policy: { mandatory_guardrails: ["pii-redact"] } })
       assert.deepInclude(Object(at(guarded, "policy")), { tpm_limit: 7, policy_version: 3 })
       assert.deepStrictEqual(at(guarded, "guardrail_policy", "mandatory_guardrails"), ["pii-redact"])
@@ -81,8 +89,14 @@ suite("Keys and their policies", (it) => {
     ["temporary_debugging", { unused_key_auto_disable_after_days: 7, max_request_body_bytes: 131_072 }]
   ] as const)("the preset %s is what a policy begins with", ([preset, policy]) =>
     Effect.gen(function* () {
-      const made = yield* ok("POST", keys, { body: { owner_type: "individual", preset, policy: { rpm_limit: 3, max_request_body_bytes: null } } })
-      const { max_request_body_bytes: _, rpm_limit: __, ...kept } = { max_request_body_bytes: 0, rpm_limit: 0, ...policy }
+      const made = yield* ok("POST", keys, {
+        body: { owner_type: "individual", preset, policy: { rpm_limit: 3, max_request_body_bytes: null } }
+      })
+      const {
+        max_request_body_bytes: _,
+        rpm_limit: __,
+        ...kept
+      } = { max_request_body_bytes: 0, rpm_limit: 0, ...policy }
       assert.deepInclude(Object(at(made, "key", "policy")), { ...kept, rpm_limit: 3, max_request_body_bytes: null })
       assert.isUndefined(at(made, "key", "preset"))
     })
@@ -90,7 +104,10 @@ suite("Keys and their policies", (it) => {
 
   it.effect("a key has a team and a guardrail policy: null clears, absent keeps, and a change raises the version", () =>
     Effect.gen(function* () {
-      const guardrail_policy = { optional_guardrails: ["pii-redact"], guardrail_config_overrides: { "pii-redact": { restore_output: false } } }
+      const guardrail_policy = {
+        optional_guardrails: ["pii-redact"],
+        guardrail_config_overrides: { "pii-redact": { restore_output: false } }
+      }
       const made = yield* ok("POST", keys, { body: { owner_type: "individual", team_id: "blue", guardrail_policy } })
       const path = `${keys}/${idOf(made, "key")}`
       assert.strictEqual(at(made, "key", "team_id"), "blue")
@@ -101,11 +118,16 @@ suite("Keys and their policies", (it) => {
       })
       const patch = (body: object) => ok("PATCH", path, { body })
       assert.strictEqual(at(yield* patch({ guardrail_policy }), "policy", "policy_version"), 1)
-      const forbidden = yield* patch({ guardrail_policy: { guardrail_config_overrides: {}, forbidden_guardrails: ["pii-redact"] } })
+      const forbidden = yield* patch({
+        guardrail_policy: { guardrail_config_overrides: {}, forbidden_guardrails: ["pii-redact"] }
+      })
       assert.deepStrictEqual(at(forbidden, "guardrail_policy", "optional_guardrails"), ["pii-redact"])
       assert.strictEqual(at(forbidden, "policy", "policy_version"), 2)
       const cleared = yield* patch({ guardrail_policy: null, team_id: null })
-      assert.deepStrictEqual([at(cleared, "team_id"), at(cleared, "guardrail_policy", "forbidden_guardrails")], [null, []])
+      assert.deepStrictEqual(
+        [at(cleared, "team_id"), at(cleared, "guardrail_policy", "forbidden_guardrails")],
+        [null, []]
+      )
       assert.deepStrictEqual(yield* ok("GET", path), cleared)
     })
   )
@@ -139,9 +161,13 @@ suite("Policy simulation", (it) => {
     Effect.gen(function* () {
       yield* fresh
       const project_id = yield* Fixtures.project
-      const made = yield* ok("POST", keys, { body: { project_id, policy: { allowed_models: ["large", "small"], rpm_limit: 9 } } })
+      const made = yield* ok("POST", keys, {
+        body: { project_id, policy: { allowed_models: ["large", "small"], rpm_limit: 9 } }
+      })
       const key_id = idOf(made, "key")
-      yield* ok("POST", layers, { body: { kind: "project", scope_id: project_id, policy: { allowed_models: ["small"], rpm_limit: 4 } } })
+      yield* ok("POST", layers, {
+        body: { kind: "project", scope_id: project_id, policy: { allowed_models: ["small"], rpm_limit: 4 } }
+      })
       yield* ok("POST", layers, { body: { kind: "route", scope_id: "/v1/messages", policy: { deny: true } } })
       const request = { key_id, path: "/v1/chat/completions?x=1", body: { model: "large", messages: [] } }
       const denied = yield* simulate(request)
@@ -170,7 +196,11 @@ suite("Policy simulation", (it) => {
             scope_id: project_id,
             policy_version: 1,
             denies: [
-              { check: "model", code: "policy_denied", message: "This key's policy does not allow the requested model." }
+              {
+                check: "model",
+                code: "policy_denied",
+                message: "This key's policy does not allow the requested model."
+              }
             ]
           },
           { kind: "key", scope_id: key_id, policy_version: 1, denies: [] }
@@ -184,7 +214,10 @@ suite("Policy simulation", (it) => {
         }
       })
       assert.deepStrictEqual(decisionOf(yield* simulate({ ...request, body: { model: "small" } })), [true, null])
-      assert.deepStrictEqual(decisionOf(yield* simulate({ ...request, path: "/v1/messages" })), [false, "policy_denied"])
+      assert.deepStrictEqual(decisionOf(yield* simulate({ ...request, path: "/v1/messages" })), [
+        false,
+        "policy_denied"
+      ])
     })
   )
 
@@ -248,7 +281,12 @@ suite("Policy simulation", (it) => {
     [{ path: "/v1/../models", method: "GET" }, 404, "unsupported_route", "path"],
     [{ path: "/v1/models" }, 404, "unsupported_route", "path"],
     [{ path: "/v1/responses", key_id: nobody }, 404, "not_found", "key_id"],
-    [{ path: "/v1/responses", guardrail_policy: { mandatory_guardrails: ["x"] } }, 400, "invalid_guardrail_request", "guardrail_policy"],
+    [
+      { path: "/v1/responses", guardrail_policy: { mandatory_guardrails: ["x"] } },
+      400,
+      "invalid_guardrail_request",
+      "guardrail_policy"
+    ],
     [{}, 422, "invalid_request", "path"],
     [{ path: "/v1/responses", polici: {} }, 422, "invalid_request", "polici"]
   ] as const)("%j is refused", ([body, status, code, param]) =>
@@ -294,7 +332,7 @@ suite("Policy explanation", (it) => {
       assert.deepInclude(Object(before), {
         request_id: "denied",
         key_id,
-        then: {
+        decided: {
           allowed: false,
           status_code: 403,
           error_code: "policy_denied",
@@ -319,7 +357,11 @@ suite("Policy explanation", (it) => {
         changes.map((change) => at(change, "action")),
         ["keys:update", "policies:upsert-layer"]
       )
-      assert.deepInclude(Object(at(after, "now", "decision")), { allowed: false, check: "streaming", layers: ["model:large"] })
+      assert.deepInclude(Object(at(after, "now", "decision")), {
+        allowed: false,
+        check: "streaming",
+        layers: ["model:large"]
+      })
       const reasons = at(after, "now", "reasons")
       assert(Array.isArray(reasons))
       assert.deepStrictEqual(
@@ -356,7 +398,7 @@ suite("Policy explanation", (it) => {
       yield* record(1000, { status_code: 200 })
       const explain = (id: string) => call("GET", `${admin}/policy/explain/${id}`)
       const latest = yield* explain("twice")
-      assert.deepInclude(Object(at(latest.json, "then")), { allowed: true, status_code: 200, policy_version: null })
+      assert.deepInclude(Object(at(latest.json, "decided")), { allowed: true, status_code: 200, policy_version: null })
       yield* record(0, { request_id: "wild", route: "/upstream/*" })
       assert.deepStrictEqual(at((yield* explain("wild")).json, "now"), null)
       assert.deepStrictEqual(refusalOf(yield* explain("nobody")), { status: 404, code: "not_found", param: null })

@@ -27,36 +27,45 @@ const layers = (...made: ReadonlyArray<Layered>) =>
 const codeOf = (wire: { readonly text: string }): unknown => JSON.parse(wire.text).error?.code
 
 layer(Proxy.database)("ProxyApp, under layers of policy", (it) => {
-  it.effect("denies by the layer of everybody, of the project, the team, the route and the model, and says whose it was", () =>
-    Effect.gen(function* () {
-      const gateway = yield* Proxy.make({ configured: layers() })
-      const { sql } = yield* Database
-      const key = yield* Proxy.issueKey({}, { project: true })
-      yield* sql`UPDATE api_keys SET team_id = 'blue' WHERE id = ${key.id}`
-      const scopes: ReadonlyArray<Omit<Layered, "policy">> = [
-        { kind: "global" },
-        { kind: "project", scope: key.projectId },
-        { kind: "team", scope: "blue" },
-        { kind: "route", scope: Proxy.chat },
-        { kind: "model", scope: "large" }
-      ]
-      for (const scope of scopes) {
-        yield* layers({ ...scope, policy: { allowed_hours_utc: [3] } })
-        const { ask, records } = yield* Proxy.restarted()
-        const wire = yield* ask({ target: Proxy.chat, headers: key.headers, body: { model: "large" } })
-        assert.deepStrictEqual([wire.status, codeOf(wire)], [403, "policy_denied"], scope.kind)
-        const [record] = yield* records
-        assert.deepInclude(record, {
-          policy_version: 7,
-          denial: { check: "hours", layer: scope.scope == null ? "global" : `${scope.kind}:${scope.scope}` }
-        })
-        // what is about others leaves this one alone
-        yield* layers({ ...scope, scope: scope.kind === "global" ? null : "other", policy: scope.kind === "global" ? {} : { deny: true } })
-        const other = yield* Proxy.restarted()
-        assert.strictEqual((yield* other.ask({ target: Proxy.chat, headers: key.headers, body: { model: "large" } })).status, 200)
-      }
-      assert.isEmpty(gateway.sent)
-    })
+  it.effect(
+    "denies by the layer of everybody, of the project, the team, the route and the model, and says whose it was",
+    () =>
+      Effect.gen(function* () {
+        const gateway = yield* Proxy.make({ configured: layers() })
+        const { sql } = yield* Database
+        const key = yield* Proxy.issueKey({}, { project: true })
+        yield* sql`UPDATE api_keys SET team_id = 'blue' WHERE id = ${key.id}`
+        const scopes: ReadonlyArray<Omit<Layered, "policy">> = [
+          { kind: "global" },
+          { kind: "project", scope: key.projectId },
+          { kind: "team", scope: "blue" },
+          { kind: "route", scope: Proxy.chat },
+          { kind: "model", scope: "large" }
+        ]
+        for (const scope of scopes) {
+          yield* layers({ ...scope, policy: { allowed_hours_utc: [3] } })
+          const { ask, records } = yield* Proxy.restarted()
+          const wire = yield* ask({ target: Proxy.chat, headers: key.headers, body: { model: "large" } })
+          assert.deepStrictEqual([wire.status, codeOf(wire)], [403, "policy_denied"], scope.kind)
+          const [record] = yield* records
+          assert.deepInclude(record, {
+            policy_version: 7,
+            denial: { check: "hours", layer: scope.scope == null ? "global" : `${scope.kind}:${scope.scope}` }
+          })
+          // what is about others leaves this one alone
+          yield* layers({
+            ...scope,
+            scope: scope.kind === "global" ? null : "other",
+            policy: scope.kind === "global" ? {} : { deny: true }
+          })
+          const other = yield* Proxy.restarted()
+          assert.strictEqual(
+            (yield* other.ask({ target: Proxy.chat, headers: key.headers, body: { model: "large" } })).status,
+            200
+          )
+        }
+        assert.isEmpty(gateway.sent)
+      })
   )
 
   it.effect("layers take away and never give: lists intersect, and the key's own denial stays", () =>
@@ -88,7 +97,9 @@ layer(Proxy.database)("ProxyApp, under layers of policy", (it) => {
 
   it.effect("limits of a layer count for the key", () =>
     Effect.gen(function* () {
-      const gateway = yield* Proxy.make({ configured: layers({ kind: "route", scope: Proxy.chat, policy: { rpm_limit: 2 } }) })
+      const gateway = yield* Proxy.make({
+        configured: layers({ kind: "route", scope: Proxy.chat, policy: { rpm_limit: 2 } })
+      })
       const key = yield* Proxy.issueKey({ rpm_limit: 50 })
       const ask = (target: string) =>
         Effect.map(gateway.ask({ target, headers: key.headers, body: { model: "large" } }), ({ status }) => status)
@@ -206,7 +217,9 @@ layer(Proxy.database)("ProxyApp, on streams under a policy", (it) => {
       const ask = (target: string) => gateway.ask({ target, headers: key.headers, body: { model: "m" } })
       assert.strictEqual((yield* ask(Proxy.messages)).ending, "whole")
       const waiting = yield* Effect.forkChild(ask(Proxy.chat))
-      yield* Effect.repeat(Effect.yieldNow, { until: () => gateway.journal.filter((line) => line === "head 200").length > 1 })
+      yield* Effect.repeat(Effect.yieldNow, {
+        until: () => gateway.journal.filter((line) => line === "head 200").length > 1
+      })
       yield* TestClock.adjust("5 seconds")
       assert.isUndefined(waiting.pollUnsafe())
       yield* Fiber.interrupt(waiting)
@@ -220,7 +233,11 @@ layer(Proxy.database)("ProxyApp, on streams under a policy", (it) => {
         upstream: Upstream.events("data: 1\n\n", "data: 23456789", "0\n\n")
       })
       const key = yield* Proxy.issueKey({ max_sse_event_bytes: 5000 })
-      const wire = yield* gateway.ask({ target: Proxy.messages, headers: key.headers, body: { model: "m", stream: true } })
+      const wire = yield* gateway.ask({
+        target: Proxy.messages,
+        headers: key.headers,
+        body: { model: "m", stream: true }
+      })
       assert.deepStrictEqual([wire.ending, wire.text], ["cut", "data: 1\n\n"])
       const [record] = yield* gateway.records
       assert.deepInclude(record, {
@@ -247,37 +264,43 @@ layer(Proxy.database)("ProxyApp, for a key that nobody used", (it) => {
     ["used in time", 30, 6, null, 200],
     ["created in time", 6, null, null, 200],
     ["enabled again since", 30, 8, 1, 200]
-  ] as const)("%s: answers accordingly, disables it, and writes that down as its own", ([, created, used, enabled, status]) =>
-    Effect.gen(function* () {
-      const { sql } = yield* Database
-      const gateway = yield* Proxy.make({
-        configured: layers({ kind: "global", policy: { unused_key_auto_disable_after_days: 7 } })
-      })
-      const key = yield* Proxy.issueKey()
-      yield* usedAt(key.id, created, used, enabled)
-      const ask = gateway.ask({ target: Proxy.chat, headers: [...key.headers, "x-request-id", "late"], body: { model: "m" } })
-      const [first, second] = yield* Effect.all([ask, ask], { concurrency: 2 })
-      assert.deepStrictEqual([first.status, second.status], [status, status])
-      if (status === 401) assert.strictEqual(codeOf(first), "disabled_virtual_key")
-      const [row] = yield* sql`SELECT disabled FROM api_keys WHERE id = ${key.id}`
-      assert.deepStrictEqual(row, { disabled: status === 401 })
-      const events = yield* sql`SELECT action, actor_token_id, request_id, user_agent, after_json FROM audit_events
+  ] as const)(
+    "%s: answers accordingly, disables it, and writes that down as its own",
+    ([, created, used, enabled, status]) =>
+      Effect.gen(function* () {
+        const { sql } = yield* Database
+        const gateway = yield* Proxy.make({
+          configured: layers({ kind: "global", policy: { unused_key_auto_disable_after_days: 7 } })
+        })
+        const key = yield* Proxy.issueKey()
+        yield* usedAt(key.id, created, used, enabled)
+        const ask = gateway.ask({
+          target: Proxy.chat,
+          headers: [...key.headers, "x-request-id", "late"],
+          body: { model: "m" }
+        })
+        const [first, second] = yield* Effect.all([ask, ask], { concurrency: 2 })
+        assert.deepStrictEqual([first.status, second.status], [status, status])
+        if (status === 401) assert.strictEqual(codeOf(first), "disabled_virtual_key")
+        const [row] = yield* sql`SELECT disabled FROM api_keys WHERE id = ${key.id}`
+        assert.deepStrictEqual(row, { disabled: status === 401 })
+        const events = yield* sql`SELECT action, actor_token_id, request_id, user_agent, after_json FROM audit_events
         WHERE target_id = ${key.id}`
-      assert.deepStrictEqual(
-        events,
-        status === 200
-          ? []
-          : [
-              {
-                action: "keys:disable",
-                actor_token_id: null,
-                request_id: "late",
-                user_agent: "gateway",
-                after_json: { disabled: true, unused_for_days: 7 }
-              }
-            ]
-      )
-    })
+        assert.deepStrictEqual(
+          events,
+          status === 200
+            ? []
+            : [
+                {
+                  action: "keys:disable",
+                  actor_token_id: null,
+                  request_id: "late",
+                  user_agent: "gateway",
+                  after_json: { disabled: true, unused_for_days: 7 }
+                }
+              ]
+        )
+      })
   )
 
   it.effect("a use that this process does not know of keeps it", () =>

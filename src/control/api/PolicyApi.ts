@@ -110,8 +110,7 @@ export const Explained = Schema.Struct({
   route: Schema.String,
   provider: Schema.String,
   model: Schema.NullOr(Schema.String),
-  // biome-ignore lint/suspicious/noThenProperty: the word for it; an answer is nothing that is awaited
-  then: Schema.Struct({
+  decided: Schema.Struct({
     /** The gateway sent it on. */
     allowed: Schema.Boolean,
     status_code: Schema.Int,
