@@ -137,10 +137,10 @@ layer(simulator)("the simulator and the gateway", (it) => {
               Effect.scoped,
               Effect.tap(({ gateway, messages: [said, simulated], simulator }) =>
                 Effect.sync(() => {
-                seen.add(simulator.code)
-                assert.deepStrictEqual(simulator, gateway)
-                assert.strictEqual(simulated, said)
-              })
+                  seen.add(simulator.code)
+                  assert.deepStrictEqual(simulator, gateway)
+                  assert.strictEqual(simulated, said)
+                })
               )
             )
           )
