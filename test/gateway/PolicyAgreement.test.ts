@@ -135,7 +135,7 @@ layer(simulator)("the simulator and the gateway", (it) => {
               Effect.provideService(Operator, operator),
               Effect.provideService(RequestId, "agreement"),
               Effect.scoped,
-              Effect.tap(({ gateway, messages: [said, simulated], simulator }) =>
+              Effect.flatMap(({ gateway, messages: [said, simulated], simulator }) =>
                 Effect.sync(() => {
                   seen.add(simulator.code)
                   assert.deepStrictEqual(simulator, gateway)
