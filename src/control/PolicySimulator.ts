@@ -104,7 +104,7 @@ const make = Effect.gen(function* () {
     const final: FinalDecision =
       disabledBy ??
       (settings.enabled ? undefined : refused("disabled_route", "Route is disabled by gateway policy.")) ??
-      (question.requestBytes > requestLimit.bytes ? oversized(requestLimit, unread, question) : undefined) ??
+      (question.requestBytes > requestLimit.bytes ? oversized(requestLimit, unread) : undefined) ??
       (read !== undefined && Result.isFailure(read) ? refused(read.failure.code, read.failure.message) : undefined) ??
       routeBounded(decided(effective, question), question, settings.max_response_body_bytes)
 
@@ -208,15 +208,14 @@ const keyRefusal = (
   return code === undefined ? undefined : refused(code, refusals[code])
 }
 
-/** The body is refused while it comes, before anything in it is known. */
-const oversized = (
-  limit: BodyLimit,
-  { layers }: EffectivePolicy.EffectivePolicy,
-  question: Policy.Question
-): FinalDecision => ({
+/** The body is refused while it comes, before anything in it is known: by the layer whose limit is the strictest. */
+const oversized = (limit: BodyLimit, { layers }: EffectivePolicy.EffectivePolicy): FinalDecision => ({
   ...refused("request_body_too_large", tooLarge(limit)),
   check: "request_bytes",
-  layers: limit.setBy === "the route" ? [] : Policy.causes(layers, "request_bytes", question).map(nameOf)
+  layers:
+    limit.setBy === "the route"
+      ? []
+      : layers.filter(({ policy }) => policy.max_request_body_bytes === limit.bytes).map(nameOf)
 })
 
 const routeBounded = (
