@@ -84,6 +84,8 @@ export type Deed =
     }
   | { readonly target: "vault"; readonly action: "secrets:rotate" }
   | { readonly target: "gateway_auth_settings"; readonly action: "settings:gateway_auth_update" }
+  | { readonly target: "policy_layer"; readonly action: "policies:upsert-layer" | "policies:delete-layer" }
+  | { readonly target: "policy"; readonly action: "policies:simulate" }
 
 /** An object before and after, in the form that the API shows: only a schema of the API can make one. */
 export class Snapshots {

@@ -19,6 +19,8 @@ import * as KeysHandlers from "./handlers/Keys.ts"
 import * as ModelPricesHandlers from "./handlers/ModelPrices.ts"
 import * as OperationalHandlers from "./handlers/Operational.ts"
 import * as OperatorTokensHandlers from "./handlers/OperatorTokens.ts"
+import * as PolicyHandlers from "./handlers/Policy.ts"
+import * as PolicyLayersHandlers from "./handlers/PolicyLayers.ts"
 import * as ProjectsHandlers from "./handlers/Projects.ts"
 import * as ProviderHealthHandlers from "./handlers/ProviderHealth.ts"
 import * as ProvidersHandlers from "./handlers/Providers.ts"
@@ -34,6 +36,9 @@ import { Keys } from "./Keys.ts"
 import { ModelPrices } from "./ModelPrices.ts"
 import { OpenApiSync } from "./OpenApiSync.ts"
 import { OperatorTokens } from "./OperatorTokens.ts"
+import { PolicyExplanations } from "./PolicyExplanations.ts"
+import { PolicyLayers } from "./PolicyLayers.ts"
+import { PolicySimulator } from "./PolicySimulator.ts"
 import { Projects } from "./Projects.ts"
 import { ProviderHealth } from "./ProviderHealth.ts"
 import { Providers } from "./Providers.ts"
@@ -73,6 +78,9 @@ export const configuration = Configuration.layer.pipe(Layer.provideMerge(configu
 const stores = Layer.mergeAll(
   configuration,
   OperatorTokens.layer,
+  PolicyLayers.layer,
+  PolicySimulator.layer,
+  PolicyExplanations.layer,
   OpenApiSync.layer.pipe(Layer.provideMerge(Services.layer)),
   ServiceImport.layer,
   Studio.layer.pipe(Layer.provideMerge(StudioConnection.layer)),
@@ -92,6 +100,8 @@ const handlers = Layer.mergeAll(
   OperatorTokensHandlers.all,
   ProjectsHandlers.layer,
   KeysHandlers.layer,
+  PolicyLayersHandlers.layer,
+  PolicyHandlers.layer,
   RoutesHandlers.familyA,
   RoutesHandlers.familyB,
   ProvidersHandlers.layer,

@@ -1,17 +1,22 @@
 import { Context, DateTime, Effect, Layer, Schema } from "effect"
+import * as GuardrailPolicy from "../gateway/model/GuardrailPolicy.ts"
 import { KeyPolicy, KeyPolicyPatch, neutral, patched } from "../gateway/model/KeyPolicy.ts"
+import { policyOf } from "../gateway/model/KeyPreset.ts"
 import * as Secret from "../gateway/model/Secret.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, type Deed, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
 import type { Cursor } from "./api/Fields.ts"
 import { Key, type KeyPatch, type MintedKey, type NewKey, type OwnerType } from "./api/KeysApi.ts"
+import { guardrailsOf } from "./GuardrailNames.ts"
 import { keyset, type Page, page, position } from "./Paging.ts"
 import { linksOf } from "./ServiceLinks.ts"
 import { type Columns, Count, rowStamps, rows, type StoreFailure, settled } from "./Store.ts"
 
 type Missing = Refused<"not_found">
-type OwnerRefused = Refused<"invalid_project_payload" | "missing_project" | "missing_service">
+type SettingsRefused = Refused<
+  "invalid_project_payload" | "missing_project" | "missing_service" | "invalid_guardrail_request"
+>
 
 /** Gateway keys. The raw value exists once, in the answer that creates it; the store keeps its digest. */
 export class Keys extends Context.Service<
@@ -23,9 +28,12 @@ export class Keys extends Context.Service<
       readonly cursor?: Cursor
     }) => Effect.Effect<Page<Key>, StoreFailure>
     readonly get: (id: string) => Effect.Effect<Key, Missing | StoreFailure>
-    readonly create: (key: NewKey) => Effect.Effect<MintedKey, OwnerRefused | StoreFailure, Actor>
+    readonly create: (key: NewKey) => Effect.Effect<MintedKey, SettingsRefused | StoreFailure, Actor>
     /** Nothing brings a revoked key back: this and the next three leave it as it is. */
-    readonly update: (id: string, patch: KeyPatch) => Effect.Effect<Key, Missing | OwnerRefused | StoreFailure, Actor>
+    readonly update: (
+      id: string,
+      patch: KeyPatch
+    ) => Effect.Effect<Key, Missing | SettingsRefused | StoreFailure, Actor>
     /**
      * Gives the key another secret: the same key, policy and counters. The secret before goes on to work for
      * `graceSeconds`; the one before that ends at once.
@@ -48,9 +56,9 @@ const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
   const links = linksOf(sql, "key")
-  const columns = sql`id, owner_type, project_id, key_prefix, disabled, revoked_at, expires_at, rotation_due_at,
+  const columns = sql`id, owner_type, project_id, team_id, key_prefix, disabled, revoked_at, expires_at, rotation_due_at,
     CASE WHEN previous_key_expires_at > now() THEN previous_key_expires_at END AS previous_key_expires_at, last_used_at,
-    policy, policy_version, created_at, updated_at, ${links.names}`
+    policy, policy_version, guardrail_policy, created_at, updated_at, ${links.names}`
 
   const get = Effect.fn("Keys.get")(function* (id: string) {
     return shown(yield* orMissing(yield* settled(found.first(sql`SELECT ${columns} FROM api_keys WHERE id = ${id}`))))
@@ -70,17 +78,20 @@ const make = Effect.gen(function* () {
   const create = Effect.fn("Keys.create")(function* (input: NewKey) {
     const owner = input.owner_type ?? "project"
     const projectId = input.project_id ?? null
-    const policy = yield* policyText(patched(neutral, input.policy ?? {}))
+    const policy = yield* policyText(patched(policyOf(input.preset ?? undefined), input.policy ?? {}))
     const raw = Secret.mint(Secret.keyPrefix)
     return yield* audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
         yield* owned(owner, projectId)
         const services = yield* linkable(owner, input.service_names ?? [])
+        const guardrails = yield* guardrailsOf(sql, GuardrailPolicy.neutral, input.guardrail_policy)
         const row = yield* found.only(write`
-          INSERT INTO api_keys (owner_type, project_id, key_prefix, key_hash, expires_at, rotation_due_at, policy)
-          VALUES (${owner}, ${projectId}, ${Secret.shown(raw)}, ${Secret.digest(raw)},
-            ${instant(input.expires_at)}, ${instant(input.rotation_due_at)}, ${policy}::jsonb)
+          INSERT INTO api_keys (owner_type, project_id, team_id, key_prefix, key_hash, expires_at, rotation_due_at,
+            policy, guardrail_policy)
+          VALUES (${owner}, ${projectId}, ${input.team_id ?? null}, ${Secret.shown(raw)}, ${Secret.digest(raw)},
+            ${instant(input.expires_at)}, ${instant(input.rotation_due_at)}, ${policy}::jsonb,
+            ${JSON.stringify(guardrails)}::jsonb)
           RETURNING ${columns}`)
         if (services.length > 0) yield* links.replace(row.id, services)
         const key = { ...shown(row), service_names: [...new Set(services)].sort() }
@@ -176,16 +187,30 @@ const make = Effect.gen(function* () {
     return { owner_type, project_id }
   })
 
+  /** The version counts changes, so that a policy which says the same again keeps it. */
+  const policyChange = Effect.fnUntraced(function* (before: typeof Row.Type, patch: KeyPatch) {
+    const held = shown(before)
+    const policy = yield* policyText(
+      patch.policy === null ? neutral : patched(patched(neutral, before.policy), patch.policy ?? {})
+    )
+    const guardrails = JSON.stringify(yield* guardrailsOf(sql, held.guardrail_policy, patch.guardrail_policy))
+    const samePolicy = policy === (yield* policyText(patched(neutral, before.policy)))
+    if (samePolicy && guardrails === JSON.stringify(held.guardrail_policy)) return {}
+    return { policy, guardrail_policy: guardrails, policy_version: before.policy_version + 1 }
+  })
+
   const update = Effect.fn("Keys.update")((id: string, patch: KeyPatch) =>
     change(id, "keys:update", (before) =>
       Effect.gen(function* () {
         return {
           ...(yield* relinked(before, patch)),
           ...(yield* ownership(before.owner_type, before.project_id, patch)),
-          ...(patch.disabled !== undefined && { disabled: patch.disabled }),
+          ...(patch.disabled === true && { disabled: true }),
+          ...(patch.disabled === false && (yield* enabled(before))),
+          ...(patch.team_id !== undefined && { team_id: patch.team_id }),
           ...(patch.expires_at !== undefined && { expires_at: instant(patch.expires_at) }),
           ...(patch.rotation_due_at !== undefined && { rotation_due_at: instant(patch.rotation_due_at) }),
-          ...(patch.policy !== undefined && (yield* policyChange(before, patch.policy)))
+          ...(yield* policyChange(before, patch))
         }
       })
     )
@@ -207,7 +232,7 @@ const make = Effect.gen(function* () {
       change(id, "keys:revoke", () => Effect.map(DateTime.now, (now) => ({ revoked_at: DateTime.toDateUtc(now) })))
     ),
     disable: Effect.fn("Keys.disable")((id) => change(id, "keys:disable", () => Effect.succeed({ disabled: true }))),
-    enable: Effect.fn("Keys.enable")((id) => change(id, "keys:enable", () => Effect.succeed({ disabled: false })))
+    enable: Effect.fn("Keys.enable")((id) => change(id, "keys:enable", enabled))
   })
 })
 
@@ -222,7 +247,8 @@ const Row = Key.pipe(
     previous_key_expires_at: Time,
     last_used_at: Time,
     policy: KeyPolicyPatch,
-    policy_version: Count
+    policy_version: Count,
+    guardrail_policy: GuardrailPolicy.GuardrailPolicyPatch
   })
 )
 
@@ -230,20 +256,18 @@ const found = rows(Row)
 const paged = rows(Row.pipe(Schema.fieldsAssign(position)))
 const snapshots = Snapshots.of(Key)
 
-const shown = ({ policy, policy_version, ...key }: typeof Row.Type): Key => ({
+const shown = ({ guardrail_policy, policy, policy_version, ...key }: typeof Row.Type): Key => ({
   ...key,
-  policy: { ...patched(neutral, policy), policy_version }
+  policy: { ...patched(neutral, policy), policy_version },
+  guardrail_policy: GuardrailPolicy.of(guardrail_policy)
 })
+
+/** Who enables a key that nobody used for long gives it its days anew. */
+const enabled = ({ disabled }: typeof Row.Type) =>
+  Effect.map(DateTime.now, (now) => (disabled ? { disabled: false, enabled_at: DateTime.toDateUtc(now) } : {}))
 
 const encodePolicy = Schema.encodeEffect(Schema.fromJsonString(KeyPolicy))
 const policyText = (policy: KeyPolicy) => Effect.orDie(encodePolicy(policy))
-
-/** The version counts changes, so that a policy which says the same again keeps it. */
-const policyChange = Effect.fnUntraced(function* (before: typeof Row.Type, patch: KeyPolicyPatch | null) {
-  const held = patched(neutral, before.policy)
-  const policy = yield* policyText(patch === null ? neutral : patched(held, patch))
-  return policy === (yield* policyText(held)) ? {} : { policy, policy_version: before.policy_version + 1 }
-})
 
 const instant = (time: DateTime.Utc | null | undefined): Date | null => (time ? DateTime.toDateUtc(time) : null)
 

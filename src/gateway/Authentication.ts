@@ -4,6 +4,7 @@ import * as Headers from "./Headers.ts"
 import type { FrontDoor } from "./identity/FrontDoor.ts"
 import * as Token from "./identity/Token.ts"
 import type { Family } from "./model/CanonicalRoute.ts"
+import { refusals } from "./model/KeyState.ts"
 import { keyPrefix, operatorTokenPrefix, wellFormed } from "./model/Secret.ts"
 
 /** What a request presents as its credential. */
@@ -80,13 +81,6 @@ export const malformed = new GatewayError({
 
 const gatewayKey = (raw: string): Result.Result<Presented, GatewayError> =>
   wellFormed(keyPrefix, raw) ? Result.succeed({ _tag: "GatewayKey", raw }) : Result.fail(malformed)
-
-const refusals = {
-  invalid_virtual_key: "The gateway key is not known.",
-  disabled_virtual_key: "The gateway key is disabled; an operator can enable it.",
-  revoked_virtual_key: "The gateway key was revoked; ask for a new one.",
-  expired_virtual_key: "The gateway key has expired; ask for a new one."
-} as const
 
 export const refusal = (code: keyof typeof refusals): GatewayError =>
   new GatewayError({ code, message: refusals[code] })

@@ -1,41 +1,11 @@
-import type { Facts } from "./Facts.ts"
-import type { Settled, Wanted } from "./Limits.ts"
+import type { Settled } from "./Limits.ts"
+import { type Accounting, defaultCostNanos, type Wanted } from "./model/Estimate.ts"
+import type { Facts } from "./model/Facts.ts"
 import { cost, type ModelPrice, toNanos } from "./model/Price.ts"
 import type { CostMode } from "./model/Service.ts"
 import type { TokenUsage } from "./TokenUsage.ts"
 import type { CostSource, UsageSource } from "./UsageRecord.ts"
 import type { Seen } from "./UsageTap.ts"
-
-/** What a request on a billable route counts as when nobody knows its price (reference §1.2). */
-export const defaultCostNanos = 10_000_000
-
-/** Output that a request is reserved for when it sets no bound itself. */
-const openOutputTokens = 1024
-
-/**
- * How a request is accounted.
- *
- * - `answer`: reserved, then settled by what its answer reports.
- * - `estimate`: reserved, and the reservation is the account: a message batch is answered before it is run.
- * - `status`: direct mode. Reserved; the token estimate stands, the money is given back (reference §1.4, §5).
- * - `free`: lists, look-ups and counts cost nothing.
- */
-export type Accounting = "answer" | "estimate" | "status" | "free"
-
-/** What to reserve before the answer is known. */
-export const wanted = (accounting: Accounting, facts: Facts, price: ModelPrice | undefined): Wanted => {
-  if (accounting === "free") return { inputTokens: 0, tokens: 0, nanos: 0, nanosGuessed: false }
-  const { inputTokens } = facts
-  const tokens = inputTokens + (facts.maxOutputTokens ?? 0)
-  if (price === undefined) return { inputTokens, tokens, nanos: defaultCostNanos * facts.requests, nanosGuessed: true }
-  const output = facts.maxOutputTokens ?? openOutputTokens * facts.requests
-  return {
-    inputTokens,
-    tokens,
-    nanos: cost(price, { input: inputTokens, output, cachedInput: 0, cacheWrite: 0 }),
-    nanosGuessed: false
-  }
-}
 
 /** How the exchange with the upstream went, as far as money is concerned. */
 export type Outcome =

@@ -1,10 +1,14 @@
-import { Context, Effect, Layer, type Option, Schedule, Stream } from "effect"
+import { Context, Effect, Layer, type Option, Schedule, Semaphore, Stream } from "effect"
 import { Database } from "../services/Database.ts"
+import * as EffectivePolicies from "./EffectivePolicies.ts"
 import * as KeyCache from "./KeyCache.ts"
 import * as KeyRecord from "./KeyRecord.ts"
+import type { UsageRoute } from "./model/CanonicalRoute.ts"
 import { type Change, channel, decode } from "./model/Changes.ts"
+import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
 import type { Vault } from "./model/Vault.ts"
 import * as Snapshot from "./Snapshot.ts"
+import * as UnusedKeys from "./UnusedKeys.ts"
 
 /**
  * What operators decided, in memory. The request path reads it without waiting for the database; a change is here as
@@ -20,6 +24,21 @@ export class ControlState extends Context.Service<
     /** The key whose SHA-256 is `digest` (hex). Known keys are answered at once, unknown ones remembered for a second. */
     readonly key: (
       digest: string
+    ) => Effect.Effect<Option.Option<KeyRecord.KeyRecord>, KeyCache.ControlStateUnavailable>
+    /**
+     * What the key's requests to `route` are decided by: the layers that are about them, and the key's own policy. The
+     * same object for as long as none of it changes. Before the body is read `models` is empty.
+     */
+    readonly policyOf: (key: KeyRecord.KeyRecord, route: UsageRoute, models: ReadonlyArray<string>) => EffectivePolicy
+    /**
+     * The key as it is now, disabled if it has not been used for `days`: what is in memory does not know of uses elsewhere.
+     * `requestId` is of the request that wants to use it.
+     */
+    readonly retired: (
+      digest: string,
+      key: KeyRecord.KeyRecord,
+      days: number,
+      requestId: string
     ) => Effect.Effect<Option.Option<KeyRecord.KeyRecord>, KeyCache.ControlStateUnavailable>
   }
 >()("svc/gateway/ControlState") {
@@ -93,7 +112,26 @@ export class ControlState extends Context.Service<
       )
       yield* Effect.forkScoped(Effect.repeat(Effect.ignore(overtaken), Schedule.spaced("1 second")))
 
-      return ControlState.of({ snapshot: () => snapshot, knownKey: keys.known, key: keys.get })
+      const policies = EffectivePolicies.remembering()
+      /** The first of many requests of an unused key decides for all of them. */
+      const oneAtATime = Semaphore.makeUnsafe(1)
+
+      return ControlState.of({
+        snapshot: () => snapshot,
+        knownKey: keys.known,
+        key: keys.get,
+        policyOf: (key, route, models) => policies(snapshot.layers, key, route, models),
+        retired: (digest, key, days, requestId) =>
+          Effect.suspend(() =>
+            keys.known(digest) === key
+              ? UnusedKeys.retire(key.id, days, requestId).pipe(
+                  Effect.timeout(lookUpWithin),
+                  Effect.mapError((cause) => new KeyCache.ControlStateUnavailable({ cause })),
+                  Effect.tap(() => Effect.sync(() => keys.forget(key.id)))
+                )
+              : Effect.void
+          ).pipe(Semaphore.withPermits(oneAtATime, 1), Effect.andThen(keys.get(digest)), Effect.provide(context))
+      })
     })
   )
 }

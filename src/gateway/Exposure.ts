@@ -1,6 +1,6 @@
 import type { Passthrough } from "./model/Passthrough.ts"
-import type { CanonicalPath } from "./Path.ts"
-import * as RouteTable from "./RouteTable.ts"
+import type { CanonicalPath } from "./model/Path.ts"
+import * as RouteTable from "./model/RouteTable.ts"
 
 /** What a request by the wildcard asks of its caller. */
 export type Access =

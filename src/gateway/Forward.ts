@@ -1,9 +1,11 @@
 import { Cause, Exit, Result } from "effect"
 import type { Exchange, Flow, Sink, Upstream, UpstreamError } from "../services/Upstream.ts"
+import * as EventSize from "./EventSize.ts"
 import { type ErrorCode, GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import * as LastEvent from "./LastEvent.ts"
 import type { Family } from "./model/CanonicalRoute.ts"
+import type { Limit } from "./model/Limit.ts"
 import * as UsageTap from "./UsageTap.ts"
 import type { Wire } from "./Wire.ts"
 
@@ -16,6 +18,8 @@ export interface Passage {
   readonly exchange: Exchange
   readonly reading: Reading
   readonly maxResponseBytes: number
+  /** What a policy sets on event streams. */
+  readonly stream?: StreamLimits
   /** Fields of the gateway's own on the answer, lower case. */
   readonly answerHeaders: ReadonlyArray<readonly [string, string]>
   /** What the client is shown in the place of the upstream's fields. */
@@ -29,6 +33,16 @@ export interface Passage {
   readonly now: () => number
 }
 
+export interface StreamLimits {
+  readonly seconds: Limit
+  readonly eventBytes: Limit
+  /** Runs `run` after so long, unless what it answers is called before. */
+  readonly later: (ms: number, run: () => void) => () => void
+}
+
+/** What the answer had too much of: bytes in all, bytes in one event, or time. */
+export type CutBy = "size" | "event" | "duration"
+
 /** What the client got, and what was seen on the way. */
 export interface Passed {
   /** The upstream's status, when the client has seen it. */
@@ -38,6 +52,7 @@ export interface Passed {
   /** The client has seen the upstream's status and headers. */
   readonly headSent: boolean
   readonly error: GatewayError | undefined
+  readonly cutBy: CutBy | undefined
   readonly clientGone: boolean
   /** The upstream may have had the request. */
   readonly begun: boolean
@@ -67,8 +82,14 @@ export const pass = (
   done: (settleable: Settleable) => void,
   failed: (defect: unknown) => void
 ): (() => void) => {
-  const answer = new Answer(wire, passage)
   let over = false
+  let cancel = () => {}
+  const stop = () => {
+    if (over) return
+    cancel()
+    ended(Exit.interrupt())
+  }
+  const answer = new Answer(wire, passage, stop)
   const ended = (exit: Exit.Exit<void, UpstreamError>) => {
     if (over) return
     over = true
@@ -79,12 +100,8 @@ export const pass = (
     }
   }
   try {
-    const cancel = upstream.start(passage.exchange, answer, ended)
-    return () => {
-      if (over) return
-      cancel()
-      ended(Exit.interrupt())
-    }
+    cancel = upstream.start(passage.exchange, answer, ended)
+    return stop
   } catch (defect) {
     ended(Exit.die(defect))
     return () => {}
@@ -93,7 +110,7 @@ export const pass = (
 
 /** For a client that is gone before anything was sent. */
 export const unsent = (wire: Wire, passage: Passage): Settleable => {
-  const { finish, passed } = new Answer(wire, passage).ended(Exit.interrupt())
+  const { finish, passed } = new Answer(wire, passage, () => {}).ended(Exit.interrupt())
   return { finish, passed: { ...passed, begun: false } }
 }
 
@@ -104,18 +121,22 @@ class Answer implements Sink {
   #status: number | undefined
   #headSent = false
   #declined = false
-  #tooLarge = false
+  #cutBy: CutBy | undefined
   #tap: UsageTap.UsageTap = UsageTap.blind
   #received = 0
   /** Bytes to go until the client takes the answer for whole: it has the length that it was promised, or the last event. */
   #promised = Number.POSITIVE_INFINITY
   readonly #held: Array<Buffer> = []
+  readonly #stop: () => void
+  #disarm: (() => void) | undefined
+  #outgrows: ((chunk: Buffer) => boolean) | undefined
   #endsStream: ((chunk: Buffer) => boolean) | undefined
   #firstByteAt: number | undefined
 
-  constructor(wire: Wire, passage: Passage) {
+  constructor(wire: Wire, passage: Passage, stop: () => void) {
     this.#wire = wire
     this.#passage = passage
+    this.#stop = stop
   }
 
   head(status: number, headers: Headers.RawHeaders): Flow {
@@ -128,10 +149,13 @@ class Answer implements Sink {
     this.#firstByteAt = passage.now()
     passage.onAnswer()
     const length = contentLength(headers)
-    if (length !== undefined && length > passage.maxResponseBytes) return this.#refuseLarge()
+    if (length !== undefined && length > passage.maxResponseBytes) return this.#refuse("size")
     const { shortens, tap } = tapFor(passage, status, headers)
     this.#tap = tap
-    if (isEventStream(headers)) this.#endsStream = LastEvent.follow()
+    if (isEventStream(headers)) {
+      this.#endsStream = LastEvent.follow()
+      if (passage.stream !== undefined) this.#limit(passage.stream)
+    }
     // what the tap takes out is not counted in the upstream's length
     if (length !== undefined && length > 0 && !shortens && bodied(status)) this.#promised = length
     this.#headSent = true
@@ -145,8 +169,10 @@ class Answer implements Sink {
 
   chunk(bytes: Uint8Array): Flow {
     this.#received += bytes.length
-    if (this.#received > this.#passage.maxResponseBytes) return this.#refuseLarge()
-    const out = this.#tap.push(asBuffer(bytes))
+    if (this.#received > this.#passage.maxResponseBytes) return this.#refuse("size")
+    const chunk = asBuffer(bytes)
+    if (this.#outgrows?.(chunk) === true) return this.#refuse("event")
+    const out = this.#tap.push(chunk)
     if (out === undefined || out.length === 0) return "continue"
     this.#promised = this.#endsStream?.(out) === true ? 0 : this.#promised - out.length
     if (this.#promised <= 0) {
@@ -162,16 +188,18 @@ class Answer implements Sink {
 
   ended(exit: Exit.Exit<void, UpstreamError>): Settleable {
     const { mayFallBack, now } = this.#passage
+    this.#disarm?.()
     const whole = Exit.isSuccess(exit)
     const last = this.#tap.flush()
-    const clientGone = Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)
-    const error = whole || clientGone ? undefined : refusalOf(exit, this.#tooLarge, this.#passage)
+    const clientGone = this.#cutBy === undefined && Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)
+    const error = whole || clientGone ? undefined : refusalOf(exit, this.#cutBy, this.#passage)
     return {
       passed: {
         status: this.#headSent ? this.#status : undefined,
         whole,
         headSent: this.#headSent,
         error,
+        cutBy: this.#cutBy,
         clientGone,
         begun: true,
         fallsBack: mayFallBack && !this.#headSent && !clientGone && (this.#declined || failsOver(error)),
@@ -191,14 +219,23 @@ class Answer implements Sink {
       this.#wire.end(end)
     } else if (this.#headSent || clientGone) {
       // the client may still make something of what came
-      if (!clientGone && !this.#tooLarge) for (const bytes of this.#held) this.#wire.write(bytes)
+      if (!clientGone && this.#cutBy === undefined) for (const bytes of this.#held) this.#wire.write(bytes)
       this.#wire.cut()
     }
   }
 
-  #refuseLarge(): Flow {
-    this.#tooLarge = true
+  #refuse(cutBy: CutBy): Flow {
+    this.#cutBy = cutBy
     return "stop"
+  }
+
+  #limit({ eventBytes, later, seconds }: StreamLimits): void {
+    if (eventBytes._tag === "Limited") this.#outgrows = EventSize.follow(eventBytes.max)
+    if (seconds._tag === "Unlimited") return
+    this.#disarm = later(seconds.max * 1000, () => {
+      this.#cutBy = "duration"
+      this.#stop()
+    })
   }
 }
 
@@ -248,13 +285,13 @@ const tapFor = (
 
 const refusalOf = (
   exit: Exit.Exit<void, UpstreamError>,
-  tooLarge: boolean,
-  { bodyRefusal, exchange, maxResponseBytes }: Passage
+  cutBy: CutBy | undefined,
+  { bodyRefusal, exchange, maxResponseBytes, stream }: Passage
 ): GatewayError => {
-  if (tooLarge) {
+  if (cutBy !== undefined) {
     return new GatewayError({
       code: "response_body_too_large",
-      message: `The upstream's answer is larger than ${maxResponseBytes} bytes (max_response_body_bytes). Ask for less, or ask an operator to raise that limit.`
+      message: `${excesses(maxResponseBytes, stream)[cutBy]}. Ask for less, or ask an operator to raise that limit.`
     })
   }
   const refused = bodyRefusal?.()
@@ -283,6 +320,14 @@ const refusalOf = (
   }
   return new GatewayError({ code: "upstream_connection", message: connectionMessages[error.reason] })
 }
+
+const excesses = (maxResponseBytes: number, stream: StreamLimits | undefined): Record<CutBy, string> => ({
+  size: `The upstream's answer is larger than ${maxResponseBytes} bytes (max_response_body_bytes)`,
+  event: `An event of the upstream's answer is larger than ${most(stream?.eventBytes)} bytes (max_sse_event_bytes of this key's policy)`,
+  duration: `The upstream's answer streamed for longer than ${most(stream?.seconds)} seconds (max_stream_duration_seconds of this key's policy)`
+})
+
+const most = (limit: Limit | undefined): string => (limit?._tag === "Limited" ? String(limit.max) : "allowed")
 
 const connectionMessages = {
   refused: "The upstream could not be reached.",

@@ -5,17 +5,21 @@ import { BodyAdmission } from "./BodyAdmission.ts"
 import { ControlState } from "./ControlState.ts"
 import { disabledRoute } from "./DelegatedRequest.ts"
 import { type Destination, Destinations } from "./Destination.ts"
-import * as Facts from "./Facts.ts"
 import * as Forward from "./Forward.ts"
 import { GatewayError } from "./GatewayError.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
-import { Limits, type Reading, type Reservation, type Wanted } from "./Limits.ts"
+import { Limits, type Reading, type Reservation } from "./Limits.ts"
 import * as Meters from "./Meters.ts"
-import { allows } from "./model/AllowList.ts"
+import { strictest } from "./model/BodyLimit.ts"
 import type { RouteConfig } from "./model/CanonicalRoute.ts"
-import { dearest, type ModelPrice } from "./model/Price.ts"
+import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
+import * as Estimate from "./model/Estimate.ts"
+import * as Facts from "./model/Facts.ts"
+import type { KeyPolicy } from "./model/KeyPolicy.ts"
+import type { Limit } from "./model/Limit.ts"
+import * as Policy from "./model/Policy.ts"
+import { nameOf } from "./model/PolicyLayer.ts"
 import * as Outbound from "./Outbound.ts"
-import * as Policy from "./Policy.ts"
 import * as Request from "./Request.ts"
 import * as RequestBody from "./RequestBody.ts"
 import * as ServiceBilling from "./ServiceBilling.ts"
@@ -30,6 +34,7 @@ import type { BodyLease } from "./Wire.ts"
 interface Hop {
   readonly destination: Destination
   readonly config: RouteConfig
+  readonly policy: KeyPolicy
 }
 
 /** A request that came with a gateway key. Whatever becomes of it, it is recorded, once. */
@@ -62,50 +67,64 @@ export class GovernedRequest extends Context.Service<
       const clock = yield* Clock.Clock
       const metersOf = Meters.remembering()
       const now = () => clock.currentTimeMillisUnsafe()
+      const later = (ms: number, run: () => void) => {
+        const timer = log(Effect.delay(Effect.sync(run), ms))
+        return () => timer.interruptUnsafe()
+      }
 
       const readOptions = (
         { accounting, config, routeId, usageOnRequest }: Target.Target,
-        key: KeyRecord,
+        policy: KeyPolicy,
         lease: BodyLease
       ): RequestBody.ReadOptions => ({
         routeId,
-        limit: RequestBody.strictest(config.maxRequestBodyBytes, key.policy.max_request_body_bytes),
+        limit: strictest(config.maxRequestBodyBytes, policy.max_request_body_bytes),
         withinMs: config.timeoutMs,
         lease,
         managed: config.mode === "managed_by_gateway",
         asksForUsage: accounting === "answer" && usageOnRequest
       })
 
-      const denialOf = (target: Target.Target, key: KeyRecord, facts: Facts.Facts, wanted: Wanted) => {
-        const decision = Policy.decide(key.policy, {
-          route: target.route,
-          provider: target.provider,
-          service: target.service && { name: target.service.service.name, linked: key.services },
-          facts,
-          hourUtc: new Date(now()).getUTCHours(),
-          estimatedCostNanos: wanted.nanos
-        })
-        return decision._tag === "Allowed" ? undefined : new GatewayError(decision.denial)
-      }
+      const questionOf = (
+        { provider, route, service }: Target.Target,
+        key: KeyRecord,
+        facts: Facts.Facts,
+        requestBytes: number,
+        estimatedCostNanos: number
+      ): Policy.Question => ({
+        route,
+        provider,
+        service: service && { name: service.service.name, linked: key.services },
+        facts,
+        requestBytes,
+        responseBytes: undefined,
+        hourUtc: new Date(now()).getUTCHours(),
+        estimatedCostNanos
+      })
 
       /**
        * Reference §1.6: what the direct compatible upstream fails, the model proxy may try once. There the path is a
        * route of the gateway, and goes only where the key might have gone by itself.
        */
-      const fallbackOf = (target: Target.Target, key: KeyRecord, bytes: number): Option.Option<Hop> => {
+      const fallbackOf = (
+        target: Target.Target,
+        key: KeyRecord,
+        question: Policy.Question,
+        bytes: number
+      ): Option.Option<Hop> => {
         if (target.provider !== "compat") return Option.none()
         return Option.gen(function* () {
           const direct = yield* Result.getSuccess(Target.find("POST", target.target, control.snapshot()))
           if (direct.routeId === "wildcard") return yield* Option.none()
           const { config, route } = direct
+          const { policy } = control.policyOf(key, route, question.facts.models)
           const open =
             direct.provider === "upstream" &&
             config.enabled &&
             bytes <= config.maxRequestBodyBytes &&
-            allows(key.policy.allowed_routes, route) &&
-            allows(key.policy.allowed_providers, "upstream")
+            Policy.decide(policy, { ...question, route, provider: "upstream" })._tag === "Allowed"
           if (!open) return yield* Option.none()
-          return { destination: yield* Result.getSuccess(destinations.find(direct, key)), config }
+          return { destination: yield* Result.getSuccess(destinations.find(direct, key)), config, policy }
         })
       }
 
@@ -118,6 +137,8 @@ export class GovernedRequest extends Context.Service<
         }
         const lease = admission.lease()
         let facts = Facts.none
+        /** Until the body is read, without the layers of models. */
+        let effective = control.policyOf(key, target.route, facts.models)
         let readings: ReadonlyArray<Reading> = []
         /** The client hung up while nothing could be called off: what was reserved is settled, and nothing more begun. */
         let gone = false
@@ -146,7 +167,7 @@ export class GovernedRequest extends Context.Service<
           usageLog.settle(
             reservation,
             account.bill.settled,
-            UsageRecord.of({ ...account, request, target, key, facts, endedAt: now() }),
+            UsageRecord.of({ ...account, request, target, key, facts, policy: effective, endedAt: now() }),
             guarded<void>(() => {
               settled()
               lease.release()
@@ -155,8 +176,8 @@ export class GovernedRequest extends Context.Service<
           )
         }
 
-        const refuse = (error: GatewayError) => {
-          const account = { ...unaccounted, status: error.status, error, provider: target.provider }
+        const refuse = (error: GatewayError, denial?: UsageRecord.Denied) => {
+          const account: Accounted = { ...unaccounted, status: error.status, error, provider: target.provider, denial }
           settle(undefined, account, () => {
             Request.refuse(request, error, readings, now())
             outcome.ended({ ...account, streamed: facts.stream, aborted: false })
@@ -165,7 +186,7 @@ export class GovernedRequest extends Context.Service<
 
         const forward = (
           phase: string,
-          { config, destination }: Hop,
+          { config, destination, policy }: Hop,
           body: RequestBody.Body,
           mayFallBack: boolean,
           then: (settleable: Forward.Settleable) => void
@@ -184,8 +205,17 @@ export class GovernedRequest extends Context.Service<
             reading: read ? { _tag: "Tokens", family: target.family, hideUsage: body.hideUsage } : { _tag: "Blind" },
             maxResponseBytes: Math.min(
               config.maxResponseBodyBytes,
-              key.policy.max_response_body_bytes ?? Number.POSITIVE_INFINITY
+              policy.max_response_body_bytes ?? Number.POSITIVE_INFINITY
             ),
+            ...(streamsUnlimited(policy)
+              ? {}
+              : {
+                  stream: {
+                    seconds: policy.max_stream_duration_seconds,
+                    eventBytes: policy.max_sse_event_bytes,
+                    later
+                  }
+                }),
             answerHeaders: Request.answerHeaders(request, readings, now()),
             onAnswer: lease.release,
             mayFallBack,
@@ -219,7 +249,8 @@ export class GovernedRequest extends Context.Service<
               error: passed.error,
               bill: billOf(outcomeOf(passed)),
               provider: fellBack ? "upstream" : target.provider,
-              fallbackCount: fellBack ? 1 : 0
+              fallbackCount: fellBack ? 1 : 0,
+              denial: passed.cutBy === undefined ? undefined : cutDenial(passed.cutBy, effective, target.config)
             }
             settle(reservation, account, () => {
               if (passed.error !== undefined && !passed.headSent) Request.refuse(request, passed.error, readings, now())
@@ -240,21 +271,30 @@ export class GovernedRequest extends Context.Service<
           })
         }
 
-        /** `charge`: what a registered service asks for it. */
-        const decide = (body: RequestBody.Body, charge?: ServiceBilling.Charge) => {
+        /** `received`: bytes of the body as it came. `charge`: what a registered service asks for it. */
+        const decide = (body: RequestBody.Body, received: number, charge?: ServiceBilling.Charge) => {
           facts = body.facts
-          const price = priceOf(facts.models, control.snapshot().prices)
-          const wanted = charge?.wanted ?? Billing.wanted(target.accounting, facts, price)
-          const denial = denialOf(target, key, facts, wanted)
-          if (denial !== undefined) return refuse(denial)
+          effective = control.policyOf(key, target.route, facts.models)
+          const price = Estimate.priceOf(facts.models, control.snapshot().prices)
+          const wanted = charge?.wanted ?? Estimate.wanted(target.accounting, facts, price)
+          const question = questionOf(target, key, facts, received, wanted.nanos)
+          const decision = Policy.decide(effective.policy, question)
+          if (decision._tag === "Denied") {
+            const { check } = decision.denial
+            const [cause] = Policy.causes(effective.layers, check, question)
+            return refuse(
+              new GatewayError(decision.denial),
+              cause === undefined ? { check } : { check, layer: nameOf(cause) }
+            )
+          }
           const destination = destinations.find(target, key)
           if (Result.isFailure(destination)) return refuse(destination.failure)
-          const fallback = fallbackOf(target, key, body.bytes?.length ?? 0)
+          const fallback = fallbackOf(target, key, question, body.bytes?.length ?? 0)
           const checked = span.phase("gateway.limits.admit")
           limits.admit(
             request.recordId,
             key.id,
-            metersOf(key.policy, key.id, now()),
+            metersOf(effective.policy, key.id, now()),
             wanted,
             guarded((exit) => {
               checked()
@@ -267,7 +307,7 @@ export class GovernedRequest extends Context.Service<
                 return refuse(refusal(exit.value.reading, exit.value.wanted, now()))
               }
               readings = exit.value.readings
-              const hop = { destination: destination.success, config: target.config }
+              const hop = { destination: destination.success, config: target.config, policy: effective.policy }
               send(
                 body,
                 hop,
@@ -293,7 +333,7 @@ export class GovernedRequest extends Context.Service<
             outcome.ended(Request.left)
           )
         })
-        const options = readOptions(target, key, lease)
+        const options = readOptions(target, effective.policy, lease)
         const { service } = target
         if (service !== undefined) {
           ServiceBody.read(
@@ -306,7 +346,7 @@ export class GovernedRequest extends Context.Service<
               read()
               const body = understood()
               if (Result.isFailure(body)) refuse(body.failure)
-              else decide(body.success, ServiceBilling.of(service, body.success))
+              else decide(body.success, body.success.bytes?.length ?? 0, ServiceBilling.of(service, body.success))
             })
           )
           return () => hungUp()
@@ -318,9 +358,14 @@ export class GovernedRequest extends Context.Service<
             if (left) return
             hungUp = noted
             read()
-            const body = Result.flatMap(received, (bytes) => RequestBody.understand(bytes, options))
+            if (Result.isFailure(received)) {
+              const { failure } = received
+              const byPolicy = failure.code === "request_body_too_large" && options.limit.setBy !== "the route"
+              return refuse(failure, byPolicy ? tooLargeDenial(effective) : undefined)
+            }
+            const body = RequestBody.understand(received.success, options)
             if (Result.isFailure(body)) refuse(body.failure)
-            else decide(body.success)
+            else decide(body.success, received.success?.length ?? 0)
           })
         )
         return () => hungUp()
@@ -331,9 +376,9 @@ export class GovernedRequest extends Context.Service<
   )
 }
 
-type Accounted = Pick<UsageRecord.Account, "status" | "error" | "bill" | "provider" | "fallbackCount">
+type Accounted = Pick<UsageRecord.Account, "status" | "error" | "bill" | "provider" | "fallbackCount" | "denial">
 
-const unaccounted = { error: undefined, bill: Billing.nothing, fallbackCount: 0 } as const
+const unaccounted = { error: undefined, bill: Billing.nothing, fallbackCount: 0, denial: undefined } as const
 
 export const controlStateUnavailable = new GatewayError({
   code: "control_state_unavailable",
@@ -347,12 +392,41 @@ export const queueFull = new GatewayError({
   retryAfterSeconds: 5
 })
 
-/** One model's price, or the dearest of a batch; unknown as soon as one of them is. */
-const priceOf = (models: ReadonlyArray<string>, prices: ReadonlyMap<string, ModelPrice>): ModelPrice | undefined => {
-  if (models.length === 1) return prices.get(models[0]!)
-  const known = models.map((model) => prices.get(model)).filter((price) => price !== undefined)
-  return known.length === models.length ? dearest(known) : undefined
+const streamsUnlimited = ({ max_sse_event_bytes, max_stream_duration_seconds }: KeyPolicy): boolean =>
+  max_sse_event_bytes._tag === "Unlimited" && max_stream_duration_seconds._tag === "Unlimited"
+
+const tooLargeDenial = (effective: EffectivePolicy): UsageRecord.Denied =>
+  limitDenial("request_bytes", effective, ({ max_request_body_bytes }) => max_request_body_bytes)
+
+/** The policy's part in it, if an answer was cut by the policy and not by the route. */
+const cutDenial = (
+  cutBy: Forward.CutBy,
+  effective: EffectivePolicy,
+  { maxResponseBodyBytes }: RouteConfig
+): UsageRecord.Denied | undefined => {
+  switch (cutBy) {
+    case "event":
+      return limitDenial("event_bytes", effective, ({ max_sse_event_bytes }) => maxOf(max_sse_event_bytes))
+    case "duration":
+      return limitDenial("stream_duration", effective, (policy) => maxOf(policy.max_stream_duration_seconds))
+    case "size":
+      return (effective.policy.max_response_body_bytes ?? Number.POSITIVE_INFINITY) < maxResponseBodyBytes
+        ? limitDenial("response_bytes", effective, ({ max_response_body_bytes }) => max_response_body_bytes)
+        : undefined
+  }
 }
+
+/** The layer whose limit it is. */
+const limitDenial = (
+  check: string,
+  { layers, policy }: EffectivePolicy,
+  limit: (policy: KeyPolicy) => number | null
+): UsageRecord.Denied => {
+  const layer = layers.find((one) => limit(one.policy) === limit(policy))
+  return layer === undefined ? { check } : { check, layer: nameOf(layer) }
+}
+
+const maxOf = (limit: Limit): number | null => (limit._tag === "Limited" ? limit.max : null)
 
 const refusal = ({ meter, used }: Reading, wanted: number, now: number): GatewayError =>
   new GatewayError({

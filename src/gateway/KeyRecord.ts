@@ -1,19 +1,19 @@
 import { Effect, Option, Schema } from "effect"
 import { Database } from "../services/Database.ts"
+import * as GuardrailPolicy from "./model/GuardrailPolicy.ts"
 import { type KeyPolicy, KeyPolicyPatch, neutral, patched } from "./model/KeyPolicy.ts"
+import * as KeyState from "./model/KeyState.ts"
 import { open as openCredential, type StoredCredential } from "./StoredCredential.ts"
 
 /** A virtual key as the request path needs it: its state, its policy, and the upstream credentials bound to it. */
-export interface KeyRecord {
+export interface KeyRecord extends KeyState.KeyState {
   readonly id: string
   readonly projectId: Option.Option<string>
-  readonly disabled: boolean
-  readonly revoked: boolean
-  /** Epoch milliseconds. */
-  readonly expiresAt: Option.Option<number>
+  readonly teamId: Option.Option<string>
   /** Until when the secret that led here is this key's: one that was rotated away has a grace. */
   readonly secretEndsAt: Option.Option<number>
   readonly policy: KeyPolicy
+  readonly guardrails: GuardrailPolicy.GuardrailPolicy
   /** Raised by every change of the policy. */
   readonly policyVersion: number
   /** Registered services that it is linked to, by itself or with its project. None: its policy decides alone. */
@@ -22,25 +22,21 @@ export interface KeyRecord {
   readonly projectMapping: StoredCredential
 }
 
-/** Why a known key may not be used now, or `undefined`. */
-export const unusable = (
-  record: KeyRecord,
-  now: number
-): "invalid_virtual_key" | "revoked_virtual_key" | "disabled_virtual_key" | "expired_virtual_key" | undefined => {
-  if (Option.exists(record.secretEndsAt, (endsAt) => endsAt <= now)) return "invalid_virtual_key"
-  if (record.revoked) return "revoked_virtual_key"
-  if (record.disabled) return "disabled_virtual_key"
-  return Option.exists(record.expiresAt, (expiresAt) => expiresAt <= now) ? "expired_virtual_key" : undefined
-}
+/** Why a known key may not be used now, or `undefined`. A secret whose grace is over is nobody's. */
+export const unusable = (key: KeyRecord, now: number): "invalid_virtual_key" | ReturnType<typeof KeyState.unusable> =>
+  Option.exists(key.secretEndsAt, (endsAt) => endsAt <= now) ? "invalid_virtual_key" : KeyState.unusable(key, now)
 
 const Row = Schema.Struct({
   id: Schema.String,
   project_id: Schema.NullOr(Schema.String),
+  team_id: Schema.NullOr(Schema.String),
   disabled: Schema.Boolean,
   revoked: Schema.Boolean,
   expires_at: Schema.NullOr(Schema.FiniteFromString),
   secret_ends_at: Schema.NullOr(Schema.FiniteFromString),
+  used_at: Schema.FiniteFromString,
   policy: KeyPolicyPatch,
+  guardrail_policy: GuardrailPolicy.GuardrailPolicyPatch,
   policy_version: Schema.FiniteFromString,
   services: Schema.Array(Schema.String),
   key_mapping_id: Schema.NullOr(Schema.String),
@@ -53,10 +49,11 @@ const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
 /** The key whose SHA-256 is `digest` (hex), or was until a rotation whose grace still lasts, in one query. */
 export const load = Effect.fnUntraced(function* (digest: string) {
   const { sql } = yield* Database
-  const rows = yield* sql`SELECT k.id::text AS id, k.project_id::text AS project_id, k.disabled,
+  const rows = yield* sql`SELECT k.id::text AS id, k.project_id::text AS project_id, k.team_id, k.disabled,
     k.revoked_at IS NOT NULL AS revoked, (extract(epoch FROM k.expires_at) * 1000)::bigint::text AS expires_at,
     CASE WHEN k.key_hash <> decode(${digest}, 'hex') THEN (extract(epoch FROM k.previous_key_expires_at) * 1000)::bigint::text END AS secret_ends_at,
-    k.policy, k.policy_version::text AS policy_version,
+    (extract(epoch FROM greatest(coalesce(k.last_used_at, k.created_at), k.enabled_at)) * 1000)::bigint::text AS used_at, k.policy, k.guardrail_policy,
+    k.policy_version::text AS policy_version,
     ARRAY(SELECT service_name FROM key_service_links WHERE key_id = k.id AND k.project_id IS NULL
       UNION ALL SELECT service_name FROM project_service_links WHERE project_id = k.project_id) AS services,
     km.id::text AS key_mapping_id, km.sealed_credential AS key_mapping,
@@ -70,11 +67,14 @@ export const load = Effect.fnUntraced(function* (digest: string) {
   return Option.some<KeyRecord>({
     id: row.id,
     projectId: Option.fromNullOr(row.project_id),
+    teamId: Option.fromNullOr(row.team_id),
     disabled: row.disabled,
     revoked: row.revoked,
     expiresAt: Option.fromNullOr(row.expires_at),
     secretEndsAt: Option.fromNullOr(row.secret_ends_at),
+    usedAt: row.used_at,
     policy: patched(neutral, row.policy),
+    guardrails: GuardrailPolicy.of(row.guardrail_policy),
     policyVersion: row.policy_version,
     services: row.services,
     keyMapping: yield* openCredential(row.key_mapping, `upstream_credential_mappings/${row.key_mapping_id}`),

@@ -4,6 +4,7 @@ import { Redis, type RedisError } from "../services/Redis.ts"
 import { gathering, turn } from "./Gathering.ts"
 import * as Scripts from "./LimitsScripts.ts"
 import * as Meters from "./Meters.ts"
+import type { Wanted } from "./model/Estimate.ts"
 
 /** What a request holds on its meters until it is settled. */
 export interface Reservation {
@@ -13,16 +14,6 @@ export interface Reservation {
   readonly meters: ReadonlyArray<Meters.Meter>
   /** What is held on each. */
   readonly amounts: ReadonlyArray<number>
-}
-
-/** What a request will use at the most, as far as one can tell. */
-export interface Wanted {
-  readonly inputTokens: number
-  /** Input, and the output that the request allows. */
-  readonly tokens: number
-  readonly nanos: number
-  /** No price is known for the request: `nanos` is a guess. */
-  readonly nanosGuessed: boolean
 }
 
 /** `used`: what the meter holds after the admission. */

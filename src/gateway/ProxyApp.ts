@@ -13,6 +13,8 @@ import * as FrontDoor from "./identity/FrontDoor.ts"
 import { Identities } from "./identity/Identities.ts"
 import type { Identity } from "./identity/Identity.ts"
 import { type KeyRecord, unusable } from "./KeyRecord.ts"
+import type { UsageRoute } from "./model/CanonicalRoute.ts"
+import { overdue } from "./model/KeyState.ts"
 import { digestHex } from "./model/Secret.ts"
 import { GatewaySettings } from "./model/Settings.ts"
 import * as Request from "./Request.ts"
@@ -76,27 +78,35 @@ export class ProxyApp extends Context.Service<
       /** The key that was presented, at once if it is in memory. */
       const authenticate = (
         raw: string,
+        request: Request.Request,
+        route: UsageRoute,
         span: Tracing.Span,
         outcome: Request.Outcome,
         then: (key: KeyRecord) => Request.HungUp
       ): Request.HungUp => {
         const digest = digestHex(raw)
-        const usable = (key: KeyRecord): Request.HungUp => {
+        const admitted = (key: KeyRecord): Request.HungUp => {
           const code = unusable(key, now())
           if (code === undefined) return then(key)
           outcome.refused(Authentication.refusal(code))
           return ignored
         }
+        const lookUp = (asked: ReturnType<typeof control.key>, found: typeof admitted): Request.HungUp =>
+          awaited(asked, span.phase("gateway.auth.verify"), outcome, (exit) => {
+            if (Exit.isFailure(exit)) {
+              fork(Effect.logWarning("a key cannot be looked up", { cause: Cause.squash(exit.cause) }))
+              outcome.refused(controlStateUnavailable)
+            } else if (Option.isNone(exit.value)) outcome.refused(Authentication.refusal("invalid_virtual_key"))
+            else return found(exit.value.value)
+            return ignored
+          })
+        const usable = (key: KeyRecord): Request.HungUp => {
+          const days = overdue(key, control.policyOf(key, route, []).policy, now())
+          if (days === undefined || unusable(key, now()) !== undefined) return admitted(key)
+          return lookUp(control.retired(digest, key, days, request.requestId), admitted)
+        }
         const known = control.knownKey(digest)
-        if (known !== undefined) return usable(known)
-        return awaited(control.key(digest), span.phase("gateway.auth.verify"), outcome, (exit) => {
-          if (Exit.isFailure(exit)) {
-            fork(Effect.logWarning("a key cannot be looked up", { cause: Cause.squash(exit.cause) }))
-            outcome.refused(controlStateUnavailable)
-          } else if (Option.isNone(exit.value)) outcome.refused(Authentication.refusal("invalid_virtual_key"))
-          else return usable(exit.value.value)
-          return ignored
-        })
+        return known === undefined ? lookUp(control.key(digest), usable) : usable(known)
       }
 
       /** Who sends the request, at once unless it is a token that is new here. */
@@ -149,7 +159,7 @@ export class ProxyApp extends Context.Service<
         const { family, wire } = request
         const direct = target.routeId !== "wildcard" && target.config.mode === "direct_upstream_passthrough"
         const admitted = (raw: string, identity: Option.Option<Identity>) =>
-          authenticate(raw, span, outcome, (key) => {
+          authenticate(raw, request, target.route, span, outcome, (key) => {
             if (target.routeId === "wildcard") return passThrough(request, target, key, identity, outcome)
             if (target.closed === undefined) return governed.run(request, target, key, span, outcome)
             outcome.refused(target.closed)

@@ -1,28 +1,18 @@
 import { Result } from "effect"
-import * as Facts from "./Facts.ts"
 import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
-import * as JsonMembers from "./JsonMembers.ts"
+import { type BodyLimit, tooLarge } from "./model/BodyLimit.ts"
 import type { RouteId } from "./model/CanonicalRoute.ts"
+import * as Facts from "./model/Facts.ts"
+import * as JsonMembers from "./model/JsonMembers.ts"
 import type { BodyFailure, BodyLease, Wire } from "./Wire.ts"
-
-/** The stricter of the route's and the key's limit, and whose it is, for the message. */
-export interface BodyLimit {
-  readonly bytes: number
-  readonly setBy: "the route" | "this key's policy"
-}
-
-export const strictest = (route: number, policy: number | null): BodyLimit =>
-  policy !== null && policy < route
-    ? { bytes: policy, setBy: "this key's policy" }
-    : { bytes: route, setBy: "the route" }
 
 export const refusal = (failure: BodyFailure, limit: BodyLimit, withinMs: number): GatewayError => {
   switch (failure._tag) {
     case "TooLarge":
       return new GatewayError({
         code: "request_body_too_large",
-        message: `The request body is larger than ${limit.bytes} bytes (max_request_body_bytes of ${limit.setBy}). Send less, or ask an operator to raise it.`
+        message: tooLarge(limit)
       })
     case "TooSlow":
       return new GatewayError({

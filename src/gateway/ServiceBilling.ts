@@ -1,5 +1,5 @@
 import * as Billing from "./Billing.ts"
-import type { Wanted } from "./Limits.ts"
+import type { Wanted } from "./model/Estimate.ts"
 import type { Body } from "./ServiceBody.ts"
 import * as ServicePricing from "./ServicePricing.ts"
 import type { ServiceCall } from "./ServiceTarget.ts"

@@ -1,8 +1,9 @@
 import { Result } from "effect"
-import * as Facts from "./Facts.ts"
 import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import * as Multipart from "./Multipart.ts"
+import type { BodyLimit } from "./model/BodyLimit.ts"
+import * as Facts from "./model/Facts.ts"
 import * as RequestBody from "./RequestBody.ts"
 import * as ServicePricing from "./ServicePricing.ts"
 import type { ServiceCall } from "./ServiceTarget.ts"
@@ -121,7 +122,7 @@ const parsed = (bytes: Buffer): { readonly value: Facts.Json; readonly isObject:
 }
 
 /** The body as it comes. What it counts as is known before it when it says its length, and else behind it. */
-const passing = (wire: Wire, limit: RequestBody.BodyLimit, idleMs: number): Result.Result<Body, GatewayError> => {
+const passing = (wire: Wire, limit: BodyLimit, idleMs: number): Result.Result<Body, GatewayError> => {
   const declared = Number(Headers.get(wire.headers, "content-length") ?? Number.NaN)
   if (declared > limit.bytes) return Result.fail(RequestBody.refusal({ _tag: "TooLarge" }, limit, idleMs))
   let failed: BodyFailure | undefined

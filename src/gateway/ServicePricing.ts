@@ -1,5 +1,5 @@
 import type { Outcome } from "./Billing.ts"
-import type { Wanted } from "./Limits.ts"
+import type { Wanted } from "./model/Estimate.ts"
 import { toNanos } from "./model/Price.ts"
 import type { CostMode, Endpoint, EndpointPricingRule, PricingRule } from "./model/Service.ts"
 import type { CostSource } from "./UsageRecord.ts"

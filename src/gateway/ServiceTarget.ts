@@ -1,7 +1,8 @@
 import { GatewayError } from "./GatewayError.ts"
 import type { PolicyRoute, RouteConfig } from "./model/CanonicalRoute.ts"
-import { builtInServices, serviceNamePattern } from "./model/Service.ts"
-import type { CanonicalPath } from "./Path.ts"
+import type { CanonicalPath } from "./model/Path.ts"
+import { serviceRoute } from "./model/RouteTable.ts"
+import { serviceNamePattern } from "./model/Service.ts"
 import * as ServiceTable from "./ServiceTable.ts"
 import type { Target } from "./Target.ts"
 
@@ -37,7 +38,7 @@ export const byName = (
   name: string
 ): Target => {
   const own = segments.length === 1 && segments[0] === name
-  const route = routeOf(path)
+  const route = serviceRoute(path)
   if (!serviceNamePattern.test(name)) return closed(route, target, illFormed)
   const service = services.byName.get(name)
   if (service === undefined) return closed(route, target, unknown)
@@ -54,7 +55,7 @@ const callable = (
   segments: ReadonlyArray<string>,
   prefix: number
 ): Target => {
-  const route = routeOf(path)
+  const route = serviceRoute(path)
   const rest = prefix === 0 ? path : `/${segments.slice(prefix).join("/")}`
   const open: Target = {
     routeId: "service",
@@ -83,10 +84,6 @@ const closed = (route: PolicyRoute, target: string, refusal: GatewayError): Targ
   usageOnRequest: false,
   closed: refusal
 })
-
-const routes: ReadonlyMap<string, PolicyRoute> = new Map(builtInServices.map((name) => [`/${name}`, `/${name}`]))
-
-const routeOf = (path: string): PolicyRoute => routes.get(path) ?? "/services/*"
 
 /** The settings of a service that there is not: nothing comes as far as using them. */
 const unset: RouteConfig = {

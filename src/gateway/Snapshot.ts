@@ -4,6 +4,7 @@ import * as FrontDoor from "./identity/FrontDoor.ts"
 import { type RouteConfig, RouteId, RouteMode } from "./model/CanonicalRoute.ts"
 import { authorizationBearer, type CredentialStyle, HeaderMode, HeaderValueFormat } from "./model/CredentialStyle.ts"
 import { defaults, Passthrough } from "./model/Passthrough.ts"
+import * as PolicyLayer from "./model/PolicyLayer.ts"
 import type { ModelPrice } from "./model/Price.ts"
 import { CostMode, Endpoint, EndpointPricingRule, PricingRule } from "./model/Service.ts"
 import * as ServicePricing from "./ServicePricing.ts"
@@ -26,6 +27,7 @@ export interface Snapshot {
   readonly services: ServiceTable.ServiceTable
   readonly frontDoor: FrontDoor.FrontDoor
   readonly passthrough: Passthrough
+  readonly layers: PolicyLayer.PolicyLayers
 }
 
 const RouteRow = Schema.Struct({
@@ -73,6 +75,7 @@ const ServiceRow = Schema.Struct({
 const decodeServices = Schema.decodeUnknownEffect(Schema.Array(ServiceRow))
 const decodeRoutes = Schema.decodeUnknownEffect(Schema.Array(RouteRow))
 const decodeProviders = Schema.decodeUnknownEffect(Schema.Array(ProviderRow))
+const decodeLayers = Schema.decodeUnknownEffect(Schema.Array(PolicyLayer.LayerRow))
 const decodePrices = Schema.decodeUnknownEffect(Schema.Array(PriceRow))
 const decodePassthrough = Schema.decodeUnknownEffect(Schema.Array(Passthrough))
 
@@ -112,6 +115,10 @@ export const load = Effect.gen(function* () {
       max_request_body_bytes, max_response_body_bytes FROM upstream_passthrough_settings`,
     decodePassthrough
   )
+  const layers = yield* Effect.flatMap(
+    sql`SELECT layer_kind, scope_id, policy, guardrail_policy, policy_version::text AS policy_version FROM policy_layers`,
+    decodeLayers
+  )
   const snapshot: Snapshot = {
     epoch,
     routes: new Map(
@@ -135,7 +142,8 @@ export const load = Effect.gen(function* () {
     ),
     services: ServiceTable.of(yield* Effect.forEach(services, registered)),
     frontDoor: yield* FrontDoor.load,
-    passthrough: passthrough ?? defaults
+    passthrough: passthrough ?? defaults,
+    layers: PolicyLayer.indexed(layers.map(PolicyLayer.fromRow))
   }
   return snapshot
 })

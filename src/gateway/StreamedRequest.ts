@@ -5,6 +5,7 @@ import * as Forward from "./Forward.ts"
 import type { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
+import { strictest } from "./model/BodyLimit.ts"
 import * as Outbound from "./Outbound.ts"
 import * as Request from "./Request.ts"
 import * as RequestBody from "./RequestBody.ts"
@@ -37,7 +38,7 @@ export const run = (
 ): Request.HungUp => {
   const { wire } = request
   const { config } = target
-  const limit = RequestBody.strictest(config.maxRequestBodyBytes, null)
+  const limit = strictest(config.maxRequestBodyBytes, null)
   const body = sendsBody(wire) ? streamed(wire, limit.bytes, config.timeoutMs) : undefined
   const sentAt = now()
   const passage: Forward.Passage = {

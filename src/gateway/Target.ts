@@ -1,12 +1,12 @@
 import { Result } from "effect"
-import type { Accounting } from "./Billing.ts"
 import * as Exposure from "./Exposure.ts"
 import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import type { Family, PolicyRoute, Provider, RouteConfig, RouteId, UsageRoute } from "./model/CanonicalRoute.ts"
+import { type Accounting, accountingOf } from "./model/Estimate.ts"
 import type { Passthrough } from "./model/Passthrough.ts"
-import * as Path from "./Path.ts"
-import * as RouteTable from "./RouteTable.ts"
+import * as Path from "./model/Path.ts"
+import * as RouteTable from "./model/RouteTable.ts"
 import { behind, byName, byPattern, type ServiceCall } from "./ServiceTarget.ts"
 import type { Snapshot } from "./Snapshot.ts"
 
@@ -49,17 +49,6 @@ const compatConfig: RouteConfig = {
   maxResponseBodyBytes: 1_048_576
 }
 
-const answered: ReadonlySet<RouteId> = new Set(["chat-completions", "responses", "embeddings", "messages"])
-
-const accountingOf = (routeId: RouteId, method: string, { mode }: RouteConfig): Accounting => {
-  const kind = answered.has(routeId)
-    ? "answer"
-    : routeId === "message-batches" && method === "POST"
-      ? "estimate"
-      : "free"
-  return mode === "direct_upstream_passthrough" && kind !== "free" ? "status" : kind
-}
-
 /** Finds the target of a request, or says why there is none. */
 export const find = (
   method: string,
@@ -81,7 +70,7 @@ export const find = (
         family,
         config,
         target,
-        accounting: accountingOf(id, method, config),
+        accounting: accountingOf(id, method, config.mode),
         usageOnRequest: id === "chat-completions"
       })
     }

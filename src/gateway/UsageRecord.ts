@@ -1,10 +1,11 @@
 import { Effect, Option, Schema } from "effect"
 import type { Bill } from "./Billing.ts"
-import type { Facts } from "./Facts.ts"
 import type { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 import { Provider, UsageRoute } from "./model/CanonicalRoute.ts"
+import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
+import type { Facts } from "./model/Facts.ts"
 import { CostMode } from "./model/Service.ts"
 import type { Request } from "./Request.ts"
 import { closest } from "./ServicePricing.ts"
@@ -91,12 +92,21 @@ export type UsageRecord = typeof UsageRecord.Encoded
 /** The queue holds what this process wrote: plain JSON, written on the hot path without a codec. */
 export const encode = (record: UsageRecord): string => JSON.stringify(record)
 
+/** The check that refused a request, and the layer of policy that it came from. */
+export interface Denied {
+  readonly check: string
+  readonly layer?: string
+}
+
 /** What a request came to, for its record. */
 export interface Account {
   readonly request: Request
   readonly target: Routed
   readonly key: KeyRecord
   readonly facts: Facts
+  /** None for the wildcard, which policies do not know. */
+  readonly policy: EffectivePolicy | undefined
+  readonly denial: Denied | undefined
   readonly status: number
   readonly error: GatewayError | undefined
   readonly bill: Bill
@@ -107,7 +117,7 @@ export interface Account {
 }
 
 export const of = (account: Account): UsageRecord => {
-  const { bill, error, facts, key, request, target } = account
+  const { bill, error, facts, key, policy, request, target } = account
   const record: UsageRecord = {
     id: request.recordId,
     created_at: request.startedAt,
@@ -133,7 +143,11 @@ export const of = (account: Account): UsageRecord => {
     task_id: request.taskId,
     run_id: request.runId,
     trace_id: Headers.traceId(request.traceparent),
-    fallback_count: account.fallbackCount
+    fallback_count: account.fallbackCount,
+    policy_version: policy?.version,
+    tools: facts.tools || undefined,
+    estimated_input_tokens: facts.inputTokens || undefined,
+    denial: account.denial
   }
   return target.service === undefined ? record : { ...record, ...asked(target.service), ...terms(bill) }
 }

@@ -1,5 +1,5 @@
-import * as JsonMembers from "./JsonMembers.ts"
 import type { Family } from "./model/CanonicalRoute.ts"
+import * as JsonMembers from "./model/JsonMembers.ts"
 import * as TokenUsage from "./TokenUsage.ts"
 
 /** What was seen of an answer when it ended, whole or cut. */

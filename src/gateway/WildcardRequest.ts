@@ -2,10 +2,10 @@ import { Clock, Effect, Result } from "effect"
 import { Upstream } from "../services/Upstream.ts"
 import * as Billing from "./Billing.ts"
 import { Destinations } from "./Destination.ts"
-import * as Facts from "./Facts.ts"
 import type { GatewayError } from "./GatewayError.ts"
 import { queueFull } from "./GovernedRequest.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
+import * as Facts from "./model/Facts.ts"
 import * as PublicLocation from "./PublicLocation.ts"
 import type * as Request from "./Request.ts"
 import * as StreamedRequest from "./StreamedRequest.ts"
@@ -79,4 +79,11 @@ export const make: Effect.Effect<WildcardRequests, never, Destinations | Upstrea
 
 const ignored: Request.HungUp = () => {}
 
-const unaccounted = { facts: Facts.none, bill: Billing.nothing, provider: "upstream", fallbackCount: 0 } as const
+const unaccounted = {
+  facts: Facts.none,
+  policy: undefined,
+  denial: undefined,
+  bill: Billing.nothing,
+  provider: "upstream",
+  fallbackCount: 0
+} as const

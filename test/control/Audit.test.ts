@@ -188,6 +188,27 @@ const scenarios = {
   "keys.revoke": keyAction("revoke"),
   "keys.disable": keyAction("disable"),
   "keys.enable": keyAction("enable"),
+  "policy-layers.upsert": scenario(
+    "policies:upsert-layer",
+    "policy_layer",
+    "Configuration",
+    Effect.succeed({ path: `${admin}/policy-layers`, body: { kind: "model", scope_id: "m", policy: { deny: true } } }),
+    { path: `${admin}/policy-layers`, body: { kind: "model" } }
+  ),
+  "policy-layers.remove": scenario(
+    "policies:delete-layer",
+    "policy_layer",
+    "Configuration",
+    Effect.map(Fixtures.policyLayer, (id) => ({ path: `${admin}/policy-layers/${id}` })),
+    { path: `${admin}/policy-layers/${nobody}` }
+  ),
+  "policy.simulate": scenario(
+    "policies:simulate",
+    "policy",
+    undefined,
+    Effect.succeed({ path: `${admin}/policy/simulate`, body: { path: "/v1/responses", body: { model: "m" } } }),
+    { path: `${admin}/policy/simulate`, body: { path: "/v1/nothing" } }
+  ),
   "family-a-routes.enable": a.enable,
   "family-a-routes.disable": a.disable,
   "family-a-routes.mode": a.mode,

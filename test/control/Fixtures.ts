@@ -38,6 +38,14 @@ export const service = Effect.suspend(() => {
     name
   )
 })
+export const policyLayer = Effect.suspend(() =>
+  Effect.map(
+    ok("POST", `${admin}/policy-layers`, {
+      body: { kind: "team", scope_id: unused("team"), policy: { rpm_limit: 5 } }
+    }),
+    (json) => idOf(json)
+  )
+)
 
 export const mapping = Effect.flatMap(key, (target_id) =>
   Effect.map(ok("POST", `${admin}/providers/upstream-credentials`, { body: { scope: "key", target_id } }), (json) =>

@@ -46,8 +46,14 @@ suite("Keys", (it) => {
         monthly_budget_usd: null,
         max_cost_per_request: null,
         max_input_tokens_per_request: null,
+        max_output_tokens_per_request: null,
+        unused_key_auto_disable_after_days: null,
         max_request_body_bytes: null,
         max_response_body_bytes: null,
+        max_stream_duration_seconds: null,
+        max_sse_event_bytes: null,
+        max_tool_call_count: null,
+        max_tool_schema_bytes: null,
         policy_version: 1
       })
     })

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Billing from "../../src/gateway/Billing.ts"
-import * as Facts from "../../src/gateway/Facts.ts"
+import * as Estimate from "../../src/gateway/model/Estimate.ts"
+import * as Facts from "../../src/gateway/model/Facts.ts"
 import type { ModelPrice } from "../../src/gateway/model/Price.ts"
 import type { Reported, TokenUsage } from "../../src/gateway/TokenUsage.ts"
 
@@ -20,7 +21,7 @@ describe("Billing reserves", () => {
       100 * 1000 + 3 * 1024 * 2000
     ]
   ])("%s, at the model's price", (_, more, tokens, nanos) => {
-    assert.deepStrictEqual(Billing.wanted("answer", { ...facts, ...more }, price), {
+    assert.deepStrictEqual(Estimate.wanted("answer", { ...facts, ...more }, price), {
       inputTokens: 100,
       tokens,
       nanos,
@@ -29,23 +30,23 @@ describe("Billing reserves", () => {
   })
 
   it("one cent for each request whose price nobody knows, and says that it is a guess", () => {
-    const unknown = Billing.wanted("estimate", { ...facts, requests: 3 }, undefined)
+    const unknown = Estimate.wanted("estimate", { ...facts, requests: 3 }, undefined)
     assert.deepStrictEqual(unknown, { inputTokens: 100, tokens: 150, nanos: 30_000_000, nanosGuessed: true })
   })
 
   it("nothing for what costs nothing", () => {
     const nothing = { inputTokens: 0, tokens: 0, nanos: 0, nanosGuessed: false }
-    assert.deepStrictEqual(Billing.wanted("free", facts, price), nothing)
-    assert.deepStrictEqual(Billing.wanted("free", facts, undefined), nothing)
+    assert.deepStrictEqual(Estimate.wanted("free", facts, price), nothing)
+    assert.deepStrictEqual(Estimate.wanted("free", facts, undefined), nothing)
   })
 })
 
 describe("Billing settles", () => {
-  const reserved = Billing.wanted("answer", facts, price)
+  const reserved = Estimate.wanted("answer", facts, price)
   const settle = (
     outcome: Billing.Outcome,
     at: ModelPrice | undefined = price,
-    accounting: Billing.Accounting = "answer"
+    accounting: Estimate.Accounting = "answer"
   ) => Billing.bill(accounting, facts, at, reserved, outcome)
 
   it("what the upstream reports, at the model's price", () => {

@@ -3,7 +3,7 @@ import { Result } from "effect"
 import fc from "fast-check"
 import * as Exposure from "../../src/gateway/Exposure.ts"
 import { AdminApiExposure, defaults, type Passthrough, UiExposure } from "../../src/gateway/model/Passthrough.ts"
-import * as Path from "../../src/gateway/Path.ts"
+import * as Path from "../../src/gateway/model/Path.ts"
 import * as Expected from "./ExposureTable.ts"
 
 describe("Exposure", () => {

@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import fc from "fast-check"
 import * as KeyCache from "../../src/gateway/KeyCache.ts"
 import type { KeyRecord } from "../../src/gateway/KeyRecord.ts"
+import * as GuardrailPolicy from "../../src/gateway/model/GuardrailPolicy.ts"
 import { neutral } from "../../src/gateway/model/KeyPolicy.ts"
 import { missing } from "../../src/gateway/StoredCredential.ts"
 
@@ -209,11 +210,14 @@ const settled = Effect.repeat(Effect.yieldNow, { times: 10 })
 const recordOf = (digest: string): KeyRecord => ({
   id: `id of ${digest}`,
   projectId: Option.none(),
+  teamId: Option.none(),
   disabled: false,
   revoked: false,
   expiresAt: Option.none(),
   secretEndsAt: Option.none(),
+  usedAt: 0,
   policy: neutral,
+  guardrails: GuardrailPolicy.neutral,
   policyVersion: 1,
   services: [],
   keyMapping: missing,

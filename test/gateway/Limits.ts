@@ -9,10 +9,10 @@ import {
   type LimitsUnavailable,
   type Reservation,
   type Settled,
-  usageQueue,
-  type Wanted
+  usageQueue
 } from "../../src/gateway/Limits.ts"
 import * as Meters from "../../src/gateway/Meters.ts"
+import type { Wanted } from "../../src/gateway/model/Estimate.ts"
 import { type KeyPolicy, neutral } from "../../src/gateway/model/KeyPolicy.ts"
 import { limited } from "../../src/gateway/model/Limit.ts"
 import { Database } from "../../src/services/Database.ts"

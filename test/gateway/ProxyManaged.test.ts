@@ -74,9 +74,9 @@ layer(Proxy.database)("ProxyApp, managed by the gateway", (it) => {
         endpoint_template: null,
         cost_mode: null,
         pricing_rule_name: null,
-        policy_version: null,
+        policy_version: 1,
         tools: null,
-        estimated_input_tokens: null,
+        estimated_input_tokens: 2,
         denial: null,
         guardrail_action_count: null
       })

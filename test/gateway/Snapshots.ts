@@ -3,6 +3,7 @@ import * as FrontDoor from "../../src/gateway/identity/FrontDoor.ts"
 import { canonicalRoutes, type RouteConfig } from "../../src/gateway/model/CanonicalRoute.ts"
 import { off } from "../../src/gateway/model/FrontDoor.ts"
 import { defaults } from "../../src/gateway/model/Passthrough.ts"
+import * as PolicyLayer from "../../src/gateway/model/PolicyLayer.ts"
 import * as ServiceTable from "../../src/gateway/ServiceTable.ts"
 import type { Snapshot } from "../../src/gateway/Snapshot.ts"
 import { missing } from "../../src/gateway/StoredCredential.ts"
@@ -32,5 +33,6 @@ export const seededWith = (config: Partial<RouteConfig> = {}): Snapshot => ({
   prices: new Map(),
   services: ServiceTable.empty,
   frontDoor: FrontDoor.of(off, missing),
-  passthrough: defaults
+  passthrough: defaults,
+  layers: PolicyLayer.none
 })

@@ -8,6 +8,8 @@ import { KeysApi } from "./KeysApi.ts"
 import { ModelPricesApi } from "./ModelPricesApi.ts"
 import { OperationalApi } from "./OperationalApi.ts"
 import { OperatorTokenApi, OperatorTokensApi } from "./OperatorTokenApi.ts"
+import { PolicyApi } from "./PolicyApi.ts"
+import { PolicyLayersApi } from "./PolicyLayersApi.ts"
 import { ProjectsApi } from "./ProjectsApi.ts"
 import { ProviderHealthApi } from "./ProviderHealthApi.ts"
 import { ProvidersApi } from "./ProvidersApi.ts"
@@ -27,6 +29,8 @@ const OperatorApi = HttpApi.make("operator")
     OperatorTokensApi,
     ProjectsApi,
     KeysApi,
+    PolicyLayersApi,
+    PolicyApi,
     FamilyARoutesApi,
     FamilyBRoutesApi,
     ProvidersApi,

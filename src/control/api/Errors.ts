@@ -23,6 +23,7 @@ export const statusOf = {
   cross_origin_request: 403,
   not_found: 404,
   debug_bundle_not_found: 404,
+  unsupported_route: 404,
   missing_project: 404,
   missing_provider_config: 404,
   missing_service: 404,

@@ -1,6 +1,8 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { GuardrailPolicy, GuardrailPolicyPatch } from "../../gateway/model/GuardrailPolicy.ts"
 import { KeyPolicy, KeyPolicyPatch } from "../../gateway/model/KeyPolicy.ts"
+import { KeyPreset } from "../../gateway/model/KeyPreset.ts"
 import { refusals } from "./Errors.ts"
 import { Cursor, Id, NextCursor, PageLimit, stamps, Timestamp } from "./Fields.ts"
 import { requires } from "./Security.ts"
@@ -9,12 +11,16 @@ import { ServiceNames } from "./ServicesApi.ts"
 export const OwnerType = Schema.Literals(["project", "individual"])
 export type OwnerType = typeof OwnerType.Type
 
+export const TeamId = Schema.String.check(Schema.isPattern(/^[^\p{Cc}]{1,128}$/u))
+
 export const Key = Schema.Struct({
   id: Id,
   owner_type: OwnerType,
   project_id: Schema.NullOr(Id),
   /** Services that an individual key may call; none: every service that its policy allows. A project's key has its project's. */
   service_names: Schema.Array(Schema.String),
+  /** Which team's policy layer its requests are under. */
+  team_id: Schema.NullOr(TeamId),
   key_prefix: Schema.String,
   disabled: Schema.Boolean,
   revoked_at: Schema.NullOr(Timestamp),
@@ -24,21 +30,25 @@ export const Key = Schema.Struct({
   previous_key_expires_at: Schema.NullOr(Timestamp),
   last_used_at: Schema.NullOr(Timestamp),
   policy: KeyPolicy.pipe(Schema.fieldsAssign({ policy_version: Schema.Int })),
+  guardrail_policy: GuardrailPolicy,
   ...stamps
 })
 export type Key = typeof Key.Type
 
-/** `null` clears: the key never expires, belongs to no project, has no links, or has the neutral policy. */
+/** `null` clears: the key never expires, belongs to no project or team, has no links, or has the neutral policy. */
 const settings = {
   owner_type: Schema.optionalKey(OwnerType),
   project_id: Schema.optionalKey(Schema.NullOr(Id)),
   service_names: Schema.optionalKey(Schema.NullOr(ServiceNames)),
+  team_id: Schema.optionalKey(Schema.NullOr(TeamId)),
   expires_at: Schema.optionalKey(Schema.NullOr(Timestamp)),
   rotation_due_at: Schema.optionalKey(Schema.NullOr(Timestamp)),
-  policy: Schema.optionalKey(Schema.NullOr(KeyPolicyPatch))
+  policy: Schema.optionalKey(Schema.NullOr(KeyPolicyPatch)),
+  guardrail_policy: Schema.optionalKey(Schema.NullOr(GuardrailPolicyPatch))
 }
 
-export const NewKey = Schema.Struct(settings)
+/** The preset is what the policy begins with; the fields of `policy` go over it. */
+export const NewKey = Schema.Struct({ ...settings, preset: Schema.optionalKey(Schema.NullOr(KeyPreset)) })
 export type NewKey = typeof NewKey.Type
 
 export const KeyPatch = Schema.Struct({ ...settings, disabled: Schema.optionalKey(Schema.Boolean) })
@@ -62,7 +72,7 @@ export const KeysApi = HttpApiGroup.make("keys")
     HttpApiEndpoint.post("create", "/", {
       payload: NewKey,
       success: MintedKey,
-      error: refusals("invalid_project_payload", "missing_project", "missing_service")
+      error: refusals("invalid_project_payload", "missing_project", "missing_service", "invalid_guardrail_request")
     }).annotateMerge(requires("keys:create")),
     HttpApiEndpoint.get("list", "/", {
       query: { limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(Cursor) },
@@ -74,7 +84,7 @@ export const KeysApi = HttpApiGroup.make("keys")
       params,
       payload: KeyPatch,
       success: Key,
-      error: refusals("invalid_project_payload", "missing_project", "missing_service")
+      error: refusals("invalid_project_payload", "missing_project", "missing_service", "invalid_guardrail_request")
     }).annotateMerge(requires("keys:disable", "policies:update")),
     HttpApiEndpoint.post("rotate", "/:id/rotate", {
       params,

@@ -26,3 +26,34 @@ export const neutral: GuardrailPolicy = {
   forbidden_guardrails: [],
   guardrail_config_overrides: {}
 }
+
+/** A policy that says nothing is the neutral one itself, so that what it selects is remembered for all such keys. */
+export const of = (patch: GuardrailPolicyPatch): GuardrailPolicy =>
+  Object.keys(patch).length === 0 ? neutral : { ...neutral, ...patch }
+
+/** What `patch` names replaces what stood there; what it leaves out stays. */
+export const patched = (base: GuardrailPolicy, patch: GuardrailPolicyPatch): GuardrailPolicy => ({ ...base, ...patch })
+
+/** Reference §8.2: unions, and what one forbids is no option of the other. Of two overrides the later one, `b`'s, wins whole. */
+export const merged = (a: GuardrailPolicy, b: GuardrailPolicy): GuardrailPolicy => {
+  const forbidden = union(a.forbidden_guardrails, b.forbidden_guardrails)
+  return {
+    mandatory_guardrails: union(a.mandatory_guardrails, b.mandatory_guardrails),
+    optional_guardrails: union(a.optional_guardrails, b.optional_guardrails).filter(
+      (name) => !forbidden.includes(name)
+    ),
+    forbidden_guardrails: forbidden,
+    guardrail_config_overrides: { ...a.guardrail_config_overrides, ...b.guardrail_config_overrides }
+  }
+}
+
+const union = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): ReadonlyArray<string> => [...new Set([...a, ...b])]
+
+/** Every guardrail that a policy names, each once. */
+export const names = (policy: GuardrailPolicyPatch): ReadonlyArray<string> =>
+  [
+    policy.mandatory_guardrails ?? [],
+    policy.optional_guardrails ?? [],
+    policy.forbidden_guardrails ?? [],
+    Object.keys(policy.guardrail_config_overrides ?? {})
+  ].reduce(union)

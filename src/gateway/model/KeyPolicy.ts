@@ -1,6 +1,6 @@
 import { Schema, Struct } from "effect"
 import * as AllowList from "./AllowList.ts"
-import { BodyBytes, PolicyRoute, Provider } from "./CanonicalRoute.ts"
+import { BodyBytes, maxBodyBytes, PolicyRoute, Provider } from "./CanonicalRoute.ts"
 import * as Limit from "./Limit.ts"
 import { ServiceName } from "./Service.ts"
 
@@ -28,8 +28,16 @@ export const KeyPolicy = Schema.Struct({
   monthly_budget_usd: Limit.DollarLimit,
   max_cost_per_request: Limit.DollarLimit,
   max_input_tokens_per_request: Limit.CountLimit,
+  max_output_tokens_per_request: Limit.CountLimit,
+  /** A key that was not used for so many days is disabled at its next use. */
+  unused_key_auto_disable_after_days: Limit.between(1, 3650),
   max_request_body_bytes: Schema.NullOr(BodyBytes),
-  max_response_body_bytes: Schema.NullOr(BodyBytes)
+  max_response_body_bytes: Schema.NullOr(BodyBytes),
+  max_stream_duration_seconds: Limit.between(1, 604_800),
+  max_sse_event_bytes: Limit.between(1, maxBodyBytes),
+  /** How many tools a request may offer, and how long their JSON may be, as it is in the body. */
+  max_tool_call_count: Limit.CountLimit,
+  max_tool_schema_bytes: Limit.CountLimit
 })
 export type KeyPolicy = typeof KeyPolicy.Type
 
@@ -54,9 +62,51 @@ export const neutral: KeyPolicy = {
   monthly_budget_usd: Limit.unlimited,
   max_cost_per_request: Limit.unlimited,
   max_input_tokens_per_request: Limit.unlimited,
+  max_output_tokens_per_request: Limit.unlimited,
+  unused_key_auto_disable_after_days: Limit.unlimited,
   max_request_body_bytes: null,
-  max_response_body_bytes: null
+  max_response_body_bytes: null,
+  max_stream_duration_seconds: Limit.unlimited,
+  max_sse_event_bytes: Limit.unlimited,
+  max_tool_call_count: Limit.unlimited,
+  max_tool_schema_bytes: Limit.unlimited
 }
 
 /** What `patch` names replaces what stood there; what it leaves out stays. */
 export const patched = (base: KeyPolicy, patch: KeyPolicyPatch): KeyPolicy => ({ ...base, ...patch })
+
+/**
+ * What both allow (reference §8.2). The neutral policy changes nothing, the order does not matter, and what one of them
+ * denies stays denied: for each request the result denies exactly what one of the two denies.
+ */
+export const restricted = (a: KeyPolicy, b: KeyPolicy): KeyPolicy => ({
+  deny: a.deny || b.deny,
+  allowed_routes: AllowList.intersection(a.allowed_routes, b.allowed_routes),
+  allowed_models: AllowList.intersection(a.allowed_models, b.allowed_models),
+  allowed_providers: AllowList.intersection(a.allowed_providers, b.allowed_providers),
+  allowed_services: AllowList.intersection(a.allowed_services, b.allowed_services),
+  allowed_hours_utc: AllowList.intersection(a.allowed_hours_utc, b.allowed_hours_utc),
+  allow_streaming: a.allow_streaming && b.allow_streaming,
+  allow_tools: a.allow_tools && b.allow_tools,
+  rpm_limit: Limit.strictest(a.rpm_limit, b.rpm_limit),
+  tpm_limit: Limit.strictest(a.tpm_limit, b.tpm_limit),
+  max_requests_per_day: Limit.strictest(a.max_requests_per_day, b.max_requests_per_day),
+  max_tokens_per_day: Limit.strictest(a.max_tokens_per_day, b.max_tokens_per_day),
+  daily_budget_usd: Limit.strictest(a.daily_budget_usd, b.daily_budget_usd),
+  monthly_budget_usd: Limit.strictest(a.monthly_budget_usd, b.monthly_budget_usd),
+  max_cost_per_request: Limit.strictest(a.max_cost_per_request, b.max_cost_per_request),
+  max_input_tokens_per_request: Limit.strictest(a.max_input_tokens_per_request, b.max_input_tokens_per_request),
+  max_output_tokens_per_request: Limit.strictest(a.max_output_tokens_per_request, b.max_output_tokens_per_request),
+  unused_key_auto_disable_after_days: Limit.strictest(
+    a.unused_key_auto_disable_after_days,
+    b.unused_key_auto_disable_after_days
+  ),
+  max_request_body_bytes: fewer(a.max_request_body_bytes, b.max_request_body_bytes),
+  max_response_body_bytes: fewer(a.max_response_body_bytes, b.max_response_body_bytes),
+  max_stream_duration_seconds: Limit.strictest(a.max_stream_duration_seconds, b.max_stream_duration_seconds),
+  max_sse_event_bytes: Limit.strictest(a.max_sse_event_bytes, b.max_sse_event_bytes),
+  max_tool_call_count: Limit.strictest(a.max_tool_call_count, b.max_tool_call_count),
+  max_tool_schema_bytes: Limit.strictest(a.max_tool_schema_bytes, b.max_tool_schema_bytes)
+})
+
+const fewer = (a: number | null, b: number | null): number | null => (a === null ? b : b === null ? a : Math.min(a, b))

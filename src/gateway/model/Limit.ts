@@ -22,10 +22,12 @@ const transformation = SchemaTransformation.transform<Limit, number | null>({
   encode: (limit) => (limit._tag === "Unlimited" ? null : limit.max)
 })
 
+/** On the wire: a whole number between the two, or `null` for no limit. */
+export const between = (minimum: number, maximum: number) =>
+  Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum, maximum }))).pipe(Schema.decodeTo(Tagged, transformation))
+
 /** On the wire: a whole number from 0, or `null` for no limit. */
-export const CountLimit = Schema.NullOr(
-  Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
-).pipe(Schema.decodeTo(Tagged, transformation))
+export const CountLimit = between(0, Number.MAX_SAFE_INTEGER)
 
 /** On the wire: US dollars from 0 to 9,000,000, or `null` for no limit. Counters hold whole nano-dollars exactly up to there. */
 export const DollarLimit = Schema.NullOr(

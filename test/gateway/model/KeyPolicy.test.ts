@@ -39,6 +39,12 @@ describe("KeyPolicy on the wire", () => {
     { allowed_routes: ["/v1/unknown"] },
     { allowed_providers: ["upstream", "elsewhere"] },
     { allowed_services: ["Not A Name"] },
+    { max_output_tokens_per_request: -1 },
+    { unused_key_auto_disable_after_days: 0 },
+    { max_stream_duration_seconds: 0 },
+    { max_sse_event_bytes: 104_857_601 },
+    { max_tool_call_count: 1.5 },
+    { max_tool_schema_bytes: "5" },
     { allowed_hours_utc: [24] },
     { allowed_hours_utc: [1.5] },
     { allowed_models: [""] },
@@ -95,8 +101,14 @@ const unrestricted = {
   monthly_budget_usd: null,
   max_cost_per_request: null,
   max_input_tokens_per_request: null,
+  max_output_tokens_per_request: null,
+  unused_key_auto_disable_after_days: null,
   max_request_body_bytes: null,
-  max_response_body_bytes: null
+  max_response_body_bytes: null,
+  max_stream_duration_seconds: null,
+  max_sse_event_bytes: null,
+  max_tool_call_count: null,
+  max_tool_schema_bytes: null
 }
 
 const full = {
@@ -104,7 +116,7 @@ const full = {
   allowed_routes: [],
   allowed_models: ["large", "small"],
   allowed_providers: ["compat"],
-  allowed_services: ["ocr"],
+  allowed_services: ["ocr", "a-1"],
   allowed_hours_utc: [0, 23],
   allow_streaming: false,
   allow_tools: false,
@@ -116,6 +128,12 @@ const full = {
   monthly_budget_usd: 12.5,
   max_cost_per_request: 0,
   max_input_tokens_per_request: 9,
+  max_output_tokens_per_request: 0,
+  unused_key_auto_disable_after_days: 7,
   max_request_body_bytes: 1,
-  max_response_body_bytes: 104_857_600
+  max_response_body_bytes: 104_857_600,
+  max_stream_duration_seconds: 60,
+  max_sse_event_bytes: 1024,
+  max_tool_call_count: 0,
+  max_tool_schema_bytes: 4096
 }

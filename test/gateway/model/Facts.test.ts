@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import fc from "fast-check"
-import * as Facts from "../../src/gateway/Facts.ts"
-import type { RouteId } from "../../src/gateway/model/CanonicalRoute.ts"
-import * as JsonText from "./JsonText.ts"
+import type { RouteId } from "../../../src/gateway/model/CanonicalRoute.ts"
+import * as Facts from "../../../src/gateway/model/Facts.ts"
+import * as JsonText from "../JsonText.ts"
 
 describe("Facts", () => {
   it("reads model, stream, tools, estimates and guardrails from one body", () => {
@@ -21,9 +21,13 @@ describe("Facts", () => {
         models: ["large"],
         stream: true,
         tools: true,
+        toolCount: 1,
+        toolSchemaBytes: 4,
+        service: undefined,
         // large: 2, user: 1, abcdefgh: 2, true: 1, pii-redact: 3
         inputTokens: 9,
         maxOutputTokens: 12,
+        largestOutput: 12,
         guardrails: ["pii-redact"],
         namesGuardrails: true
       }
@@ -45,6 +49,34 @@ describe("Facts", () => {
     ["an empty list of tools", { tools: [], functions: [] }, false]
   ])("%s: %j asks for tools: %s", (_, body, tools) => {
     assert.strictEqual(factsOf(body).tools, tools)
+  })
+
+  it("counts tools and the bytes of their JSON as it is written", () => {
+    const { facts } = Result.getOrThrow(
+      Facts.parse("chat-completions", Buffer.from('{"tools": [ {"name":"é"}, {} ],"functions":[{}]}'))
+    )
+    assert.deepStrictEqual([facts.toolCount, facts.toolSchemaBytes], [3, '[ {"name":"é"}, {} ]'.length + 1 + 4])
+  })
+
+  it("of a message batch counts the request with the most tools, and the one that asks for the most output", () => {
+    const requests = [
+      { params: { tools: [{}, {}], max_tokens: 5 } },
+      { params: { tools: [{ a: "long description" }], max_tokens: 9 } },
+      { params: {} }
+    ]
+    const { facts } = Result.getOrThrow(Facts.parse("message-batches", Buffer.from(JSON.stringify({ requests }))))
+    assert.deepStrictEqual(
+      [facts.toolCount, facts.toolSchemaBytes, facts.largestOutput, facts.maxOutputTokens],
+      [2, '[{"a":"long description"}]'.length, 9, undefined]
+    )
+  })
+
+  it("takes the service from service, else from service_name", () => {
+    const services = [{ service: "ocr", service_name: "x" }, { service_name: "x" }, { service: "" }, { service: 1 }]
+    assert.deepStrictEqual(
+      services.map((body) => factsOf(body).service),
+      ["ocr", "x", undefined, undefined]
+    )
   })
 
   describe("estimates input as the reference does", () => {

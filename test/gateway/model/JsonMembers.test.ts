@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import * as JsonMembers from "../../src/gateway/JsonMembers.ts"
-import * as JsonText from "./JsonText.ts"
+import * as JsonMembers from "../../../src/gateway/model/JsonMembers.ts"
+import * as JsonText from "../JsonText.ts"
 
 describe("JsonMembers", () => {
   it("finds each member of any object where it stands", () => {

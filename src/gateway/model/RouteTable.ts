@@ -1,6 +1,6 @@
-import { type CanonicalRoute, canonicalRoutes } from "./model/CanonicalRoute.ts"
-import { builtInServices } from "./model/Service.ts"
+import { type CanonicalRoute, canonicalRoutes, type PolicyRoute } from "./CanonicalRoute.ts"
 import type { CanonicalPath } from "./Path.ts"
+import { builtInServices } from "./Service.ts"
 
 export type Route =
   /** `/admin-ui…`: the control listener's, never served or forwarded here. */
@@ -32,6 +32,11 @@ export const match = (method: string, { path, segments }: CanonicalPath): Route 
   }
   return { _tag: "Unrouted", allowed: onPath?.methods ?? [] }
 }
+
+/** The route of a registered service's path, as policies and records name it. */
+export const serviceRoute = (path: string): PolicyRoute => serviceRoutes.get(path) ?? "/services/*"
+
+const serviceRoutes: ReadonlyMap<string, PolicyRoute> = new Map(builtInServices.map((name) => [`/${name}`, `/${name}`]))
 
 /** No path fits two of them. */
 const routes = canonicalRoutes.map((route) => ({ route, segments: route.pattern.slice(1).split("/") }))

@@ -1,6 +1,6 @@
 import { Result } from "effect"
+import type { RouteId } from "./CanonicalRoute.ts"
 import * as JsonMembers from "./JsonMembers.ts"
-import type { RouteId } from "./model/CanonicalRoute.ts"
 
 /** What a decision needs to know of a body, from one parse. */
 export interface Facts {
@@ -10,10 +10,17 @@ export interface Facts {
   readonly models: ReadonlyArray<string>
   readonly stream: boolean
   readonly tools: boolean
+  /** How many tools a request offers, and the bytes of their JSON; in a message batch, of the request with the most. */
+  readonly toolCount: number
+  readonly toolSchemaBytes: number
+  /** The registered service that the body names (reference §1.8). */
+  readonly service: string | undefined
   /** Estimated tokens of the input (reference §5). */
   readonly inputTokens: number
   /** The most output tokens that the request asks for, when it says so. */
   readonly maxOutputTokens: number | undefined
+  /** The same of the one request that asks for the most; 0 when none says. */
+  readonly largestOutput: number
   /** Top-level `guardrails`: names that the client asks for. The member is the gateway's, and no upstream sees it. */
   readonly guardrails: ReadonlyArray<string>
   readonly namesGuardrails: boolean
@@ -24,8 +31,12 @@ export const none: Facts = {
   models: [],
   stream: false,
   tools: false,
+  toolCount: 0,
+  toolSchemaBytes: 0,
+  service: undefined,
   inputTokens: 0,
   maxOutputTokens: undefined,
+  largestOutput: 0,
   guardrails: [],
   namesGuardrails: false
 }
@@ -65,8 +76,8 @@ export const parse = (
     )
   }
   if (!isObject(json)) return Result.fail(problem("The body must be a JSON object."))
-  const ambiguity = firstAmbiguity(decidingObjects(routeId, text))
-  if (ambiguity !== undefined) return Result.fail(ambiguity)
+  const scanned = scan(decidingObjects(routeId, text))
+  if (Result.isFailure(scanned)) return Result.fail(scanned.failure)
   const requests = requestsOf(routeId, json)
   const mistyped = typeMistake(json, requests)
   if (mistyped !== undefined) return Result.fail(mistyped)
@@ -81,7 +92,7 @@ export const parse = (
   return Result.succeed({
     text,
     streamOptions: isObject(json["stream_options"]) ? json["stream_options"] : undefined,
-    facts: factsOf(json, requests, guardrails)
+    facts: factsOf(json, requests, guardrails, scanned.success)
   })
 }
 
@@ -124,19 +135,31 @@ const valuesOf = (text: string, key: string): ReadonlyArray<string> =>
 /**
  * What two readers could understand differently: a key that appears twice, and a plain one in disguise (`"m\u006fdel"`).
  * V8's own parser is one of the readers: it can take an escaped key for another one that an earlier body had in its place
- * (nodejs/node#63785), and then a model, a stream or a tool would pass unseen.
+ * (nodejs/node#63785), and then a model, a stream or a tool would pass unseen. Where there is none of it, the answer is
+ * the most bytes that the tools of one object have.
  */
-const firstAmbiguity = (objects: ReadonlyArray<string>): BodyProblem | undefined => {
+const scan = (objects: ReadonlyArray<string>): Result.Result<number, BodyProblem> => {
+  let most = 0
   for (const object of objects) {
     const seen = new Set<string>()
-    for (const { escaped, key } of JsonMembers.topLevel(object)) {
-      if (seen.has(key)) return problem(`"${printable(key)}" appears more than once in the body.`, printable(key))
-      if (escaped && plainKey.test(key)) return problem(`"${key.slice(0, 64)}" must be written without escapes.`, key)
+    let bytes = 0
+    for (const { end, escaped, key, valueStart } of JsonMembers.topLevel(object)) {
+      if (seen.has(key)) {
+        return Result.fail(problem(`"${printable(key)}" appears more than once in the body.`, printable(key)))
+      }
+      if (escaped && plainKey.test(key)) {
+        return Result.fail(problem(`"${key.slice(0, 64)}" must be written without escapes.`, key))
+      }
+      if (toolMembers.includes(key)) bytes += Buffer.byteLength(object.slice(valueStart, end))
       seen.add(key)
     }
+    most = Math.max(most, bytes)
   }
-  return undefined
+  return Result.succeed(most)
 }
+
+/** `functions` is the older name of the same permission. */
+const toolMembers = ["tools", "functions"]
 
 const plainKey = /^[\w-]{1,64}$/
 
@@ -175,31 +198,41 @@ const mistakeIn = (request: Json): readonly [type: string, member?: string] | un
   return undefined
 }
 
-const factsOf = (json: JsonObject, requests: ReadonlyArray<Json>, guardrails: ReadonlyArray<string>): Facts => {
+const factsOf = (
+  json: JsonObject,
+  requests: ReadonlyArray<Json>,
+  guardrails: ReadonlyArray<string>,
+  toolBytes: number
+): Facts => {
   const models: Array<string> = []
   let streams = false
-  let usesTools = false
+  let toolCount = 0
   for (const request of requests) {
     if (!isObject(request)) continue
     const { functions, model, stream, tools } = request
     if (typeof model === "string" && model !== "") models.push(model)
     streams ||= stream === true
-    // `functions` is the older name of the same permission
-    usesTools ||= nonEmpty(tools) || nonEmpty(functions)
+    toolCount = Math.max(toolCount, lengthOf(tools) + lengthOf(functions))
   }
   return {
     requests: requests.length,
     models: models.length < 2 ? models : [...new Set(models)],
     stream: streams,
-    tools: usesTools,
+    tools: toolCount > 0,
+    toolCount,
+    toolSchemaBytes: toolCount > 0 ? toolBytes : 0,
+    service: named(json["service"]) ?? named(json["service_name"]),
     inputTokens: estimateInput(json),
-    maxOutputTokens: askedOutput(requests),
+    ...askedOutput(requests),
     guardrails,
     namesGuardrails: json["guardrails"] !== undefined
   }
 }
 
-const nonEmpty = (json: Json | undefined): boolean => Array.isArray(json) && json.length > 0
+const lengthOf = (json: Json | undefined): number => (Array.isArray(json) ? json.length : 0)
+
+const named = (json: Json | undefined): string | undefined =>
+  typeof json === "string" && json !== "" ? json : undefined
 
 /** Counted on their own, in this order of preference: what the request asks for, not what it says. */
 const outputMembers = ["max_completion_tokens", "max_output_tokens", "max_tokens"]
@@ -207,15 +240,16 @@ const outputMembers = ["max_completion_tokens", "max_output_tokens", "max_tokens
 /** What providers charge for a picture of usual size; its base64 text says nothing about tokens. */
 const inlineMediaTokens = 1600
 
-/** The sum over all requests of the body, or `undefined` when one of them leaves it open. */
-const askedOutput = (requests: ReadonlyArray<Json>): number | undefined => {
-  let sum = 0
+/** The sum over all requests of the body, or `undefined` when one of them leaves it open; and the most of one. */
+const askedOutput = (requests: ReadonlyArray<Json>): Pick<Facts, "maxOutputTokens" | "largestOutput"> => {
+  let sum: number | undefined = 0
+  let largestOutput = 0
   for (const request of requests) {
     const asked = isObject(request) ? outputOf(request) : undefined
-    if (asked === undefined) return undefined
-    sum += asked
+    sum = asked === undefined || sum === undefined ? undefined : sum + asked
+    largestOutput = Math.max(largestOutput, asked ?? 0)
   }
-  return sum
+  return { maxOutputTokens: sum, largestOutput }
 }
 
 const outputOf = (request: JsonObject): number | undefined => {

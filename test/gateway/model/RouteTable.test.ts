@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import fc from "fast-check"
-import { canonicalRoutes } from "../../src/gateway/model/CanonicalRoute.ts"
-import * as Path from "../../src/gateway/Path.ts"
-import * as RouteTable from "../../src/gateway/RouteTable.ts"
+import { canonicalRoutes } from "../../../src/gateway/model/CanonicalRoute.ts"
+import * as Path from "../../../src/gateway/model/Path.ts"
+import * as RouteTable from "../../../src/gateway/model/RouteTable.ts"
 
 describe("RouteTable", () => {
   it("has the ten canonical routes in the specification's order: family A, family B, models", () => {

@@ -2,7 +2,7 @@ import { posix } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import fc from "fast-check"
-import * as Path from "../../src/gateway/Path.ts"
+import * as Path from "../../../src/gateway/model/Path.ts"
 
 describe("Path", () => {
   describe("refuses what two upstreams could read differently, and says what it is", () => {

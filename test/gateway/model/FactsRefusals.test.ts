@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import fc from "fast-check"
-import * as Facts from "../../src/gateway/Facts.ts"
-import type { RouteId } from "../../src/gateway/model/CanonicalRoute.ts"
+import type { RouteId } from "../../../src/gateway/model/CanonicalRoute.ts"
+import * as Facts from "../../../src/gateway/model/Facts.ts"
 
 describe("Facts refuses a body that two readers could understand differently", () => {
   it.each([

@@ -1,18 +1,20 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import * as Facts from "../../src/gateway/Facts.ts"
-import { type AllowList, allow, allowAll } from "../../src/gateway/model/AllowList.ts"
-import { PolicyRoute } from "../../src/gateway/model/CanonicalRoute.ts"
-import { type KeyPolicy, neutral } from "../../src/gateway/model/KeyPolicy.ts"
-import { type Limit, limited, unlimited } from "../../src/gateway/model/Limit.ts"
-import * as Policy from "../../src/gateway/Policy.ts"
+import { type AllowList, allow, allowAll } from "../../../src/gateway/model/AllowList.ts"
+import { PolicyRoute } from "../../../src/gateway/model/CanonicalRoute.ts"
+import * as Facts from "../../../src/gateway/model/Facts.ts"
+import { type KeyPolicy, neutral, restricted } from "../../../src/gateway/model/KeyPolicy.ts"
+import { type Limit, limited, unlimited } from "../../../src/gateway/model/Limit.ts"
+import * as Policy from "../../../src/gateway/model/Policy.ts"
+import * as Policies from "./Policies.ts"
 
 describe("Policy", () => {
   it("that says nothing allows everything", () => {
     fc.assert(
-      fc.property(question, (question) => {
+      fc.property(Policies.question, (question) => {
         const { facts } = question
-        assert.deepStrictEqual(Policy.decide(neutral, { ...question, facts: { ...facts, guardrails: [] } }), {
+        const plain = { ...question, service: undefined, facts: { ...facts, guardrails: [] } }
+        assert.deepStrictEqual(Policy.decide(neutral, plain), {
           _tag: "Allowed",
           passed: order
         })
@@ -32,7 +34,7 @@ describe("Policy", () => {
         passed: order.slice(0, order.indexOf(check)),
         denial: {
           check,
-          code: check === "guardrails" ? "guardrail_forbidden" : "policy_denied",
+          code: codes[check] ?? "policy_denied",
           message,
           ...(param === undefined ? {} : { param })
         }
@@ -43,9 +45,9 @@ describe("Policy", () => {
       const undemanding: Policy.Question = {
         ...plain,
         route: "/v1/models",
-        service: undefined,
         hourUtc: 8,
         estimatedCostNanos: 0,
+        requestBytes: 0,
         facts: Facts.none
       }
       const decision = Policy.decide({ ...neutral, ...policy, deny: false, allowed_providers: allowAll }, undemanding)
@@ -57,21 +59,30 @@ describe("Policy", () => {
     let policy: KeyPolicy = Object.assign({ ...neutral }, ...rules().map(([, policy]) => policy))
     let { facts }: Policy.Question = {
       ...plain,
-      facts: { ...plain.facts, stream: true, tools: true, guardrails: ["x"] }
+      facts: {
+        ...plain.facts,
+        stream: true,
+        tools: true,
+        toolCount: 3,
+        toolSchemaBytes: 99,
+        service: "ocr",
+        guardrails: ["x"]
+      }
     }
+    const supposed = { ...plain, responseBytes: 3000 }
     const decided = order.map((expected) => {
-      const decision = Policy.decide(policy, { ...plain, facts })
+      const decision = Policy.decide(policy, { ...supposed, facts })
       policy = { ...policy, ...lifted[expected] }
       if (expected === "guardrails") facts = { ...facts, guardrails: [] }
       return decision._tag === "Denied" ? decision.denial.check : "allowed"
     })
     assert.deepStrictEqual<unknown>(decided, order)
-    assert.strictEqual(Policy.decide(policy, { ...plain, facts })._tag, "Allowed")
+    assert.strictEqual(Policy.decide(policy, { ...supposed, facts })._tag, "Allowed")
   })
 
   it("denying more never allows more", () => {
     fc.assert(
-      fc.property(policies, stricter, question, (policy, stricten, question) => {
+      fc.property(Policies.policy, stricter, Policies.question, (policy, stricten, question) => {
         const before = Policy.decide(policy, question)
         const after = Policy.decide(stricten(policy), question)
         if (before._tag === "Denied") assert.strictEqual(after._tag, "Denied")
@@ -118,6 +129,42 @@ describe("Policy", () => {
     })
   })
 
+  it("the layers that cause a denial are those that deny by that check alone", () => {
+    fc.assert(
+      fc.property(
+        fc.array(Policies.policy, { minLength: 1, maxLength: 4 }),
+        Policies.question,
+        (policies, question) => {
+          const layers = policies.map((policy, index) => ({ index, policy }))
+          for (const { check } of Policy.denials(policies.reduce(restricted), question)) {
+            const causes = Policy.causes(layers, check, question)
+            assert.isNotEmpty(causes)
+            for (const { index, policy } of layers) {
+              const denies = Policy.denials(policy, question).some((denial) => denial.check === check)
+              assert.strictEqual(
+                causes.some((cause) => cause.index === index),
+                denies
+              )
+            }
+          }
+        }
+      ),
+      { numRuns: 300 }
+    )
+  })
+
+  it("names the lists that have nothing in common, and who set them", () => {
+    const layers = [
+      { policy: { ...neutral, allowed_models: allow(["small"]), allowed_hours_utc: allow([]) } },
+      { policy: neutral },
+      { policy: { ...neutral, allowed_models: allow(["large"]), allowed_hours_utc: allow([3]) } }
+    ]
+    const merged = layers.map(({ policy }) => policy).reduce(restricted)
+    assert.deepStrictEqual(Policy.disjoint(merged, layers), [
+      { list: "allowed_models", layers: layers.filter(({ policy }) => policy !== neutral) }
+    ])
+  })
+
   it("every model of a batch must be allowed", () => {
     const decide = (...models: ReadonlyArray<string>) =>
       Policy.decide({ ...neutral, allowed_models: allow(["small"]) }, { ...plain, facts: { ...plain.facts, models } })
@@ -135,9 +182,14 @@ const order: ReadonlyArray<Policy.Check> = [
     "model",
     "streaming",
     "tools",
+    "tool_count",
+    "tool_schema",
     "hours",
     "guardrails",
+    "request_bytes",
+    "response_bytes",
     "input_tokens",
+    "output_tokens",
     "cost"
   ] as const)
 ]
@@ -145,8 +197,9 @@ const order: ReadonlyArray<Policy.Check> = [
 const plain: Policy.Question = {
   route: "/v1/chat/completions",
   provider: "upstream",
-  service: { name: "ocr", linked: [] },
-  facts: { ...Facts.none, models: ["large"], inputTokens: 100, maxOutputTokens: 50 },
+  facts: { ...Facts.none, models: ["large"], inputTokens: 100, maxOutputTokens: 50, largestOutput: 50 },
+  requestBytes: 1000,
+  responseBytes: undefined,
   hourUtc: 12,
   estimatedCostNanos: 20_000_000
 }
@@ -177,7 +230,13 @@ function rules(): ReadonlyArray<Rule> {
       {},
       "This key's policy does not allow the provider upstream."
     ],
-    ["service", { allowed_services: allow(["payments"]) }, {}, {}, "This key's policy does not allow this service."],
+    [
+      "service",
+      { allowed_services: allow(["summary"]) },
+      { service: "ocr" },
+      {},
+      "This key's policy does not allow this service."
+    ],
     [
       "model",
       { allowed_models: allow(["small"]) },
@@ -203,6 +262,22 @@ function rules(): ReadonlyArray<Rule> {
       "tools"
     ],
     [
+      "tool_count",
+      { max_tool_call_count: limited(2) },
+      { tools: true, toolCount: 3 },
+      {},
+      "The request offers 3 tools; max_tool_call_count of this key's policy is 2. Offer fewer, or ask an operator to raise it.",
+      "tools"
+    ],
+    [
+      "tool_schema",
+      { max_tool_schema_bytes: limited(98) },
+      { tools: true, toolSchemaBytes: 99 },
+      {},
+      "The request's tools take 99 bytes; max_tool_schema_bytes of this key's policy is 98. Describe them in fewer, or ask an operator to raise it.",
+      "tools"
+    ],
+    [
       "hours",
       { allowed_hours_utc: allow([8, 9]) },
       {},
@@ -218,11 +293,33 @@ function rules(): ReadonlyArray<Rule> {
       "guardrails"
     ],
     [
+      "request_bytes",
+      { max_request_body_bytes: 999 },
+      {},
+      {},
+      "The request body is larger than 999 bytes (max_request_body_bytes of this key's policy). Send less, or ask an operator to raise it."
+    ],
+    [
+      "response_bytes",
+      { max_response_body_bytes: 2999 },
+      {},
+      { responseBytes: 3000 },
+      "The answer is larger than 2999 bytes (max_response_body_bytes of this key's policy). Ask for less, or ask an operator to raise it."
+    ],
+    [
       "input_tokens",
       { max_input_tokens_per_request: limited(99) },
       {},
       {},
       "The request's estimated 100 input tokens exceed max_input_tokens_per_request of this key's policy."
+    ],
+    [
+      "output_tokens",
+      { max_output_tokens_per_request: limited(49) },
+      {},
+      {},
+      "The request asks for up to 50 output tokens; max_output_tokens_per_request of this key's policy is 49. Ask for fewer, or ask an operator to raise it.",
+      "max_tokens"
     ],
     [
       "cost",
@@ -243,50 +340,22 @@ const lifted: Record<Policy.Check, Partial<KeyPolicy>> = {
   model: { allowed_models: allowAll },
   streaming: { allow_streaming: true },
   tools: { allow_tools: true },
+  tool_count: { max_tool_call_count: unlimited },
+  tool_schema: { max_tool_schema_bytes: unlimited },
   hours: { allowed_hours_utc: allowAll },
   guardrails: {},
+  request_bytes: { max_request_body_bytes: null },
+  response_bytes: { max_response_body_bytes: null },
   input_tokens: { max_input_tokens_per_request: unlimited },
+  output_tokens: { max_output_tokens_per_request: unlimited },
   cost: { max_cost_per_request: unlimited }
 }
 
-const question: fc.Arbitrary<Policy.Question> = fc.record({
-  route: fc.constantFrom(...PolicyRoute.literals),
-  provider: fc.constantFrom("upstream", "compat"),
-  service: fc.option(fc.record({ name: fc.constantFrom("ocr", "payments"), linked: fc.constant([]) }), {
-    nil: undefined
-  }),
-  hourUtc: fc.nat(23),
-  estimatedCostNanos: fc.nat(2_000_000_000),
-  facts: fc.record({
-    requests: fc.nat(3),
-    models: fc.subarray(["small", "large"]),
-    stream: fc.boolean(),
-    tools: fc.boolean(),
-    inputTokens: fc.nat(200),
-    maxOutputTokens: fc.option(fc.nat(200), { nil: undefined }),
-    guardrails: fc.subarray(["pii-redact"]),
-    namesGuardrails: fc.boolean()
-  })
-})
-
-const listOf = <A>(values: ReadonlyArray<A>): fc.Arbitrary<AllowList<A>> =>
-  fc.option(fc.subarray([...values])).map((chosen) => (chosen === null ? allowAll : allow(chosen)))
-const limit = (max: number): fc.Arbitrary<Limit> =>
-  fc.option(fc.nat(max)).map((chosen) => (chosen === null ? unlimited : limited(chosen)))
-
-const policies: fc.Arbitrary<KeyPolicy> = fc
-  .record({
-    deny: fc.boolean(),
-    allowed_routes: listOf(PolicyRoute.literals),
-    allowed_models: listOf(["small", "large"]),
-    allowed_providers: listOf(["upstream", "compat"] as const),
-    allowed_hours_utc: listOf([...Array(24).keys()]),
-    allow_streaming: fc.boolean(),
-    allow_tools: fc.boolean(),
-    max_input_tokens_per_request: limit(200),
-    max_cost_per_request: limit(2)
-  })
-  .map((policy) => ({ ...neutral, ...policy }))
+const codes: Partial<Record<Policy.Check, Policy.DenialCode>> = {
+  guardrails: "guardrail_forbidden",
+  request_bytes: "request_body_too_large",
+  response_bytes: "response_body_too_large"
+}
 
 const fewer = <A>(list: AllowList<A>, keep: (value: A) => boolean, all: ReadonlyArray<A>): AllowList<A> =>
   allow((list._tag === "AllowAll" ? all : list.values).filter(keep))
@@ -304,7 +373,7 @@ const stricter: fc.Arbitrary<(policy: KeyPolicy) => KeyPolicy> = fc.oneof(
   })),
   fc.func(fc.boolean()).map((keep) => (policy: KeyPolicy) => ({
     ...policy,
-    allowed_models: fewer(policy.allowed_models, keep, ["small", "large"])
+    allowed_models: fewer(policy.allowed_models, keep, ["small", "large", "huge"])
   })),
   fc.func(fc.boolean()).map((keep) => (policy: KeyPolicy) => ({
     ...policy,

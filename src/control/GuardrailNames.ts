@@ -1,0 +1,37 @@
+import { Effect } from "effect"
+import type { SqlClient } from "effect/sql"
+import {
+  type GuardrailPolicy,
+  type GuardrailPolicyPatch,
+  names,
+  neutral,
+  patched
+} from "../gateway/model/GuardrailPolicy.ts"
+import { ControlError } from "./api/Errors.ts"
+
+/**
+ * The guardrail policy that `patch` makes of `held`: `null` clears it, absent keeps it. Every guardrail that the patch
+ * names must be in the catalogue, and what is forbidden has nothing to override.
+ */
+export const guardrailsOf = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  held: GuardrailPolicy,
+  patch: GuardrailPolicyPatch | null | undefined
+) {
+  if (patch === undefined) return held
+  if (patch === null) return neutral
+  const named = names(patch)
+  const known =
+    named.length === 0
+      ? []
+      : yield* sql<{ readonly name: string }>`SELECT name FROM guardrail_definitions WHERE ${sql.in("name", named)}`
+  const unknown = named.find((name) => !known.some((one) => one.name === name))
+  if (unknown !== undefined) return yield* refused(`There is no guardrail ${unknown} in the catalogue.`)
+  const policy = patched(held, patch)
+  const idle = Object.keys(policy.guardrail_config_overrides).find((name) => policy.forbidden_guardrails.includes(name))
+  if (idle !== undefined) return yield* refused(`The guardrail ${idle} is forbidden here, and has nothing to override.`)
+  return policy
+})
+
+const refused = (message: string) =>
+  new ControlError("invalid_guardrail_request", message, { param: "guardrail_policy" })

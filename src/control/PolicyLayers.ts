@@ -1,0 +1,175 @@
+import { Context, Effect, Layer, Schema } from "effect"
+import { PolicyRoute } from "../gateway/model/CanonicalRoute.ts"
+import * as GuardrailPolicy from "../gateway/model/GuardrailPolicy.ts"
+import { KeyPolicy, KeyPolicyPatch, neutral, patched } from "../gateway/model/KeyPolicy.ts"
+import { Database } from "../services/Database.ts"
+import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
+import { ControlError, type Refused } from "./api/Errors.ts"
+import { type Cursor, Id } from "./api/Fields.ts"
+import { TeamId } from "./api/KeysApi.ts"
+import { PolicyLayer, type PolicyLayerUpsert } from "./api/PolicyLayersApi.ts"
+import { guardrailsOf } from "./GuardrailNames.ts"
+import { keyset, type Page, page, position } from "./Paging.ts"
+import { Count, rowStamps, rows, type StoreFailure, settled } from "./Store.ts"
+
+type Invalid = Refused<"invalid_policy_payload" | "missing_project" | "invalid_guardrail_request">
+
+/** The policies that go over the keys' own, and only ever take away. */
+export class PolicyLayers extends Context.Service<
+  PolicyLayers,
+  {
+    /** Newest first. */
+    readonly list: (query: {
+      readonly limit?: number
+      readonly cursor?: Cursor
+    }) => Effect.Effect<Page<PolicyLayer>, StoreFailure>
+    readonly upsert: (layer: PolicyLayerUpsert) => Effect.Effect<PolicyLayer, Invalid | StoreFailure, Actor>
+    readonly remove: (id: string) => Effect.Effect<void, Refused<"not_found"> | StoreFailure, Actor>
+  }
+>()("svc/control/PolicyLayers") {
+  static readonly layer = Layer.suspend(() => Layer.effect(PolicyLayers, make))
+}
+
+const defaultLimit = 100
+
+/** Every gateway holds all of them in memory. */
+const maxLayers = 10_000
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const audit = yield* Audit
+  const columns = sql.literal(
+    "id, layer_kind AS kind, scope_id, policy, guardrail_policy, policy_version, created_at, updated_at"
+  )
+
+  /** The scope as the layer keeps it, if there is such a thing. */
+  const scopeOf = Effect.fnUntraced(function* ({ kind, scope_id = null }: PolicyLayerUpsert) {
+    const refusal = refusedScope(kind, scope_id)
+    if (refusal !== undefined) return yield* invalid(`scope_id ${refusal}.`)
+    if (kind !== "project") return scope_id
+    const [project] = yield* sql`SELECT 1 FROM projects WHERE id = ${scope_id} FOR KEY SHARE`
+    if (project === undefined) {
+      return yield* new ControlError("missing_project", "There is no project with this id.", { param: "scope_id" })
+    }
+    return scope_id?.toLowerCase() ?? null
+  })
+
+  const room = Effect.gen(function* () {
+    const [counted] = yield* sql<{ readonly n: number }>`SELECT count(*)::int AS n FROM policy_layers`
+    if ((counted?.n ?? 0) >= maxLayers) {
+      return yield* new ControlError(
+        "invalid_policy_payload",
+        `There are ${maxLayers} layers already, and there can be no more; delete one first.`
+      )
+    }
+  })
+
+  return PolicyLayers.of({
+    list: Effect.fn("PolicyLayers.list")(function* ({ cursor, limit = defaultLimit }) {
+      const at = keyset(sql, "policy_layers", cursor)
+      const read = yield* paged.all(
+        sql`SELECT ${columns}, ${at.micros} FROM policy_layers WHERE ${at.behind} ORDER BY ${at.order} LIMIT ${limit + 1}`
+      )
+      return page(read, limit, shown)
+    }, settled),
+
+    upsert: Effect.fn("PolicyLayers.upsert")((input) =>
+      audit.mutate(
+        Effect.gen(function* () {
+          const { write } = yield* Mutation
+          const scope = yield* scopeOf(input)
+          const before = yield* found.first(sql`SELECT ${columns} FROM policy_layers
+            WHERE layer_kind = ${input.kind} AND scope_id IS NOT DISTINCT FROM ${scope}::text FOR UPDATE`)
+          if (before === undefined) yield* room
+          const held = before === undefined ? undefined : shown(before)
+          const policy = yield* policyText(
+            input.policy === undefined ? (held?.policy ?? neutral) : patched(neutral, input.policy ?? {})
+          )
+          // what is given is the whole of it
+          const guardrails = yield* input.guardrail_policy === undefined
+            ? Effect.succeed(held?.guardrail_policy ?? GuardrailPolicy.neutral)
+            : guardrailsOf(sql, GuardrailPolicy.neutral, input.guardrail_policy)
+          const after = shown(
+            yield* found.only(write`
+              INSERT INTO policy_layers (layer_kind, scope_id, policy, guardrail_policy)
+              VALUES (${input.kind}, ${scope}, ${policy}::jsonb, ${JSON.stringify(guardrails)}::jsonb)
+              ON CONFLICT (layer_kind, coalesce(scope_id, '')) DO UPDATE SET policy = excluded.policy,
+                guardrail_policy = excluded.guardrail_policy, policy_version = policy_layers.policy_version + 1,
+                updated_at = now()
+              RETURNING ${columns}`)
+          )
+          return {
+            result: after,
+            deed: { target: "policy_layer", action: "policies:upsert-layer" },
+            targetId: after.id,
+            snapshots: yield* snapshots(held ?? null, after),
+            changes: [{ _tag: "Configuration" }]
+          }
+        })
+      )
+    ),
+
+    remove: Effect.fn("PolicyLayers.remove")((id) =>
+      audit.mutate(
+        Effect.gen(function* () {
+          const { write } = yield* Mutation
+          const before = yield* found.first(sql`SELECT ${columns} FROM policy_layers WHERE id = ${id} FOR UPDATE`)
+          if (before === undefined) {
+            return yield* new ControlError("not_found", "There is no policy layer with this id.")
+          }
+          yield* write`DELETE FROM policy_layers WHERE id = ${id}`
+          return {
+            result: undefined,
+            deed: { target: "policy_layer", action: "policies:delete-layer" },
+            targetId: id,
+            snapshots: yield* snapshots(shown(before), null),
+            changes: [{ _tag: "Configuration" }]
+          }
+        })
+      )
+    )
+  })
+})
+
+const Row = PolicyLayer.pipe(
+  Schema.fieldsAssign({
+    ...rowStamps,
+    policy: KeyPolicyPatch,
+    policy_version: Count,
+    guardrail_policy: GuardrailPolicy.GuardrailPolicyPatch
+  })
+)
+
+const found = rows(Row)
+const paged = rows(Row.pipe(Schema.fieldsAssign(position)))
+const snapshots = Snapshots.of(PolicyLayer)
+
+const shown = ({ guardrail_policy, policy, policy_version, ...layer }: typeof Row.Type): PolicyLayer => ({
+  ...layer,
+  policy: { ...patched(neutral, policy), policy_version },
+  guardrail_policy: GuardrailPolicy.of(guardrail_policy)
+})
+
+const encodePolicy = Schema.encodeEffect(Schema.fromJsonString(KeyPolicy))
+const policyText = (policy: KeyPolicy) => Effect.orDie(encodePolicy(policy))
+
+const invalid = (message: string) => new ControlError("invalid_policy_payload", message, { param: "scope_id" })
+
+const isId = Schema.is(Id)
+const isTeam = Schema.is(TeamId)
+const isRoute = Schema.is(PolicyRoute)
+
+const refusedScope = (kind: PolicyLayer["kind"], scope: string | null): string | undefined => {
+  if (kind === "global") return scope === null ? undefined : "must be null: the global layer is about everything"
+  if (scope === null) return `is required: the layer is about one ${kind}`
+  switch (kind) {
+    case "project":
+      return isId(scope) ? undefined : "must be the id of a project"
+    case "team":
+      return isTeam(scope) ? undefined : "must be the name of a team, at most 128 characters"
+    case "route":
+      return isRoute(scope) ? undefined : `must be one of the routes ${PolicyRoute.literals.join(", ")}`
+    case "model":
+      return undefined
+  }
+}

@@ -1,0 +1,138 @@
+import { Effect, Option, Schema } from "effect"
+import type { SqlClient } from "effect/sql"
+import { RouteMode } from "../gateway/model/CanonicalRoute.ts"
+import * as GuardrailPolicy from "../gateway/model/GuardrailPolicy.ts"
+import { KeyPolicyPatch, neutral, patched } from "../gateway/model/KeyPolicy.ts"
+import type { KeyState } from "../gateway/model/KeyState.ts"
+import {
+  applying,
+  fromRow,
+  indexed,
+  LayerRow,
+  type LayerScope,
+  type PolicyLayer
+} from "../gateway/model/PolicyLayer.ts"
+import type { ModelPrice } from "../gateway/model/Price.ts"
+import { rows } from "./Store.ts"
+
+/** A key as a decision looks at it. */
+export interface GovernedKey {
+  readonly id: string
+  readonly projectId: string | undefined
+  readonly teamId: string | undefined
+  readonly state: KeyState
+  /** Registered services that it is linked to, by itself or with its project. */
+  readonly services: ReadonlyArray<string>
+  /** Its own policy, as the last of the layers. */
+  readonly own: PolicyLayer
+}
+
+/** What the gateway decides by, as it stands in the database. */
+export const make = (sql: SqlClient.SqlClient) => ({
+  key: (id: string) =>
+    Effect.map(
+      keys.first(sql`SELECT id::text AS id, project_id::text AS project_id, team_id, disabled, revoked_at IS NOT NULL AS revoked,
+        (extract(epoch FROM expires_at) * 1000)::bigint::text AS expires_at,
+        (extract(epoch FROM greatest(coalesce(last_used_at, created_at), enabled_at)) * 1000)::bigint::text AS used_at,
+        policy, guardrail_policy, policy_version::text AS policy_version,
+        ARRAY(SELECT service_name FROM key_service_links WHERE key_id = api_keys.id AND project_id IS NULL
+          UNION ALL SELECT service_name FROM project_service_links WHERE project_id = api_keys.project_id) AS services
+        FROM api_keys WHERE id = ${id}`),
+      (row): GovernedKey | undefined =>
+        row && {
+          id: row.id,
+          projectId: row.project_id ?? undefined,
+          teamId: row.team_id ?? undefined,
+          state: {
+            disabled: row.disabled,
+            revoked: row.revoked,
+            expiresAt: Option.fromNullOr(row.expires_at),
+            usedAt: row.used_at
+          },
+          services: row.services,
+          own: {
+            kind: "key",
+            scopeId: row.id,
+            version: row.policy_version,
+            policy: patched(neutral, row.policy),
+            guardrails: GuardrailPolicy.of(row.guardrail_policy)
+          }
+        }
+    ),
+
+  /** In their order. */
+  layers: (scope: LayerScope) =>
+    Effect.map(
+      layers.all(sql`SELECT layer_kind, scope_id, policy, guardrail_policy, policy_version::text AS policy_version
+        FROM policy_layers WHERE ${sql.or([
+          sql`layer_kind = 'global'`,
+          sql`(layer_kind = 'project' AND scope_id = ${scope.projectId ?? null})`,
+          sql`(layer_kind = 'team' AND scope_id = ${scope.teamId ?? null})`,
+          sql`(layer_kind = 'route' AND scope_id = ${scope.route})`,
+          sql`(layer_kind = 'model' AND scope_id = ANY(${scope.models}::text[]))`
+        ])}`),
+      (found) => applying(indexed(found.map(fromRow)), scope)
+    ),
+
+  route: (id: string) =>
+    routes.first(sql`SELECT enabled, mode, max_request_body_bytes, max_response_body_bytes FROM canonical_routes
+      WHERE route_id = ${id}`),
+
+  prices: (models: ReadonlyArray<string>) =>
+    Effect.map(
+      prices.all(sql`SELECT model, input_nanos_per_million::text AS input, output_nanos_per_million::text AS output,
+        cached_input_nanos_per_million::text AS cached_input, cache_write_nanos_per_million::text AS cache_write
+        FROM model_prices WHERE model = ANY(${models}::text[])`),
+      (found): ReadonlyMap<string, ModelPrice> =>
+        new Map(
+          found.map(({ cache_write, cached_input, input, model, output }) => [
+            model,
+            { input, output, cachedInput: cached_input, cacheWrite: cache_write }
+          ])
+        )
+    ),
+
+  defaultGuardrails: Effect.map(
+    defaults.all(sql`SELECT name FROM guardrail_definitions WHERE default_on AND enabled ORDER BY name`),
+    (found) => found.map(({ name }) => name)
+  )
+})
+
+const keys = rows(
+  Schema.Struct({
+    id: Schema.String,
+    project_id: Schema.NullOr(Schema.String),
+    team_id: Schema.NullOr(Schema.String),
+    disabled: Schema.Boolean,
+    revoked: Schema.Boolean,
+    expires_at: Schema.NullOr(Schema.FiniteFromString),
+    used_at: Schema.FiniteFromString,
+    policy: KeyPolicyPatch,
+    guardrail_policy: GuardrailPolicy.GuardrailPolicyPatch,
+    policy_version: Schema.FiniteFromString,
+    services: Schema.Array(Schema.String)
+  })
+)
+
+const layers = rows(LayerRow)
+
+const routes = rows(
+  Schema.Struct({
+    enabled: Schema.Boolean,
+    mode: RouteMode,
+    max_request_body_bytes: Schema.Int,
+    max_response_body_bytes: Schema.Int
+  })
+)
+
+const prices = rows(
+  Schema.Struct({
+    model: Schema.String,
+    input: Schema.FiniteFromString,
+    output: Schema.FiniteFromString,
+    cached_input: Schema.NullOr(Schema.FiniteFromString),
+    cache_write: Schema.NullOr(Schema.FiniteFromString)
+  })
+)
+
+const defaults = rows(Schema.Struct({ name: Schema.String }))

@@ -1,0 +1,18 @@
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { ControlApi } from "../api/ControlApi.ts"
+import { PolicyExplanations } from "../PolicyExplanations.ts"
+import { PolicySimulator } from "../PolicySimulator.ts"
+
+export const layer = HttpApiBuilder.group(
+  ControlApi,
+  "policy",
+  Effect.fn(function* (handlers) {
+    const simulator = yield* PolicySimulator
+    const explanations = yield* PolicyExplanations
+    return handlers.handleAll({
+      simulate: ({ payload }) => simulator.simulate(payload),
+      explain: ({ params }) => explanations.explain(params.request_id)
+    })
+  })
+)

@@ -1,0 +1,18 @@
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { ControlApi } from "../api/ControlApi.ts"
+import { PolicyLayers } from "../PolicyLayers.ts"
+import { paged } from "./Paged.ts"
+
+export const layer = HttpApiBuilder.group(
+  ControlApi,
+  "policy-layers",
+  Effect.fn(function* (handlers) {
+    const layers = yield* PolicyLayers
+    return handlers.handleAll({
+      list: ({ query }) => Effect.map(layers.list(query), paged),
+      upsert: ({ payload }) => layers.upsert(payload),
+      remove: ({ params }) => layers.remove(params.id)
+    })
+  })
+)

@@ -1,0 +1,65 @@
+import { Schema } from "effect"
+import { allow } from "./AllowList.ts"
+import { type KeyPolicy, neutral } from "./KeyPolicy.ts"
+import { limited } from "./Limit.ts"
+
+/** A policy to begin a new key with (reference §8.5). What it was made from, a key does not remember. */
+export const KeyPreset = Schema.Literals([
+  "developer",
+  "production_worker",
+  "read_only_service",
+  "external_partner",
+  "temporary_debugging"
+])
+export type KeyPreset = typeof KeyPreset.Type
+
+/** The policy of a preset; the neutral one where there is none. */
+export const policyOf = (preset: KeyPreset | undefined): KeyPolicy =>
+  preset === undefined ? neutral : { ...neutral, ...presets[preset] }
+
+const presets: Record<KeyPreset, Partial<KeyPolicy>> = {
+  developer: {
+    rpm_limit: limited(60),
+    tpm_limit: limited(30_000),
+    daily_budget_usd: limited(10),
+    max_request_body_bytes: 1_048_576,
+    max_response_body_bytes: 2_097_152
+  },
+  production_worker: {
+    allow_tools: false,
+    rpm_limit: limited(600),
+    tpm_limit: limited(300_000),
+    daily_budget_usd: limited(100),
+    max_request_body_bytes: 1_048_576,
+    max_response_body_bytes: 4_194_304
+  },
+  read_only_service: {
+    allow_streaming: false,
+    allow_tools: false,
+    allowed_routes: allow(["/summary", "/embeddings"]),
+    allowed_providers: allow(["internal-service"]),
+    rpm_limit: limited(120),
+    daily_budget_usd: limited(5),
+    max_request_body_bytes: 524_288,
+    max_response_body_bytes: 1_048_576
+  },
+  external_partner: {
+    allow_streaming: false,
+    allow_tools: false,
+    rpm_limit: limited(30),
+    tpm_limit: limited(10_000),
+    daily_budget_usd: limited(3),
+    max_cost_per_request: limited(0.25),
+    max_request_body_bytes: 262_144,
+    max_response_body_bytes: 524_288
+  },
+  temporary_debugging: {
+    allow_tools: false,
+    rpm_limit: limited(20),
+    tpm_limit: limited(5_000),
+    daily_budget_usd: limited(1),
+    max_request_body_bytes: 131_072,
+    max_response_body_bytes: 262_144,
+    unused_key_auto_disable_after_days: limited(7)
+  }
+}

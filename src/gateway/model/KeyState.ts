@@ -1,0 +1,41 @@
+import { Option } from "effect"
+import type { KeyPolicy } from "./KeyPolicy.ts"
+
+/** What decides whether a key may be used at all. */
+export interface KeyState {
+  readonly disabled: boolean
+  readonly revoked: boolean
+  /** Epoch milliseconds. */
+  readonly expiresAt: Option.Option<number>
+  /** The last use that is on record, else the creation, or when it was last enabled; epoch milliseconds. */
+  readonly usedAt: number
+}
+
+/** Why a known key may not be used now, or `undefined`. */
+export const unusable = (
+  state: KeyState,
+  now: number
+): "revoked_virtual_key" | "disabled_virtual_key" | "expired_virtual_key" | undefined => {
+  if (state.revoked) return "revoked_virtual_key"
+  if (state.disabled) return "disabled_virtual_key"
+  return Option.exists(state.expiresAt, (expiresAt) => expiresAt <= now) ? "expired_virtual_key" : undefined
+}
+
+const dayMs = 86_400_000
+
+/** How many days without a use disable a key, when by what is known of it so many have passed (reference §6.1). */
+export const overdue = (
+  { usedAt }: KeyState,
+  { unused_key_auto_disable_after_days: days }: KeyPolicy,
+  now: number
+): number | undefined => (days._tag === "Limited" && usedAt <= unusedSince(days.max, now) ? days.max : undefined)
+
+/** A key that was last used before is one that was not used for `days`. */
+export const unusedSince = (days: number, now: number): number => now - days * dayMs
+
+export const refusals = {
+  invalid_virtual_key: "The gateway key is not known.",
+  disabled_virtual_key: "The gateway key is disabled; an operator can enable it.",
+  revoked_virtual_key: "The gateway key was revoked; ask for a new one.",
+  expired_virtual_key: "The gateway key has expired; ask for a new one."
+} as const

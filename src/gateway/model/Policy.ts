@@ -1,0 +1,268 @@
+import { type AllowList, allows } from "./AllowList.ts"
+import type { PolicyRoute, Provider } from "./CanonicalRoute.ts"
+import type { Facts } from "./Facts.ts"
+import type { KeyPolicy } from "./KeyPolicy.ts"
+import { exceeds, type Limit } from "./Limit.ts"
+import { toDollars } from "./Price.ts"
+
+/** What is asked for, as far as a policy looks at it. */
+export interface Question {
+  readonly route: PolicyRoute
+  readonly provider: Provider
+  /** The registered service that is asked, and those that the key is linked to. Else the body may name one. */
+  readonly service?: { readonly name: string; readonly linked: ReadonlyArray<string> } | undefined
+  readonly facts: Facts
+  /** Of the body as it came. */
+  readonly requestBytes: number
+  /** Unknown before the answer: there the byte path counts. A simulation may suppose it. */
+  readonly responseBytes: number | undefined
+  readonly hourUtc: number
+  readonly estimatedCostNanos: number
+}
+
+export type Check =
+  | "deny"
+  | "route"
+  | "provider"
+  | "service"
+  | "model"
+  | "streaming"
+  | "tools"
+  | "tool_count"
+  | "tool_schema"
+  | "hours"
+  | "guardrails"
+  | "request_bytes"
+  | "response_bytes"
+  | "input_tokens"
+  | "output_tokens"
+  | "cost"
+
+export type DenialCode = "policy_denied" | "guardrail_forbidden" | "request_body_too_large" | "response_body_too_large"
+
+export interface Denial {
+  readonly check: Check
+  readonly code: DenialCode
+  readonly message: string
+  readonly param?: string
+}
+
+/** The first check that fails decides; `passed` are those before it. */
+export type Decision =
+  | { readonly _tag: "Allowed"; readonly passed: ReadonlyArray<Check> }
+  | { readonly _tag: "Denied"; readonly passed: ReadonlyArray<Check>; readonly denial: Denial }
+
+/** Reference §8.4, in its order: the same function for the request path and for whoever asks why. */
+export const decide = (policy: KeyPolicy, question: Question): Decision => {
+  for (let index = 0; index < checks.length; index++) {
+    const denial = tested(checks[index]!, policy, question)
+    if (denial !== undefined) return { _tag: "Denied", passed: names.slice(0, index), denial }
+  }
+  return allowed
+}
+
+/** Every check that fails, in their order: what one layer alone has against a request. */
+export const denials = (policy: KeyPolicy, question: Question): ReadonlyArray<Denial> =>
+  checks.flatMap((rule) => tested(rule, policy, question) ?? [])
+
+/**
+ * Of `layers`, those that deny by `check` on their own. A merged policy denies what one of its layers denies, so that there
+ * is one for each denial but those which no policy is asked about.
+ */
+export const causes = <Layer extends { readonly policy: KeyPolicy }>(
+  layers: ReadonlyArray<Layer>,
+  check: Check,
+  question: Question
+): ReadonlyArray<Layer> => layers.filter(({ policy }) => denials(policy, question).some((one) => one.check === check))
+
+const tested = (rule: Rule, policy: KeyPolicy, question: Question): Denial | undefined => {
+  const denial = rule.test(policy, question)
+  return denial === undefined ? undefined : { check: rule.name, code: "policy_denied", ...denial }
+}
+
+/** The lists that allow nothing although each layer's own allows something, and the layers that set them. */
+export const disjoint = <Layer extends { readonly policy: KeyPolicy }>(
+  merged: KeyPolicy,
+  layers: ReadonlyArray<Layer>
+): ReadonlyArray<{ readonly list: ListName; readonly layers: ReadonlyArray<Layer> }> =>
+  listNames.flatMap((list) => {
+    if (!allowsNothing(merged[list])) return []
+    const setting = layers.filter(({ policy }) => policy[list]._tag === "Allow")
+    return setting.some(({ policy }) => allowsNothing(policy[list])) ? [] : [{ list, layers: setting }]
+  })
+
+export const listNames = [
+  "allowed_routes",
+  "allowed_models",
+  "allowed_providers",
+  "allowed_services",
+  "allowed_hours_utc"
+] as const
+export type ListName = (typeof listNames)[number]
+
+const allowsNothing = (list: AllowList<string | number>): boolean => list._tag === "Allow" && list.values.length === 0
+
+interface Rule {
+  readonly name: Check
+  readonly test: (
+    policy: KeyPolicy,
+    question: Question
+  ) => (Omit<Denial, "check" | "code"> & { readonly code?: DenialCode }) | undefined
+}
+
+const checks: ReadonlyArray<Rule> = [
+  {
+    name: "deny",
+    test: (policy) => (policy.deny ? { message: "This key's policy denies every request." } : undefined)
+  },
+  {
+    name: "route",
+    // the way to a linked service needs no permission of its own (reference §8.3)
+    test: (policy, { route, service }) =>
+      allows(policy.allowed_routes, route) || service?.linked.includes(service.name) === true
+        ? undefined
+        : { message: `This key's policy does not allow the route ${route}.` }
+  },
+  {
+    name: "provider",
+    test: (policy, { provider }) =>
+      allows(policy.allowed_providers, provider)
+        ? undefined
+        : { message: `This key's policy does not allow the provider ${provider}.` }
+  },
+  {
+    name: "service",
+    test: (policy, { facts, service = bodyService(facts) }) =>
+      service === undefined ||
+      (service.linked.length > 0
+        ? service.linked.includes(service.name)
+        : allows(policy.allowed_services, service.name))
+        ? undefined
+        : {
+            message:
+              service.linked.length > 0
+                ? "This key is linked to other services, and not to this one."
+                : "This key's policy does not allow this service."
+          }
+  },
+  {
+    name: "model",
+    test: (policy, { facts }) =>
+      facts.models.every((model) => allows(policy.allowed_models, model))
+        ? undefined
+        : { message: "This key's policy does not allow the requested model.", param: "model" }
+  },
+  {
+    name: "streaming",
+    test: (policy, { facts }) =>
+      facts.stream && !policy.allow_streaming
+        ? {
+            message: 'This key\'s policy does not allow streaming; send the request without "stream": true.',
+            param: "stream"
+          }
+        : undefined
+  },
+  {
+    name: "tools",
+    test: (policy, { facts }) =>
+      facts.tools && !policy.allow_tools
+        ? { message: "This key's policy does not allow tools; send the request without them.", param: "tools" }
+        : undefined
+  },
+  {
+    name: "tool_count",
+    test: (policy, { facts }) =>
+      exceeds(policy.max_tool_call_count, facts.toolCount)
+        ? {
+            message: `The request offers ${facts.toolCount} tools; max_tool_call_count of this key's policy is ${ceiling(policy.max_tool_call_count)}. Offer fewer, or ask an operator to raise it.`,
+            param: "tools"
+          }
+        : undefined
+  },
+  {
+    name: "tool_schema",
+    test: (policy, { facts }) =>
+      exceeds(policy.max_tool_schema_bytes, facts.toolSchemaBytes)
+        ? {
+            message: `The request's tools take ${facts.toolSchemaBytes} bytes; max_tool_schema_bytes of this key's policy is ${ceiling(policy.max_tool_schema_bytes)}. Describe them in fewer, or ask an operator to raise it.`,
+            param: "tools"
+          }
+        : undefined
+  },
+  {
+    name: "hours",
+    test: (policy, { hourUtc }) =>
+      allows(policy.allowed_hours_utc, hourUtc)
+        ? undefined
+        : { message: `This key's policy does not allow requests in hour ${hourUtc} UTC.` }
+  },
+  {
+    name: "guardrails",
+    // a guardrail that a client asks for is never skipped in silence, and no policy offers one yet
+    test: (_, { facts }) =>
+      facts.guardrails.length === 0
+        ? undefined
+        : {
+            code: "guardrail_forbidden",
+            message: "This key's policy offers no guardrail for clients to choose.",
+            param: "guardrails"
+          }
+  },
+  {
+    name: "request_bytes",
+    test: ({ max_request_body_bytes: most }, { requestBytes }) =>
+      most !== null && requestBytes > most
+        ? {
+            code: "request_body_too_large",
+            message: `The request body is larger than ${most} bytes (max_request_body_bytes of this key's policy). Send less, or ask an operator to raise it.`
+          }
+        : undefined
+  },
+  {
+    name: "response_bytes",
+    test: ({ max_response_body_bytes: most }, { responseBytes }) =>
+      most !== null && responseBytes !== undefined && responseBytes > most
+        ? {
+            code: "response_body_too_large",
+            message: `The answer is larger than ${most} bytes (max_response_body_bytes of this key's policy). Ask for less, or ask an operator to raise it.`
+          }
+        : undefined
+  },
+  {
+    name: "input_tokens",
+    test: (policy, { facts }) =>
+      exceeds(policy.max_input_tokens_per_request, facts.inputTokens)
+        ? {
+            message: `The request's estimated ${facts.inputTokens} input tokens exceed max_input_tokens_per_request of this key's policy.`
+          }
+        : undefined
+  },
+  {
+    name: "output_tokens",
+    test: (policy, { facts }) =>
+      exceeds(policy.max_output_tokens_per_request, facts.largestOutput)
+        ? {
+            message: `The request asks for up to ${facts.largestOutput} output tokens; max_output_tokens_per_request of this key's policy is ${ceiling(policy.max_output_tokens_per_request)}. Ask for fewer, or ask an operator to raise it.`,
+            param: "max_tokens"
+          }
+        : undefined
+  },
+  {
+    name: "cost",
+    test: (policy, { estimatedCostNanos }) =>
+      exceeds(policy.max_cost_per_request, toDollars(estimatedCostNanos))
+        ? {
+            message: `The request's estimated cost of $${toDollars(estimatedCostNanos)} exceeds max_cost_per_request of this key's policy.`
+          }
+        : undefined
+  }
+]
+
+const bodyService = ({ service }: Facts): Question["service"] =>
+  service === undefined ? undefined : { name: service, linked: [] }
+
+const ceiling = (limit: Limit): string => (limit._tag === "Unlimited" ? "not set" : String(limit.max))
+
+const names = checks.map(({ name }) => name)
+
+const allowed: Decision = { _tag: "Allowed", passed: names }

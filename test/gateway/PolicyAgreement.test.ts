@@ -1,0 +1,154 @@
+import { randomUUID } from "node:crypto"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer, Schema } from "effect"
+import fc from "fast-check"
+import { Audit } from "../../src/control/Audit.ts"
+import { RequestId } from "../../src/control/api/Errors.ts"
+import { Operator } from "../../src/control/api/Security.ts"
+import { PolicySimulator } from "../../src/control/PolicySimulator.ts"
+import { KeyPolicy } from "../../src/gateway/model/KeyPolicy.ts"
+import { Database } from "../../src/services/Database.ts"
+import * as Policies from "./model/Policies.ts"
+import * as Proxy from "./Proxy.ts"
+
+/** What a request alone is decided by: counters and the answer are not asked for in a simulation. */
+const deciding = [
+  "deny",
+  "allowed_routes",
+  "allowed_models",
+  "allowed_providers",
+  "allowed_services",
+  "allowed_hours_utc",
+  "allow_streaming",
+  "allow_tools",
+  "max_cost_per_request",
+  "max_input_tokens_per_request",
+  "max_output_tokens_per_request",
+  "max_request_body_bytes",
+  "max_tool_call_count",
+  "max_tool_schema_bytes"
+]
+
+const encode = Schema.encodeSync(KeyPolicy)
+
+/** A policy that says everything forbids nearly everything. */
+const policies = fc
+  .tuple(Policies.policy, fc.subarray(deciding, { maxLength: 3 }))
+  .map(([policy, fields]) =>
+    Object.fromEntries(Object.entries(encode(policy)).filter(([name]) => fields.includes(name)))
+  )
+
+const layers = fc.uniqueArray(
+  fc.record({
+    scope: fc.constantFrom(
+      ["global", null] as const,
+      ["team", "blue"] as const,
+      ["route", "/v1/chat/completions"] as const,
+      ["route", "/providers/compat/*"] as const,
+      ["model", "small"] as const,
+      ["model", "large"] as const
+    ),
+    policy: policies
+  }),
+  { maxLength: 3, selector: ({ scope }) => scope.join() }
+)
+
+const bodies = fc.record(
+  {
+    model: fc.constantFrom("small", "large", "huge"),
+    stream: fc.oneof({ weight: 9, arbitrary: fc.boolean() }, { weight: 1, arbitrary: fc.constant("yes") }),
+    tools: fc.array(fc.constant({ name: "look_up" }), { maxLength: 3 }),
+    max_tokens: fc.nat(250),
+    service: fc.constantFrom("ocr", "summary"),
+    guardrails: fc.constant(["pii-redact"]),
+    messages: fc.array(fc.record({ content: fc.string({ maxLength: 60 }) }, { noNullPrototype: true }), {
+      maxLength: 3
+    })
+  },
+  { requiredKeys: [], noNullPrototype: true }
+)
+
+const requests = fc.oneof(
+  fc.record({
+    method: fc.constant("POST" as const),
+    path: fc.constantFrom("/v1/chat/completions", "/v1/messages?beta=1", "/providers/compat/v1/chat/completions"),
+    body: bodies
+  }),
+  fc.record({
+    method: fc.constant("POST" as const),
+    path: fc.constant("/v1/messages/batches"),
+    body: fc.record(
+      { requests: fc.array(fc.record({ params: bodies }, { noNullPrototype: true }), { maxLength: 3 }) },
+      { noNullPrototype: true }
+    )
+  }),
+  fc.record({ method: fc.constant("GET" as const), path: fc.constantFrom("/v1/models", "/v1/messages/batches") })
+)
+
+type Asked = Parameters<PolicySimulator["Service"]["simulate"]>[0]
+
+const ask = Effect.fnUntraced(function* (
+  made: typeof layers extends fc.Arbitrary<infer A> ? A : never,
+  own: object,
+  request: typeof requests extends fc.Arbitrary<infer A> ? A : never
+) {
+  const { sql } = yield* Database
+  yield* sql`DELETE FROM policy_layers`
+  for (const { policy, scope } of made) {
+    yield* sql`INSERT INTO policy_layers (layer_kind, scope_id, policy)
+      VALUES (${scope[0]}, ${scope[1]}, ${JSON.stringify(policy)}::jsonb)`
+  }
+  const key = yield* Proxy.issueKey({ ...own })
+  yield* sql`UPDATE api_keys SET team_id = 'blue' WHERE id = ${key.id}`
+  const gateway = yield* Proxy.restarted()
+  const answer = yield* gateway.ask({ ...request, target: request.path, headers: key.headers })
+  const { simulate } = yield* PolicySimulator
+  const asked: Asked = { ...request, key_id: key.id }
+  const { final_decision: decision } = yield* simulate(asked)
+  const said = answer.status === 200 ? undefined : JSON.parse(answer.text).error
+  const [record] = yield* gateway.records
+  return {
+    gateway: { code: said?.code ?? null, layer: record?.denial?.layer ?? null },
+    simulator: { code: decision.error_code, layer: decision.layers[0] ?? null },
+    messages: [said?.message ?? decision.message, decision.message]
+  }
+})
+
+const simulator = PolicySimulator.layer.pipe(Layer.provide(Audit.layer), Layer.provideMerge(Proxy.database))
+
+layer(simulator)("the simulator and the gateway", (it) => {
+  it.effect(
+    "never disagree on the same request: neither on the code, nor the words, nor the layer",
+    () =>
+      Effect.gen(function* () {
+        yield* Proxy.reset
+        const { sql } = yield* Database
+        const tokenId = randomUUID()
+        yield* sql`INSERT INTO operator_tokens (id, token_prefix, token_hash)
+          VALUES (${tokenId}, 'op_live_', ${new Uint8Array(32)})`
+        const operator = Operator.of({ tokenId, scopes: ["*"], ip: null, userAgent: null })
+        const promise = Effect.runPromiseWith(yield* Effect.context<Database | PolicySimulator>())
+        const seen = new Set<string | null>()
+        const law = fc.asyncProperty(layers, policies, requests, (made, own, request) =>
+          promise(
+            ask(made, own, request).pipe(
+              Effect.provideService(Operator, operator),
+              Effect.provideService(RequestId, "agreement"),
+              Effect.scoped,
+              Effect.flatMap(({ gateway, messages: [said, simulated], simulator }) =>
+                Effect.sync(() => {
+                  seen.add(simulator.code)
+                  assert.deepStrictEqual(simulator, gateway)
+                  assert.strictEqual(simulated, said)
+                })
+              )
+            )
+          )
+        )
+        yield* Effect.promise(() => fc.assert(law, { numRuns: 150 }))
+        // it was no law about nothing
+        assert.includeMembers([...seen], [null, "policy_denied", "request_body_too_large", "invalid_request_body"])
+      }),
+    60_000
+  )
+})
