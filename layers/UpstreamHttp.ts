@@ -2,6 +2,7 @@ import { Readable } from "node:stream"
 import { type Duration, Effect, Exit, Layer } from "effect"
 import type { Dispatcher } from "undici"
 import { type Exchange, type Flow, ofCallbacks, type Sink, Upstream, UpstreamError } from "../src/services/Upstream.ts"
+import { type Addresses, everyPrivateAddress } from "./http/Addresses.ts"
 import { type Connection, ConnectionPool, type Limits, type Taker } from "./http/ConnectionPool.ts"
 import { type Phase, type Reason, reasonOf } from "./http/Failure.ts"
 
@@ -10,6 +11,7 @@ export interface Options extends Limits {
   readonly turnWithinMs: number
   /** How long running exchanges may go on when the layer closes. */
   readonly drainWithin: Duration.Input
+  readonly addresses: Addresses
 }
 
 const defaults: Options = {
@@ -17,12 +19,14 @@ const defaults: Options = {
   waitingPerOrigin: 1_024,
   turnWithinMs: 5_000,
   idleConnections: 1_024,
-  drainWithin: "30 seconds"
+  drainWithin: "30 seconds",
+  addresses: everyPrivateAddress
 }
 
-const make = (options: Options) =>
+/** The exchanges of one pool, which closes with the scope. */
+export const make = (options: Options) =>
   Effect.gen(function* () {
-    const pool = new ConnectionPool(options)
+    const pool = new ConnectionPool(options, options.addresses)
     yield* Effect.addFinalizer(() =>
       Effect.callback<void>((resume) => pool.drain(() => resume(Effect.void))).pipe(
         Effect.timeoutOption(options.drainWithin),

@@ -1,6 +1,8 @@
 import * as net from "node:net"
 import * as tls from "node:tls"
 import { type buildConnector, Client, type Dispatcher, errors } from "undici"
+import { type Addresses, everyPrivateAddress, lookupOf, privateAddressesOf, refusedHost } from "./Addresses.ts"
+import type { PrivateAddresses } from "./AddressRule.ts"
 
 /** Wants a connection; told once, unless there is no place for it or it leaves the line first. */
 export interface Taker {
@@ -24,6 +26,7 @@ const tlsSessionsKept = 100
 
 interface Origin {
   readonly url: string
+  readonly privateAddresses: PrivateAddresses
   readonly idle: Array<Connection>
   readonly waiting: Set<Taker>
   open: number
@@ -49,7 +52,9 @@ export class Connection {
       keepAliveTimeout: keepAliveMs,
       keepAliveMaxTimeout: keepAliveHintMs,
       connect: (options, callback) => {
-        this.#socket = connect(options, sessions, callback)
+        const refused = refusedHost(options.hostname, origin.privateAddresses)
+        if (refused === undefined) this.#socket = connect(options, origin.privateAddresses, sessions, callback)
+        else queueMicrotask(() => callback(refused, null))
       }
     })
     this.#client.on("disconnect", () => {
@@ -80,6 +85,7 @@ export class Connection {
 /** Keep-alive connections by origin. An origin is remembered only while it has a connection or somebody waiting. */
 export class ConnectionPool {
   readonly #limits: Limits
+  readonly #addresses: Addresses
   readonly #origins = new Map<string, Origin>()
   readonly #busy = new Set<Connection>()
   readonly #sessions = new TlsSessions()
@@ -87,8 +93,9 @@ export class ConnectionPool {
   #destroyed = false
   #onDrained: (() => void) | undefined
 
-  constructor(limits: Limits) {
+  constructor(limits: Limits, addresses: Addresses = everyPrivateAddress) {
     this.#limits = limits
+    this.#addresses = addresses
   }
 
   get origins(): number {
@@ -96,7 +103,7 @@ export class ConnectionPool {
   }
 
   take(url: string, taker: Taker): "granted" | "waiting" | "full" {
-    const origin = this.#origins.get(url) ?? { url, idle: [], waiting: new Set(), open: 0 }
+    const origin = this.#origins.get(url) ?? this.#unknown(url)
     const kept = origin.idle.pop()
     if (kept !== undefined) {
       this.#idle -= 1
@@ -162,6 +169,16 @@ export class ConnectionPool {
     return this.#onDrained !== undefined
   }
 
+  #unknown(url: string): Origin {
+    return {
+      url,
+      privateAddresses: privateAddressesOf(this.#addresses, url),
+      idle: [],
+      waiting: new Set(),
+      open: 0
+    }
+  }
+
   #open(origin: Origin): Connection {
     const connection = new Connection(origin, this.#sessions, (lost) => {
       origin.idle.splice(origin.idle.indexOf(lost), 1)
@@ -222,11 +239,15 @@ class TlsSessions {
 /** No timeout of its own: the exchange that asked for the socket has the deadline, and destroys it. */
 const connect = (
   options: buildConnector.Options,
+  privateAddresses: PrivateAddresses,
   sessions: TlsSessions,
   callback: buildConnector.Callback
 ): net.Socket => {
   const secure = options.protocol === "https:"
-  const socket = secure ? connectTls(options, sessions) : net.connect(Number(options.port || 80), options.hostname)
+  const lookup = lookupOf(privateAddresses)
+  const socket = secure
+    ? connectTls(options, lookup, sessions)
+    : net.connect({ host: options.hostname, port: Number(options.port || 80), lookup })
   let answered = false
   socket.setNoDelay(true)
   socket.setKeepAlive(true, 60_000)
@@ -242,13 +263,18 @@ const connect = (
   return socket
 }
 
-const connectTls = (options: buildConnector.Options, sessions: TlsSessions): tls.TLSSocket => {
+const connectTls = (
+  options: buildConnector.Options,
+  lookup: net.LookupFunction,
+  sessions: TlsSessions
+): tls.TLSSocket => {
   const servername = options.servername ?? (net.isIP(options.hostname) === 0 ? options.hostname : "")
   const key = `${servername || options.hostname}:${options.port}`
   const session = sessions.get(key)
   const socket = tls.connect({
     host: options.hostname,
     port: Number(options.port || 443),
+    lookup,
     servername,
     ALPNProtocols: ["http/1.1"],
     ...(session === undefined ? {} : { session })

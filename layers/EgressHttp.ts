@@ -1,0 +1,152 @@
+import { Effect, Layer, Redacted, Result } from "effect"
+import { Egress, EgressError, type EgressRequest } from "../src/services/Egress.ts"
+import type { Flow, Sink, UpstreamError } from "../src/services/Upstream.ts"
+import { type Addresses, AddressRefused } from "./http/Addresses.ts"
+import * as UpstreamHttp from "./UpstreamHttp.ts"
+
+/** Calls of operators and checks, not the traffic of applications. */
+const limits = {
+  connectionsPerOrigin: 64,
+  waitingPerOrigin: 1_024,
+  turnWithinMs: 5_000,
+  idleConnections: 64,
+  drainWithin: "1 second"
+} as const
+
+/** The same driver as the proxied traffic: it follows, decompresses and retries nothing, and judges addresses. */
+export const layer = (addresses: Addresses): Layer.Layer<Egress> =>
+  Layer.effect(
+    Egress,
+    Effect.gen(function* () {
+      const { exchange } = yield* UpstreamHttp.make({ ...limits, addresses })
+
+      const fetch = Effect.fn("Egress.fetch")(function* (request: EgressRequest) {
+        const { body = null, maxBytes, method, withinMs } = request
+        const { origin, target } = yield* Effect.fromResult(place(request.url))
+        const answer = new Answer(maxBytes)
+        yield* exchange(
+          {
+            origin,
+            target,
+            method,
+            headers: headersOf(request),
+            body,
+            headersWithinMs: withinMs,
+            idleWithinMs: withinMs
+          },
+          answer
+        ).pipe(
+          Effect.mapError((error) => answer.refused ?? failed(error, withinMs)),
+          Effect.timeoutOrElse({ duration: withinMs, orElse: () => Effect.fail(late(withinMs)) })
+        )
+        return { status: answer.status, headers: answer.headers, body: Buffer.concat(answer.chunks) }
+      })
+
+      return Egress.of({ fetch })
+    })
+  )
+
+const headersOf = ({ bearer, headers = {} }: EgressRequest): ReadonlyArray<string> => [
+  ...Object.entries(headers).flat(),
+  ...(bearer === undefined ? [] : ["authorization", `Bearer ${Redacted.value(bearer)}`]),
+  "accept-encoding",
+  "identity",
+  "user-agent",
+  "svc-runtime"
+]
+
+const place = (text: string): Result.Result<{ readonly origin: string; readonly target: string }, EgressError> => {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.hostname === "") {
+    return invalid("must be an http or https URL with a host")
+  }
+  if (url.username !== "" || url.password !== "") return invalid("must not carry a user or password")
+  if (text.includes("#")) return invalid("must not carry a fragment")
+  return Result.succeed({ origin: url.origin, target: url.pathname + url.search })
+}
+
+const invalid = (rule: string) =>
+  Result.fail(new EgressError({ reason: "invalid_url", message: `The address ${rule}.` }))
+
+const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+
+/** What came, and why this side wanted no more of it. */
+class Answer implements Sink {
+  readonly chunks: Array<Uint8Array> = []
+  readonly #maxBytes: number
+  #bytes = 0
+  status = 0
+  headers: Readonly<Record<string, string>> = {}
+  refused: EgressError | undefined
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  head(status: number, raw: ReadonlyArray<string>): Flow {
+    this.status = status
+    this.headers = folded(raw)
+    if (redirects.has(status)) {
+      return this.#refuse("redirect", `It answered with a redirect (${status}), and redirects are not followed.`)
+    }
+    return "continue"
+  }
+
+  chunk(bytes: Uint8Array): Flow {
+    this.#bytes += bytes.byteLength
+    if (this.#bytes > this.#maxBytes) {
+      return this.#refuse("too_large", `Its answer has more than ${this.#maxBytes} bytes.`)
+    }
+    this.chunks.push(bytes)
+    return "continue"
+  }
+
+  onDrain(): void {}
+
+  #refuse(reason: EgressError["reason"], message: string): Flow {
+    this.refused = new EgressError({ reason, message, status: this.status })
+    return "stop"
+  }
+}
+
+const folded = (raw: ReadonlyArray<string>): Readonly<Record<string, string>> => {
+  const headers = new Map<string, string>()
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const [name = "", value = ""] = [raw[i]?.toLowerCase(), raw[i + 1]]
+    const before = headers.get(name)
+    headers.set(name, before === undefined ? value : `${before}, ${value}`)
+  }
+  return Object.fromEntries(headers)
+}
+
+const late = (withinMs: number) =>
+  new EgressError({ reason: "timeout", message: `It did not answer within ${withinMs} ms.` })
+
+const failed = ({ cause, phase, reason }: UpstreamError, withinMs: number): EgressError => {
+  if (cause instanceof AddressRefused) {
+    return new EgressError({ reason: "refused_address", message: `${cause.message}.`, cause })
+  }
+  switch (reason) {
+    case "timeout":
+      return late(withinMs)
+    case "malformed":
+      return new EgressError({ reason, message: "What it answered is not HTTP.", cause })
+    case "busy":
+      return new EgressError({ reason: "unreachable", message: "Too many requests to it are running." })
+    case "refused":
+    case "reset":
+    case "stopped":
+      return new EgressError({
+        reason: "unreachable",
+        message:
+          phase === "connect"
+            ? `It cannot be connected to${codeOf(cause)}.`
+            : "It hung up before its answer was whole.",
+        cause
+      })
+  }
+}
+
+/** The system's word for it, such as ECONNREFUSED, ENOTFOUND or CERT_HAS_EXPIRED. */
+const codeOf = (cause: unknown): string =>
+  cause instanceof Error && "code" in cause && typeof cause.code === "string" ? ` (${cause.code})` : ""

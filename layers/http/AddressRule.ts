@@ -1,0 +1,74 @@
+import { BlockList, isIP } from "node:net"
+
+/** Whether private and loopback addresses may be called (`GATEWAY_EGRESS_PRIVATE_ADDRESSES`). */
+export type PrivateAddresses = "allow" | "refuse"
+
+/** What an address is, where that can be a reason not to call it. */
+export type Kind =
+  | "cloud metadata"
+  | "link-local"
+  | "broadcast"
+  | "multicast"
+  | "loopback"
+  | "unspecified"
+  | "tunnel"
+  | "private"
+  | "not an address"
+
+/** The first line that holds an address names it. */
+const ranges: ReadonlyArray<readonly [kind: Kind, ...subnets: ReadonlyArray<string>]> = [
+  ["cloud metadata", "169.254.169.254/32", "169.254.170.2/32", "100.100.100.200/32", "168.63.129.16/32"],
+  ["cloud metadata", "192.0.0.192/32", "fd00:ec2::/32", "fd20:ce::254/128"],
+  ["link-local", "169.254.0.0/16", "fe80::/10"],
+  ["broadcast", "255.255.255.255/32"],
+  ["multicast", "224.0.0.0/4", "ff00::/8"],
+  ["loopback", "127.0.0.0/8", "::1/128"],
+  // Linux takes all of 0.0.0.0/8 for itself
+  ["unspecified", "0.0.0.0/8", "::/128"],
+  // Teredo: whom it leads to is scrambled
+  ["tunnel", "2001::/32"],
+  // and all else that the public internet does not route
+  ["private", "10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fec0::/10"],
+  ["private", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4"],
+  ["private", "64:ff9b:1::/48", "100::/64", "2001:db8::/32"]
+]
+
+/** Where the upstreams of a deployment usually live. */
+const ofDeployments: ReadonlySet<Kind> = new Set(["loopback", "private"])
+
+/** Why `ip` is not called, or `undefined` when it may be. */
+export const addressRule = (ip: string, privateAddresses: PrivateAddresses): Kind | undefined => {
+  const kind = kindOf(ip)
+  return privateAddresses === "allow" && kind !== undefined && ofDeployments.has(kind) ? undefined : kind
+}
+
+const kindOf = (ip: string): Kind | undefined => {
+  const family = isIP(ip)
+  if (family === 0) return "not an address"
+  const [address = ip] = ip.split("%", 1)
+  return table.find(([, list]) => list.check(address, family === 4 ? "ipv4" : "ipv6"))?.[0]
+}
+
+/** Every form in which IPv6 carries the addresses of an IPv4 range: compatible, NAT64, 6to4. A list knows `::ffff:` itself. */
+const carriedBy = (net: string, bits: number): ReadonlyArray<readonly [net: string, bits: number]> => {
+  const [a = 0, b = 0, c = 0, d = 0] = net.split(".").map(Number)
+  const hex = [a * 256 + b, c * 256 + d].map((group) => group.toString(16)).join(":")
+  return [
+    [`::${net}`, 96 + bits],
+    [`64:ff9b::${net}`, 96 + bits],
+    [`2002:${hex}::`, 16 + bits]
+  ]
+}
+
+const table = ranges.map(([kind, ...subnets]): readonly [Kind, BlockList] => {
+  const list = new BlockList()
+  for (const subnet of subnets) {
+    const [net = "", length = ""] = subnet.split("/")
+    const bits = Number(length)
+    if (isIP(net) === 4) {
+      list.addSubnet(net, bits, "ipv4")
+      for (const [carrier, itsBits] of carriedBy(net, bits)) list.addSubnet(carrier, itsBits, "ipv6")
+    } else list.addSubnet(net, bits, "ipv6")
+  }
+  return [kind, list]
+})

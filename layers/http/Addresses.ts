@@ -1,0 +1,58 @@
+import { type LookupAddress, lookup } from "node:dns"
+import { isIP, type LookupFunction } from "node:net"
+import { addressRule, type Kind, type PrivateAddresses } from "./AddressRule.ts"
+
+/** Whom the gateway calls. */
+export interface Addresses {
+  readonly privateAddresses: PrivateAddresses
+  /** Origins that the environment names: whoever sets it owns the machine, so their private addresses are called. */
+  readonly trustedOrigins: ReadonlyArray<string>
+}
+
+export const everyPrivateAddress: Addresses = { privateAddresses: "allow", trustedOrigins: [] }
+
+/** What holds for one origin. */
+export const privateAddressesOf = (
+  { privateAddresses, trustedOrigins }: Addresses,
+  origin: string
+): PrivateAddresses => (trustedOrigins.includes(origin) ? "allow" : privateAddresses)
+
+/** The host is, or its name leads to, nothing but addresses that are not called. */
+export class AddressRefused extends Error {
+  readonly code = "ERR_ADDRESS_REFUSED"
+  readonly kind: Kind
+  readonly address: string
+
+  constructor(address: string, kind: Kind) {
+    super(`${address} (${kind}) is an address that the gateway does not call`)
+    this.kind = kind
+    this.address = address
+  }
+}
+
+/** Judges a host that is an address itself: nobody looks it up. */
+export const refusedHost = (host: string, privateAddresses: PrivateAddresses): AddressRefused | undefined => {
+  const kind = isIP(host) === 0 ? undefined : addressRule(host, privateAddresses)
+  return kind === undefined ? undefined : new AddressRefused(host, kind)
+}
+
+/**
+ * The system's lookup, without the addresses that are not called. The socket goes to what is answered here, so a name
+ * cannot lead elsewhere between the check and the connection.
+ */
+export const lookupOf =
+  (privateAddresses: PrivateAddresses): LookupFunction =>
+  (host, options, callback) => {
+    lookup(host, { ...options, all: true }, (error, found) => {
+      if (error !== null) return callback(error, "")
+      const [first, ...others] = found.filter(({ address }) => addressRule(address, privateAddresses) === undefined)
+      if (first === undefined) return callback(refusedAll(found, privateAddresses), "")
+      if (options.all === true) callback(null, [first, ...others])
+      else callback(null, first.address, first.family)
+    })
+  }
+
+const refusedAll = (found: ReadonlyArray<LookupAddress>, privateAddresses: PrivateAddresses): AddressRefused => {
+  const address = found[0]?.address ?? ""
+  return new AddressRefused(address, addressRule(address, privateAddresses) ?? "not an address")
+}
