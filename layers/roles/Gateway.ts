@@ -3,6 +3,7 @@ import { BodyAdmission } from "../../src/gateway/BodyAdmission.ts"
 import { ControlState } from "../../src/gateway/ControlState.ts"
 import { Destinations } from "../../src/gateway/Destination.ts"
 import { GovernedRequest } from "../../src/gateway/GovernedRequest.ts"
+import { Guarding } from "../../src/gateway/Guarding.ts"
 import { Limits } from "../../src/gateway/Limits.ts"
 import { ProxyApp } from "../../src/gateway/ProxyApp.ts"
 import { UsageLog } from "../../src/gateway/UsageLog.ts"
@@ -14,7 +15,7 @@ import * as UsageWriter from "../../src/gateway/UsageWriter.ts"
  */
 export const layer = ProxyApp.layer.pipe(
   Layer.provide(GovernedRequest.layer),
-  Layer.provide([Destinations.layer, BodyAdmission.layer, UsageLog.layer]),
+  Layer.provide([Destinations.layer, BodyAdmission.layer, Guarding.layer, UsageLog.layer]),
   Layer.provide(UsageWriter.layer),
   Layer.provide([Limits.layer, ControlState.layer])
 )

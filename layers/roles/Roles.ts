@@ -4,8 +4,11 @@ import * as ControlApp from "../../src/control/ControlApp.ts"
 import { Lifecycle } from "../../src/gateway/model/Lifecycle.ts"
 import { GatewaySettings } from "../../src/gateway/model/Settings.ts"
 import { Vault } from "../../src/gateway/model/Vault.ts"
+import { Guardrails } from "../../src/guardrails/Guardrails.ts"
 import type { Doors } from "../Doors.ts"
+import * as EgressHttp from "../EgressHttp.ts"
 import type { Settings } from "../Environment.ts"
+import { everyPrivateAddress } from "../http/Addresses.ts"
 import * as Listeners from "../Listeners.ts"
 import * as Observability from "../Observability.ts"
 import * as Start from "../Start.ts"
@@ -19,7 +22,13 @@ export const layer = (doors: Doors, settings: Settings) =>
   beforeAll(settings).pipe(
     Layer.provide(listeners(doors, settings)),
     Layer.provide(Start.prepare(settings)),
-    Layer.provide([Lifecycle.layer, Vault.layer(settings.encryptionKey), gatewaySettings(doors, settings)]),
+    Layer.provide([
+      Lifecycle.layer,
+      Vault.layer(settings.encryptionKey),
+      gatewaySettings(doors, settings),
+      Guardrails.layer
+    ]),
+    Layer.provide(EgressHttp.layer(everyPrivateAddress)),
     Layer.provide([doors.database.layer, doors.redis.layer, doors.upstream.layer])
   )
 

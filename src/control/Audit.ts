@@ -51,6 +51,10 @@ export type Deed =
         | "policies:route_config_update"
     }
   | { readonly target: "model_price"; readonly action: "prices:upsert" | "prices:delete" }
+  | {
+      readonly target: "guardrail"
+      readonly action: "guardrails:create" | "guardrails:update" | "guardrails:delete"
+    }
   | { readonly target: "operator_token"; readonly action: "operators:rotate" }
 
 /** An object before and after, in the form that the API shows: only a schema of the API can make one. */

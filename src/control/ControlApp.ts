@@ -6,8 +6,12 @@ import * as Authentication from "./Authentication.ts"
 import { ControlApi, ProbesApi } from "./api/ControlApi.ts"
 import { CredentialMappings } from "./CredentialMappings.ts"
 import * as Fallbacks from "./Fallbacks.ts"
+import { GuardrailExecutions } from "./GuardrailExecutions.ts"
+import { Guardrails } from "./Guardrails.ts"
 import * as AuditEventsHandlers from "./handlers/AuditEvents.ts"
 import * as CredentialMappingsHandlers from "./handlers/CredentialMappings.ts"
+import * as GuardrailsHandlers from "./handlers/Guardrails.ts"
+import * as KeyGuardrailsHandlers from "./handlers/KeyGuardrails.ts"
 import * as KeysHandlers from "./handlers/Keys.ts"
 import * as ModelPricesHandlers from "./handlers/ModelPrices.ts"
 import * as OperationalHandlers from "./handlers/Operational.ts"
@@ -17,6 +21,8 @@ import * as ProvidersHandlers from "./handlers/Providers.ts"
 import * as RoutesHandlers from "./handlers/Routes.ts"
 import * as UsageHandlers from "./handlers/Usage.ts"
 import * as Intake from "./Intake.ts"
+import * as KeyAuthentication from "./KeyAuthentication.ts"
+import { KeyGuardrails } from "./KeyGuardrails.ts"
 import { Keys } from "./Keys.ts"
 import { ModelPrices } from "./ModelPrices.ts"
 import { OperatorTokens } from "./OperatorTokens.ts"
@@ -42,6 +48,9 @@ const stores = Layer.mergeAll(
   Providers.layer,
   CredentialMappings.layer,
   ModelPrices.layer,
+  Guardrails.layer,
+  GuardrailExecutions.layer,
+  KeyGuardrails.layer,
   Usage.layer,
   AuditEvents.layer
 ).pipe(Layer.provide(Audit.layer))
@@ -56,13 +65,15 @@ const handlers = Layer.mergeAll(
   ProvidersHandlers.layer,
   CredentialMappingsHandlers.layer,
   ModelPricesHandlers.layer,
+  GuardrailsHandlers.layer,
+  KeyGuardrailsHandlers.layer,
   UsageHandlers.layer,
   AuditEventsHandlers.layer
-).pipe(Layer.provide([Authentication.layer, Intake.layer]))
+).pipe(Layer.provide([Authentication.layer, KeyAuthentication.layer, Intake.layer]))
 
 /**
  * The control listener's routes, for `HttpRouter.serve(ControlApp.layer, { routerConfig })`. Open are the doors, the
- * vault and the state of the process; the server brings the rest.
+ * vault, the guardrails and the state of the process; the server brings the rest.
  */
 export const layer = Layer.mergeAll(
   HttpApiBuilder.layer(ControlApi, { openapiPath: "/admin-ui/openapi.json" }).pipe(Layer.provide(handlers)),

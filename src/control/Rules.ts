@@ -32,6 +32,17 @@ export const refusedOrigin = (text: string): Refusal => {
   return undefined
 }
 
+/** Where the gateway itself sends something: everything but a user, a password and a fragment. */
+export const refusedUrl = (text: string): Refusal => {
+  const url = text.length <= maxUrlLength && URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || (url.protocol !== "http:" && url.protocol !== "https:") || url.hostname === "") {
+    return "must be an http or https URL with a host"
+  }
+  return url.username !== "" || url.password !== "" || text.includes("#")
+    ? "must not carry a user, a password or a fragment"
+    : undefined
+}
+
 /** What can be written into a header, whole and unchanged. */
 export const refusedCredential = (credential: Redacted.Redacted): Refusal =>
   /^[\x21-\x7e]{1,4096}$/.test(Redacted.value(credential))

@@ -5,7 +5,7 @@ import { GatewayError } from "./GatewayError.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 import { authorizationBearer, type CredentialStyle } from "./model/CredentialStyle.ts"
 import { GatewaySettings } from "./model/Settings.ts"
-import { missing } from "./StoredCredential.ts"
+import { missing } from "./model/StoredCredential.ts"
 import type { Target } from "./Target.ts"
 
 /** The upstream of a request, and how the gateway identifies itself there. */

@@ -8,6 +8,8 @@ import { type Destination, Destinations } from "./Destination.ts"
 import * as Facts from "./Facts.ts"
 import * as Forward from "./Forward.ts"
 import { GatewayError } from "./GatewayError.ts"
+import * as GuardedAnswer from "./GuardedAnswer.ts"
+import { type Guard, Guarding } from "./Guarding.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 import { Limits, type Reading, type Reservation, type Wanted } from "./Limits.ts"
 import * as Meters from "./Meters.ts"
@@ -55,6 +57,7 @@ export class GovernedRequest extends Context.Service<
       const usageLog = yield* UsageLog
       const admission = yield* BodyAdmission
       const destinations = yield* Destinations
+      const guarding = yield* Guarding
       const upstream = yield* Upstream
       const log = Effect.runForkWith(yield* Effect.context<never>())
       const clock = yield* Clock.Clock
@@ -114,6 +117,7 @@ export class GovernedRequest extends Context.Service<
         }
         const lease = admission.lease()
         let facts = Facts.none
+        let guard: Guard | undefined
         let readings: ReadonlyArray<Reading> = []
         /** The client hung up while nothing could be called off: what was reserved is settled, and nothing more begun. */
         let gone = false
@@ -142,7 +146,7 @@ export class GovernedRequest extends Context.Service<
           usageLog.settle(
             reservation,
             account.bill.settled,
-            UsageRecord.of({ ...account, request, target, key, facts, endedAt: now() }),
+            UsageRecord.of({ ...account, request, target, key, facts, guardrails: guard?.executions, endedAt: now() }),
             guarded<void>(() => {
               settled()
               lease.release()
@@ -151,13 +155,27 @@ export class GovernedRequest extends Context.Service<
           )
         }
 
-        const refuse = (error: GatewayError) => {
+        const refuse = (error: GatewayError, reservation?: Reservation) => {
           const account = { ...unaccounted, status: error.status, error, provider: target.provider }
-          settle(undefined, account, () => {
+          settle(reservation, account, () => {
             Request.refuse(request, error, readings, now())
             outcome.ended({ ...account, streamed: facts.stream, aborted: false })
           })
         }
+
+        const judgeOf = (held: Guard): GuardedAnswer.Judge => ({
+          lease,
+          judge: (text, done) => {
+            const judged = span.phase("gateway.guardrails")
+            held.onAnswer(
+              text,
+              guarded((answer) => {
+                judged()
+                done(answer)
+              })
+            )
+          }
+        })
 
         const forward = (
           phase: string,
@@ -167,14 +185,24 @@ export class GovernedRequest extends Context.Service<
           then: (settleable: Forward.Settleable) => void
         ) => {
           const read = target.accounting === "answer"
+          const held = guard?.readsAnswer === true ? guard : undefined
+          const own = Request.answerHeaders(request, readings, now())
           const passage: Forward.Passage = {
-            exchange: Outbound.exchange({ request, target, config, destination, key, body: body.bytes, read }),
+            exchange: Outbound.exchange({
+              request,
+              target,
+              config,
+              destination,
+              key,
+              body: body.bytes,
+              read: read || held !== undefined
+            }),
             reading: read ? { _tag: "Tokens", family: target.family, hideUsage: body.hideUsage } : { _tag: "Blind" },
             maxResponseBytes: Math.min(
               config.maxResponseBodyBytes,
               key.policy.max_response_body_bytes ?? Number.POSITIVE_INFINITY
             ),
-            answerHeaders: Request.answerHeaders(request, readings, now()),
+            answerHeaders: guard === undefined ? own : [...own, ...guard.headers()],
             onAnswer: lease.release,
             mayFallBack,
             now
@@ -188,7 +216,10 @@ export class GovernedRequest extends Context.Service<
             exchanged()
             then(settleable)
           }
-          const cancel = Forward.pass(upstream, wire, passage, passed, failed)
+          const cancel =
+            held === undefined
+              ? Forward.pass(upstream, wire, passage, passed, failed)
+              : GuardedAnswer.pass(upstream, wire, passage, judgeOf(held), passed, failed)
           if (!over) hungUp = cancel
         }
 
@@ -227,12 +258,32 @@ export class GovernedRequest extends Context.Service<
           })
         }
 
+        const guardBody = (
+          body: RequestBody.Body,
+          reservation: Reservation,
+          then: (body: RequestBody.Body) => void
+        ) => {
+          if (guard === undefined || body.bytes === null) return then(body)
+          const looked = span.phase("gateway.guardrails")
+          guard.onRequest(
+            body.bytes,
+            guarded((bytes) => {
+              looked()
+              if (Result.isFailure(bytes)) refuse(bytes.failure, reservation)
+              else then({ ...body, bytes: bytes.success })
+            })
+          )
+        }
+
         const decide = (body: RequestBody.Body) => {
           facts = body.facts
           const price = priceOf(facts.models, control.snapshot().prices)
           const wanted = Billing.wanted(target.accounting, facts, price)
           const denial = denialOf(target, key, facts, wanted)
           if (denial !== undefined) return refuse(denial)
+          const selected = guarding.of(request, target, key, facts)
+          if (Result.isFailure(selected)) return refuse(selected.failure)
+          guard = selected.success
           const destination = destinations.find(target, key)
           if (Result.isFailure(destination)) return refuse(destination.failure)
           const fallback = fallbackOf(target, key, body.bytes?.length ?? 0)
@@ -253,10 +304,11 @@ export class GovernedRequest extends Context.Service<
                 return refuse(refusal(exit.value.reading, exit.value.wanted, now()))
               }
               readings = exit.value.readings
+              const { reservation } = exit.value
               const hop = { destination: destination.success, config: target.config }
-              send(body, hop, fallback, exit.value.reservation, (outcome) =>
+              const billOf = (outcome: Billing.Outcome) =>
                 Billing.bill(target.accounting, facts, price, wanted, outcome)
-              )
+              guardBody(body, reservation, (guardedBody) => send(guardedBody, hop, fallback, reservation, billOf))
             })
           )
         }
@@ -327,8 +379,10 @@ const refusal = ({ meter, used }: Reading, wanted: number, now: number): Gateway
   })
 
 const outcomeOf = (passed: Forward.Passed): Billing.Outcome => {
-  if (passed.status !== undefined) {
-    return passed.status >= 200 && passed.status < 300
+  // what a guardrail keeps from the client was had all the same
+  const status = passed.status ?? passed.withheld
+  if (status !== undefined) {
+    return status >= 200 && status < 300
       ? { _tag: "Answered", seen: passed.seen, whole: passed.whole }
       : { _tag: "Nothing" }
   }

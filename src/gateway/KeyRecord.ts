@@ -1,7 +1,8 @@
 import { Effect, Option, Schema } from "effect"
 import { Database } from "../services/Database.ts"
+import * as GuardrailPolicy from "./model/GuardrailPolicy.ts"
 import { type KeyPolicy, KeyPolicyPatch, neutral, patched } from "./model/KeyPolicy.ts"
-import { open as openCredential, type StoredCredential } from "./StoredCredential.ts"
+import { open as openCredential, type StoredCredential } from "./model/StoredCredential.ts"
 
 /** A virtual key as the request path needs it: its state, its policy, and the upstream credentials bound to it. */
 export interface KeyRecord {
@@ -12,6 +13,7 @@ export interface KeyRecord {
   /** Epoch milliseconds. */
   readonly expiresAt: Option.Option<number>
   readonly policy: KeyPolicy
+  readonly guardrails: GuardrailPolicy.GuardrailPolicy
   /** Raised by every change of the policy. */
   readonly policyVersion: number
   readonly keyMapping: StoredCredential
@@ -36,6 +38,7 @@ const Row = Schema.Struct({
   expires_at: Schema.NullOr(Schema.FiniteFromString),
   policy: KeyPolicyPatch,
   policy_version: Schema.FiniteFromString,
+  guardrail_policy: GuardrailPolicy.GuardrailPolicyPatch,
   key_mapping_id: Schema.NullOr(Schema.String),
   key_mapping: Schema.NullOr(Schema.String),
   project_mapping_id: Schema.NullOr(Schema.String),
@@ -47,7 +50,7 @@ const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
 export const load = Effect.fnUntraced(function* (digest: string) {
   const { sql } = yield* Database
   const rows = yield* sql`SELECT k.id::text AS id, k.project_id::text AS project_id, k.disabled,
-    k.revoked_at IS NOT NULL AS revoked, (extract(epoch FROM k.expires_at) * 1000)::bigint::text AS expires_at, k.policy, k.policy_version::text AS policy_version,
+    k.revoked_at IS NOT NULL AS revoked, (extract(epoch FROM k.expires_at) * 1000)::bigint::text AS expires_at, k.policy, k.policy_version::text AS policy_version, k.guardrail_policy,
     km.id::text AS key_mapping_id, km.sealed_credential AS key_mapping,
     pm.id::text AS project_mapping_id, pm.sealed_credential AS project_mapping
     FROM api_keys k
@@ -64,6 +67,7 @@ export const load = Effect.fnUntraced(function* (digest: string) {
     expiresAt: Option.fromNullOr(row.expires_at),
     policy: patched(neutral, row.policy),
     policyVersion: row.policy_version,
+    guardrails: GuardrailPolicy.of(row.guardrail_policy),
     keyMapping: yield* openCredential(row.key_mapping, `upstream_credential_mappings/${row.key_mapping_id}`),
     projectMapping: yield* openCredential(row.project_mapping, `upstream_credential_mappings/${row.project_mapping_id}`)
   })

@@ -15,17 +15,7 @@ export interface Question {
   readonly estimatedCostNanos: number
 }
 
-export type Check =
-  | "deny"
-  | "route"
-  | "provider"
-  | "model"
-  | "streaming"
-  | "tools"
-  | "hours"
-  | "guardrails"
-  | "input_tokens"
-  | "cost"
+export type Check = "deny" | "route" | "provider" | "model" | "streaming" | "tools" | "hours" | "input_tokens" | "cost"
 
 export interface Denial {
   readonly check: Check
@@ -109,18 +99,6 @@ const checks: ReadonlyArray<Rule> = [
       allows(policy.allowed_hours_utc, hourUtc)
         ? undefined
         : { message: `This key's policy does not allow requests in hour ${hourUtc} UTC.` }
-  },
-  {
-    name: "guardrails",
-    // a guardrail that a client asks for is never skipped in silence, and no policy offers one yet
-    test: (_, { facts }) =>
-      facts.guardrails.length === 0
-        ? undefined
-        : {
-            code: "guardrail_forbidden",
-            message: "This key's policy offers no guardrail for clients to choose.",
-            param: "guardrails"
-          }
   },
   {
     name: "input_tokens",

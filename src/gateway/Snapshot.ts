@@ -1,9 +1,10 @@
 import { Effect, Option, Schema } from "effect"
+import * as Definitions from "../guardrails/Definitions.ts"
 import { Database } from "../services/Database.ts"
 import { type RouteConfig, RouteId, RouteMode } from "./model/CanonicalRoute.ts"
 import { authorizationBearer, type CredentialStyle, HeaderMode, HeaderValueFormat } from "./model/CredentialStyle.ts"
 import type { ModelPrice } from "./model/Price.ts"
-import { open as openCredential, type StoredCredential } from "./StoredCredential.ts"
+import { open as openCredential, type StoredCredential } from "./model/StoredCredential.ts"
 
 /** The enabled `upstream` provider row. */
 export interface UpstreamProvider {
@@ -18,6 +19,7 @@ export interface Snapshot {
   readonly routes: ReadonlyMap<RouteId, RouteConfig>
   readonly provider: Option.Option<UpstreamProvider>
   readonly prices: ReadonlyMap<string, ModelPrice>
+  readonly guardrails: Definitions.Definitions
 }
 
 const RouteRow = Schema.Struct({
@@ -95,7 +97,8 @@ export const load = Effect.gen(function* () {
         model,
         { input, output, cachedInput: cached_input, cacheWrite: cache_write }
       ])
-    )
+    ),
+    guardrails: yield* Definitions.load
   }
   return snapshot
 })

@@ -5,6 +5,7 @@ import type { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 import { PolicyRoute, Provider } from "./model/CanonicalRoute.ts"
+import { Execution } from "./model/Guardrail.ts"
 import type { Request } from "./Request.ts"
 import type { Target } from "./Target.ts"
 
@@ -74,7 +75,9 @@ export const UsageRecord = Schema.Struct({
   estimated_input_tokens: Count,
   /** The check that refused, and the layer of policy it came from. */
   denial: orAbsent(Schema.Struct({ check: Schema.String, layer: orAbsent(Schema.String) })),
-  guardrail_action_count: Count
+  guardrail_action_count: Count,
+  /** Rows of `guardrail_execution_events`: they are as durable as the record, and written with it. */
+  guardrails: orAbsent(Schema.Array(Execution))
 })
 /** As it is written. */
 export type UsageRecord = typeof UsageRecord.Encoded
@@ -94,6 +97,8 @@ export interface Account {
   /** Who answered: not the target's provider after a fallback. */
   readonly provider: Provider
   readonly fallbackCount: number
+  /** What guardrails did to the request and its answer, if any ran. */
+  readonly guardrails: ReadonlyArray<Execution> | undefined
   readonly endedAt: number
 }
 
@@ -124,7 +129,9 @@ export const of = (account: Account): UsageRecord => {
     task_id: request.taskId,
     run_id: request.runId,
     trace_id: Headers.traceId(request.traceparent),
-    fallback_count: account.fallbackCount
+    fallback_count: account.fallbackCount,
+    guardrail_action_count: account.guardrails?.length,
+    guardrails: account.guardrails
   }
 }
 

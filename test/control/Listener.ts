@@ -8,8 +8,10 @@ import * as ControlApp from "../../src/control/ControlApp.ts"
 import * as OperatorTokens from "../../src/control/OperatorTokens.ts"
 import { Lifecycle } from "../../src/gateway/model/Lifecycle.ts"
 import { Vault } from "../../src/gateway/model/Vault.ts"
+import { Guardrails } from "../../src/guardrails/Guardrails.ts"
 import type { Database } from "../../src/services/Database.ts"
 import * as MigratedDatabase from "../MigratedDatabase.ts"
+import * as ScriptedEgress from "../ScriptedEgress.ts"
 import * as TemporaryDatabase from "../TemporaryDatabase.ts"
 
 /** The token of every test that does not make its own. */
@@ -31,7 +33,8 @@ export const layer = <E>(database: Layer.Layer<Database, E>, vaultKey = Option.s
         MigratedDatabase.of(database),
         RedisMemory.layer({ prefix: "test:" }),
         Vault.layer(vaultKey),
-        Lifecycle.layer
+        Lifecycle.layer,
+        Guardrails.layer.pipe(Layer.provide(ScriptedEgress.layer(ScriptedEgress.guardrail)))
       )
     )
   )

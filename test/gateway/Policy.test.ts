@@ -11,11 +11,7 @@ describe("Policy", () => {
   it("that says nothing allows everything", () => {
     fc.assert(
       fc.property(question, (question) => {
-        const { facts } = question
-        assert.deepStrictEqual(Policy.decide(neutral, { ...question, facts: { ...facts, guardrails: [] } }), {
-          _tag: "Allowed",
-          passed: order
-        })
+        assert.deepStrictEqual(Policy.decide(neutral, question), { _tag: "Allowed", passed: order })
       }),
       { numRuns: 200 }
     )
@@ -32,7 +28,7 @@ describe("Policy", () => {
         passed: order.slice(0, order.indexOf(check)),
         denial: {
           check,
-          code: check === "guardrails" ? "guardrail_forbidden" : "policy_denied",
+          code: "policy_denied",
           message,
           ...(param === undefined ? {} : { param })
         }
@@ -54,14 +50,10 @@ describe("Policy", () => {
 
   it("the first rule that fails, in the reference's order, decides", () => {
     let policy: KeyPolicy = Object.assign({ ...neutral }, ...rules().map(([, policy]) => policy))
-    let { facts }: Policy.Question = {
-      ...plain,
-      facts: { ...plain.facts, stream: true, tools: true, guardrails: ["x"] }
-    }
+    const facts = { ...plain.facts, stream: true, tools: true }
     const decided = order.map((expected) => {
       const decision = Policy.decide(policy, { ...plain, facts })
       policy = { ...policy, ...lifted[expected] }
-      if (expected === "guardrails") facts = { ...facts, guardrails: [] }
       return decision._tag === "Denied" ? decision.denial.check : "allowed"
     })
     assert.deepStrictEqual<unknown>(decided, order)
@@ -102,18 +94,7 @@ describe("Policy", () => {
 })
 
 const order: ReadonlyArray<Policy.Check> = [
-  ...([
-    "deny",
-    "route",
-    "provider",
-    "model",
-    "streaming",
-    "tools",
-    "hours",
-    "guardrails",
-    "input_tokens",
-    "cost"
-  ] as const)
+  ...(["deny", "route", "provider", "model", "streaming", "tools", "hours", "input_tokens", "cost"] as const)
 ]
 
 const plain: Policy.Question = {
@@ -182,14 +163,6 @@ function rules(): ReadonlyArray<Rule> {
       "This key's policy does not allow requests in hour 12 UTC."
     ],
     [
-      "guardrails",
-      {},
-      { guardrails: ["pii-redact"] },
-      {},
-      "This key's policy offers no guardrail for clients to choose.",
-      "guardrails"
-    ],
-    [
       "input_tokens",
       { max_input_tokens_per_request: limited(99) },
       {},
@@ -215,7 +188,6 @@ const lifted: Record<Policy.Check, Partial<KeyPolicy>> = {
   streaming: { allow_streaming: true },
   tools: { allow_tools: true },
   hours: { allowed_hours_utc: allowAll },
-  guardrails: {},
   input_tokens: { max_input_tokens_per_request: unlimited },
   cost: { max_cost_per_request: unlimited }
 }

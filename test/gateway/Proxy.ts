@@ -6,9 +6,11 @@ import { BodyAdmission } from "../../src/gateway/BodyAdmission.ts"
 import { ControlState } from "../../src/gateway/ControlState.ts"
 import { Destinations } from "../../src/gateway/Destination.ts"
 import { GovernedRequest } from "../../src/gateway/GovernedRequest.ts"
+import { Guarding } from "../../src/gateway/Guarding.ts"
 import { Limits, usageQueue } from "../../src/gateway/Limits.ts"
 import type { RouteId } from "../../src/gateway/model/CanonicalRoute.ts"
 import * as Changes from "../../src/gateway/model/Changes.ts"
+import type { GuardrailPolicyPatch } from "../../src/gateway/model/GuardrailPolicy.ts"
 import { digest, mint } from "../../src/gateway/model/Secret.ts"
 import { GatewaySettings } from "../../src/gateway/model/Settings.ts"
 import { Vault } from "../../src/gateway/model/Vault.ts"
@@ -17,9 +19,11 @@ import type { Ended } from "../../src/gateway/Telemetry.ts"
 import { UsageLog } from "../../src/gateway/UsageLog.ts"
 import * as UsageRecord from "../../src/gateway/UsageRecord.ts"
 import type { Wire } from "../../src/gateway/Wire.ts"
+import { Guardrails } from "../../src/guardrails/Guardrails.ts"
 import { Database } from "../../src/services/Database.ts"
 import { Redis, RedisError } from "../../src/services/Redis.ts"
 import * as MigratedDatabase from "../MigratedDatabase.ts"
+import * as ScriptedEgress from "../ScriptedEgress.ts"
 import { type ClientRequest, type RecordingWire, make as wireOf } from "./RecordingWire.ts"
 import * as ScriptedUpstream from "./ScriptedUpstream.ts"
 
@@ -28,6 +32,8 @@ export const database = MigratedDatabase.embedded
 
 export interface Options {
   readonly upstream?: ScriptedUpstream.Script
+  /** Who answers where operators' addresses lead. Without it, nobody does. */
+  readonly egress?: ScriptedEgress.Script
   readonly settings?: Partial<GatewaySettings["Service"]>
   /** Says what operators had configured before the gateway started. */
   readonly configured?: Effect.Effect<unknown, unknown, Database>
@@ -44,6 +50,7 @@ export const make = Effect.fnUntraced(function* (options: Options = {}) {
 export const restarted = Effect.fnUntraced(function* (options: Options = {}) {
   const journal: Array<string> = []
   const sent: Array<ScriptedUpstream.Sent> = []
+  const asked: Array<ScriptedEgress.Asked> = []
   let redisIsGone = false
   const memory = Context.get(yield* Layer.build(Layer.fresh(RedisMemory.layer({ prefix: "svc-test:" }))), Redis)
   const redis: Redis["Service"] = {
@@ -60,6 +67,7 @@ export const restarted = Effect.fnUntraced(function* (options: Options = {}) {
           Layer.succeed(Redis, redis),
           ScriptedUpstream.layer(options.upstream ?? ScriptedUpstream.json({}), sent),
           Vault.layer(Option.none()),
+          Guardrails.layer.pipe(Layer.provide(ScriptedEgress.layer(options.egress, asked))),
           Layer.succeed(GatewaySettings, { ...settings, ...options.settings })
         ])
       )
@@ -86,6 +94,7 @@ export const restarted = Effect.fnUntraced(function* (options: Options = {}) {
     })
   return {
     ask,
+    asked,
     handle,
     journal,
     sent,
@@ -105,7 +114,7 @@ export const restarted = Effect.fnUntraced(function* (options: Options = {}) {
 /** Without the writer: records stay in their queue. */
 const program = ProxyApp.layer.pipe(
   Layer.provide(GovernedRequest.layer),
-  Layer.provide([Destinations.layer, BodyAdmission.layer, UsageLog.layer]),
+  Layer.provide([Destinations.layer, BodyAdmission.layer, Guarding.layer, UsageLog.layer]),
   Layer.provide([Limits.layer, ControlState.layer])
 )
 
@@ -131,6 +140,9 @@ export const reset = Effect.gen(function* () {
   yield* sql`TRUNCATE api_keys, projects, provider_configs, upstream_credential_mappings, model_prices, usage_events CASCADE`
   yield* sql`UPDATE canonical_routes SET enabled = true, mode = 'managed_by_gateway', timeout_ms = 120000,
     max_request_body_bytes = 1048576, max_response_body_bytes = 1048576`
+  yield* sql`DELETE FROM guardrail_definitions WHERE provider_kind = 'http'`
+  yield* sql`UPDATE guardrail_definitions SET modes = '{pre_call,post_call,during_call}', default_on = false,
+    failure_policy = 'fail_closed', runtime_config = '{"restore_output":true}', enabled = true`
 })
 
 export interface IssuedKey {
@@ -148,14 +160,17 @@ export const issueKey = Effect.fnUntraced(function* (
     readonly revokedAt?: Date
     readonly expiresAt?: Date
     readonly project?: boolean
+    readonly guardrails?: GuardrailPolicyPatch
   } = {}
 ) {
   const { sql } = yield* Database
   const [id, projectId, secret] = [randomUUID(), state.project ? randomUUID() : null, mint("rk_live_")]
   if (projectId !== null) yield* sql`INSERT INTO projects (id, name) VALUES (${projectId}, ${projectId})`
-  yield* sql`INSERT INTO api_keys (id, owner_type, project_id, key_prefix, key_hash, disabled, revoked_at, expires_at, policy)
+  yield* sql`INSERT INTO api_keys (id, owner_type, project_id, key_prefix, key_hash, disabled, revoked_at, expires_at, policy,
+    guardrail_policy)
     VALUES (${id}, ${projectId === null ? "individual" : "project"}, ${projectId}, 'rk_live_', ${digest(secret)},
-    ${state.disabled ?? false}, ${state.revokedAt ?? null}, ${state.expiresAt ?? null}, ${JSON.stringify(policy)})`
+    ${state.disabled ?? false}, ${state.revokedAt ?? null}, ${state.expiresAt ?? null}, ${JSON.stringify(policy)},
+    ${JSON.stringify(state.guardrails ?? {})})`
   const raw = Redacted.value(secret)
   const key: IssuedKey = { id, raw, projectId, headers: ["authorization", `Bearer ${raw}`] }
   return key

@@ -67,7 +67,19 @@ layer(Proxy.database)("ProxyApp, managed by the gateway", (it) => {
         task_id: null,
         run_id: null,
         trace_id: "4bf92f3577b34da6a3ce929d0e0e4736",
-        fallback_count: 0
+        fallback_count: 0,
+        service_name: null,
+        http_method: null,
+        endpoint_path: null,
+        endpoint_template: null,
+        cost_mode: null,
+        pricing_rule_name: null,
+        policy_version: null,
+        tools: null,
+        estimated_input_tokens: null,
+        denial: null,
+        guardrail_action_count: null,
+        guardrails: null
       })
     })
   )

@@ -119,5 +119,6 @@ const snapshot = (config: Partial<RouteConfig> = {}): Snapshot => ({
   epoch: 1,
   routes: new Map(canonicalRoutes.map(({ id }) => [id, { ...seeded, ...config }])),
   provider: Option.none(),
-  prices: new Map()
+  prices: new Map(),
+  guardrails: new Map()
 })

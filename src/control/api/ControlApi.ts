@@ -1,6 +1,8 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { AuditApi } from "./AuditApi.ts"
 import { CredentialMappingsApi } from "./CredentialMappingsApi.ts"
+import { GuardrailsApi } from "./GuardrailsApi.ts"
+import { KeyGuardrailsApi } from "./KeyGuardrailsApi.ts"
 import { KeysApi } from "./KeysApi.ts"
 import { ModelPricesApi } from "./ModelPricesApi.ts"
 import { OperationalApi } from "./OperationalApi.ts"
@@ -8,7 +10,7 @@ import { OperatorTokenApi } from "./OperatorTokenApi.ts"
 import { ProjectsApi } from "./ProjectsApi.ts"
 import { ProvidersApi } from "./ProvidersApi.ts"
 import { FamilyARoutesApi, FamilyBRoutesApi } from "./RoutesApi.ts"
-import { Authorization, Intake } from "./Security.ts"
+import { Authorization, Intake, KeyAuthorization } from "./Security.ts"
 import { UsageApi } from "./UsageApi.ts"
 
 /** Everything that takes an operator token. A group added here is authenticated, and audited by what it calls. */
@@ -22,6 +24,7 @@ const OperatorApi = HttpApi.make("operator")
     ProvidersApi,
     CredentialMappingsApi,
     ModelPricesApi,
+    GuardrailsApi,
     UsageApi,
     AuditApi
   )
@@ -33,6 +36,15 @@ const OperatorApi = HttpApi.make("operator")
   .annotate(HttpApi.QueryParseOptions, { onExcessProperty: "error", errors: "all" })
   .prefix("/admin")
 
+/** What takes a gateway key: nothing here changes anything. */
+const KeyApi = HttpApi.make("key")
+  .add(KeyGuardrailsApi)
+  .middleware(Intake)
+  .middleware(KeyAuthorization)
+  .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })
+  .annotate(HttpApi.QueryParseOptions, { onExcessProperty: "error", errors: "all" })
+  .prefix("/v1")
+
 /**
  * The operator API: one definition for the server, the OpenAPI document and typed clients. Nothing here needs Node, so
  * a browser can import it.
@@ -40,6 +52,7 @@ const OperatorApi = HttpApi.make("operator")
 export const ControlApi = HttpApi.make("control")
   .add(OperationalApi)
   .addHttpApi(OperatorApi)
+  .addHttpApi(KeyApi)
   .prefix("/admin-ui")
   .annotateMerge(
     OpenApi.annotations({

@@ -26,3 +26,7 @@ export const neutral: GuardrailPolicy = {
   forbidden_guardrails: [],
   guardrail_config_overrides: {}
 }
+
+/** A policy that says nothing is the neutral one itself, so that what it selects is remembered for all such keys. */
+export const of = (patch: GuardrailPolicyPatch): GuardrailPolicy =>
+  Object.keys(patch).length === 0 ? neutral : { ...neutral, ...patch }
