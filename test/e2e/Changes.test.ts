@@ -117,6 +117,10 @@ describe.skipIf(!Deployment.available)("what an operator changes at one process 
         const blocks = operate("GET", `/guardrails/executions?key_id=${key.id}&guardrail=topics`)
         yield* eventually(blocks, (answer) => JSON.stringify(answer).includes('"action":"block"'))
 
+        const metrics = yield* Effect.promise(async () => (await fetch(`${second.control}/admin-ui/metrics`)).text())
+        assert.match(metrics, /^gateway_guardrail_executions_total\{[^}]*guardrail="topics"[^}]*\} [1-9]/m)
+        assert.match(metrics, /^gateway_guardrail_duration_ms_count\{[^}]*route="v1chatcompletions"/m)
+
         yield* operate("DELETE", "/guardrails/topics")
         yield* operate("PATCH", "/guardrails/pii-redact", { default_on: false })
         yield* soon(ask, (answer) => served(answer) && applied(answer) === null)

@@ -81,7 +81,8 @@ layer(Proxy.database)("UsageWriter", (it) => {
       assert.strictEqual(yield* queue.write, 3)
       yield* queue.add(UsageRecord.encode(record))
       yield* queue.write
-      const kept = yield* sql`SELECT request_id, key_id, project_id, route, model, provider, guardrail_name, mode, action,
+      const kept =
+        yield* sql`SELECT request_id, key_id, project_id, route, model, provider, guardrail_name, mode, action,
         failure_policy, latency_ms, reason, metadata FROM guardrail_execution_events
         WHERE key_id = ${record.key_id} ORDER BY created_at`
       const { key_id, model, project_id, provider, request_id, route } = record
