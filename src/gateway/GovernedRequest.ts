@@ -281,7 +281,7 @@ export class GovernedRequest extends Context.Service<
           const wanted = Billing.wanted(target.accounting, facts, price)
           const denial = denialOf(target, key, facts, wanted)
           if (denial !== undefined) return refuse(denial)
-          const selected = guarding.of(request, target, key, facts)
+          const selected = guarding.of(request, target, key, key.guardrails, facts)
           if (Result.isFailure(selected)) return refuse(selected.failure)
           guard = selected.success
           const destination = destinations.find(target, key)

@@ -144,6 +144,7 @@ class HeldAnswer implements Sink {
   /** The client gets `text`, or what the upstream sent. */
   released(text: string | undefined): Forward.Settleable {
     const body = text === undefined ? Buffer.concat(this.#chunks) : Buffer.from(text)
+    // an exchange that came to its end has had a head
     const status = this.#status ?? 502
     return this.#settleable({ status, whole: true, headSent: true }, () => {
       this.#wire.head(status, this.#answerHeaders(status, body.length))

@@ -7,6 +7,7 @@ import * as Facts from "./Facts.ts"
 import { GatewayError } from "./GatewayError.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 import type { Execution, Mode } from "./model/Guardrail.ts"
+import type { GuardrailPolicy } from "./model/GuardrailPolicy.ts"
 import type { Request } from "./Request.ts"
 import type { Target } from "./Target.ts"
 
@@ -26,11 +27,15 @@ export interface Guard {
 export class Guarding extends Context.Service<
   Guarding,
   {
-    /** `undefined` where nothing is selected: then nothing more is done. */
+    /**
+     * `undefined` where `policy` selects nothing: then nothing more is done. What a policy selects is remembered for that
+     * very object, as long as the catalogue stays.
+     */
     readonly of: (
       request: Request,
       target: Target,
       key: KeyRecord,
+      policy: GuardrailPolicy,
       facts: Facts.Facts
     ) => Result.Result<Guard | undefined, GatewayError>
   }
@@ -121,13 +126,13 @@ export class Guarding extends Context.Service<
       }
 
       return Guarding.of({
-        of: (request, target, key, facts) => {
+        of: (request, target, key, policy, facts) => {
           if (target.config.mode !== "managed_by_gateway") return unguarded
           const definitions = control.snapshot().guardrails
           const selected =
             facts.guardrails.length === 0
-              ? usual(definitions, key.guardrails)
-              : Selection.select(definitions, key.guardrails, facts.guardrails)
+              ? usual(definitions, policy)
+              : Selection.select(definitions, policy, facts.guardrails)
           if (Result.isFailure(selected)) return Result.fail(new GatewayError(selected.failure))
           const selection = selected.success
           if (selection.length === 0) return unguarded
