@@ -1,10 +1,9 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-// What services need is laid out here as far as no earlier migration did: each statement leaves alone what is there.
 const statements = [
   // Prices, endpoints and rules are the wire forms, already validated: the request path reads them whole.
-  `CREATE TABLE IF NOT EXISTS service_registrations (
+  `CREATE TABLE service_registrations (
     name text PRIMARY KEY CHECK (name ~ '^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$'),
     project_id uuid REFERENCES projects ON DELETE RESTRICT,
     studio_service_id text UNIQUE,
@@ -33,19 +32,19 @@ const statements = [
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now()
   )`,
-  `CREATE TABLE IF NOT EXISTS project_service_links (
+  `CREATE TABLE project_service_links (
     project_id uuid NOT NULL REFERENCES projects ON DELETE CASCADE,
     service_name text NOT NULL REFERENCES service_registrations ON DELETE CASCADE,
     PRIMARY KEY (project_id, service_name)
   )`,
-  `CREATE INDEX IF NOT EXISTS project_service_links_by_service ON project_service_links (service_name)`,
-  `CREATE TABLE IF NOT EXISTS key_service_links (
+  `CREATE INDEX project_service_links_by_service ON project_service_links (service_name)`,
+  `CREATE TABLE key_service_links (
     key_id uuid NOT NULL REFERENCES api_keys ON DELETE CASCADE,
     service_name text NOT NULL REFERENCES service_registrations ON DELETE CASCADE,
     PRIMARY KEY (key_id, service_name)
   )`,
-  `CREATE INDEX IF NOT EXISTS key_service_links_by_service ON key_service_links (service_name)`,
-  `CREATE TABLE IF NOT EXISTS provider_health_states (
+  `CREATE INDEX key_service_links_by_service ON key_service_links (service_name)`,
+  `CREATE TABLE provider_health_states (
     provider text NOT NULL,
     name text NOT NULL,
     status text NOT NULL CHECK (status IN ('healthy', 'degraded', 'unhealthy', 'unknown')),
@@ -60,19 +59,7 @@ const statements = [
     checked_at timestamptz,
     updated_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (provider, name)
-  )`,
-  `ALTER TABLE usage_events
-    ADD COLUMN IF NOT EXISTS service_name text,
-    ADD COLUMN IF NOT EXISTS http_method text,
-    ADD COLUMN IF NOT EXISTS endpoint_path text,
-    ADD COLUMN IF NOT EXISTS endpoint_template text,
-    ADD COLUMN IF NOT EXISTS cost_mode text,
-    ADD COLUMN IF NOT EXISTS pricing_rule_name text,
-    ADD COLUMN IF NOT EXISTS policy_version bigint,
-    ADD COLUMN IF NOT EXISTS tools boolean,
-    ADD COLUMN IF NOT EXISTS estimated_input_tokens bigint,
-    ADD COLUMN IF NOT EXISTS denial jsonb,
-    ADD COLUMN IF NOT EXISTS guardrail_action_count integer`
+  )`
 ]
 
 export default Effect.gen(function* () {

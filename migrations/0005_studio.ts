@@ -1,10 +1,9 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-// Each statement leaves alone what an earlier migration has laid out.
 const statements = [
   // The stored connection stands for the environment's as a whole: an address without a token is one without a token.
-  `CREATE TABLE IF NOT EXISTS studio_connection_settings (
+  `CREATE TABLE studio_connection_settings (
     singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
     base_url text NOT NULL CHECK (base_url ~ '^https?://'),
     sealed_token text,
@@ -13,7 +12,7 @@ const statements = [
   )`,
 
   // The whole registry as an activation left it, without credentials: what a rollback goes back to.
-  `CREATE TABLE IF NOT EXISTS service_registry_snapshots (
+  `CREATE TABLE service_registry_snapshots (
     version bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
     source text NOT NULL,
     diff jsonb NOT NULL,

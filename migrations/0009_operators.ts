@@ -4,22 +4,22 @@ import { SqlClient } from "effect/sql"
 const statements = [
   // The secret before the last rotation, for as long as its grace lasts.
   `ALTER TABLE api_keys
-    ADD COLUMN IF NOT EXISTS previous_key_hash bytea,
-    ADD COLUMN IF NOT EXISTS previous_key_expires_at timestamptz`,
-  `CREATE UNIQUE INDEX IF NOT EXISTS api_keys_by_previous_hash ON api_keys (previous_key_hash)
+    ADD COLUMN previous_key_hash bytea,
+    ADD COLUMN previous_key_expires_at timestamptz`,
+  `CREATE UNIQUE INDEX api_keys_by_previous_hash ON api_keys (previous_key_hash)
     WHERE previous_key_hash IS NOT NULL`,
 
   // Several tokens may be active: what there must be one of is a token that may do everything and does not expire.
-  `DROP INDEX IF EXISTS operator_tokens_one_active`,
+  `DROP INDEX operator_tokens_one_active`,
   `ALTER TABLE operator_tokens
-    ADD COLUMN IF NOT EXISTS name text NOT NULL DEFAULT 'first operator' CHECK (char_length(name) BETWEEN 1 AND 120),
-    ADD COLUMN IF NOT EXISTS expires_at timestamptz`,
+    ADD COLUMN name text NOT NULL DEFAULT 'first operator' CHECK (char_length(name) BETWEEN 1 AND 120),
+    ADD COLUMN expires_at timestamptz`,
 
   // Each audit event carries the hash of the one before. The head is kept apart, so that a missing end is seen.
   `ALTER TABLE audit_events
-    ADD COLUMN IF NOT EXISTS sequence bigint,
-    ADD COLUMN IF NOT EXISTS previous_hash bytea,
-    ADD COLUMN IF NOT EXISTS hash bytea`,
+    ADD COLUMN sequence bigint,
+    ADD COLUMN previous_hash bytea,
+    ADD COLUMN hash bytea`,
   `CREATE TABLE audit_chain (
     singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
     sequence bigint NOT NULL DEFAULT 0,
@@ -58,42 +58,7 @@ const statements = [
     ALTER COLUMN previous_hash SET NOT NULL,
     ALTER COLUMN hash SET NOT NULL`,
   `CREATE UNIQUE INDEX audit_events_by_sequence ON audit_events (sequence)`,
-
-  // What the gateway writes of a request beside tokens and cost.
-  `ALTER TABLE usage_events
-    ADD COLUMN IF NOT EXISTS service_name text,
-    ADD COLUMN IF NOT EXISTS http_method text,
-    ADD COLUMN IF NOT EXISTS endpoint_path text,
-    ADD COLUMN IF NOT EXISTS endpoint_template text,
-    ADD COLUMN IF NOT EXISTS cost_mode text,
-    ADD COLUMN IF NOT EXISTS pricing_rule_name text,
-    ADD COLUMN IF NOT EXISTS policy_version bigint,
-    ADD COLUMN IF NOT EXISTS tools boolean,
-    ADD COLUMN IF NOT EXISTS estimated_input_tokens bigint,
-    ADD COLUMN IF NOT EXISTS denial jsonb,
-    ADD COLUMN IF NOT EXISTS guardrail_action_count integer`,
-  // One row for each guardrail that looked at a request.
-  `CREATE TABLE IF NOT EXISTS guardrail_execution_events (
-    id uuid NOT NULL,
-    created_at timestamptz NOT NULL,
-    request_id text NOT NULL,
-    key_id uuid NOT NULL,
-    project_id uuid,
-    route text NOT NULL,
-    model text,
-    provider text NOT NULL,
-    guardrail_name text NOT NULL,
-    mode text NOT NULL CHECK (mode IN ('pre_call', 'post_call', 'during_call')),
-    action text NOT NULL CHECK (action IN ('allow', 'block', 'modify', 'warn')),
-    failure_policy text NOT NULL CHECK (failure_policy IN ('fail_closed', 'fail_open', 'dry_run')),
-    latency_ms bigint NOT NULL,
-    reason text,
-    metadata jsonb NOT NULL DEFAULT '{}',
-    PRIMARY KEY (created_at, id)
-  )`,
-  `CREATE INDEX IF NOT EXISTS guardrail_execution_events_by_request ON guardrail_execution_events (request_id, created_at)`,
-  // What the gateway decided about one request is looked up by its id.
-  `CREATE INDEX IF NOT EXISTS usage_events_by_request ON usage_events (request_id, created_at DESC)`
+  `CREATE INDEX guardrail_execution_events_by_request ON guardrail_execution_events (request_id, created_at)`
 ]
 
 export default Effect.gen(function* () {

@@ -2,20 +2,6 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 const statements = [
-  // What the record of a request says beside its tokens. All of it is absent from records older than this.
-  `ALTER TABLE usage_events
-    ADD COLUMN IF NOT EXISTS service_name text,
-    ADD COLUMN IF NOT EXISTS http_method text,
-    ADD COLUMN IF NOT EXISTS endpoint_path text,
-    ADD COLUMN IF NOT EXISTS endpoint_template text,
-    ADD COLUMN IF NOT EXISTS cost_mode text,
-    ADD COLUMN IF NOT EXISTS pricing_rule_name text,
-    ADD COLUMN IF NOT EXISTS policy_version bigint,
-    ADD COLUMN IF NOT EXISTS tools boolean,
-    ADD COLUMN IF NOT EXISTS estimated_input_tokens bigint,
-    ADD COLUMN IF NOT EXISTS denial jsonb,
-    ADD COLUMN IF NOT EXISTS guardrail_action_count integer`,
-
   // Most requests carry none of the three: they cost these indexes nothing.
   `CREATE INDEX usage_events_by_task ON usage_events (task_id, created_at) WHERE task_id IS NOT NULL`,
   `CREATE INDEX usage_events_by_run ON usage_events (run_id, created_at) WHERE run_id IS NOT NULL`,

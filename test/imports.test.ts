@@ -6,8 +6,10 @@ import { assert, describe, it } from "@effect/vitest"
 const areas: ReadonlyArray<readonly [area: string, may: ReadonlyArray<string>]> = [
   ["src/services", []],
   ["src/gateway/model", ["src/services"]],
-  ["src/gateway", ["src/services"]],
-  ["src/control", ["src/services", "src/gateway/model"]],
+  // one runner: operators try out the very guardrails that requests go through
+  ["src/guardrails", ["src/services", "src/gateway/model"]],
+  ["src/gateway", ["src/services", "src/guardrails"]],
+  ["src/control", ["src/services", "src/gateway/model", "src/guardrails"]],
   ["layers", ["src"]],
   ["src/main.ts", ["layers"]],
   ["migrations", []]

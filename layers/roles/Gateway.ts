@@ -3,6 +3,7 @@ import { BodyAdmission } from "../../src/gateway/BodyAdmission.ts"
 import { ControlState } from "../../src/gateway/ControlState.ts"
 import { Destinations } from "../../src/gateway/Destination.ts"
 import { GovernedRequest } from "../../src/gateway/GovernedRequest.ts"
+import { Guarding } from "../../src/gateway/Guarding.ts"
 import { Identities } from "../../src/gateway/identity/Identities.ts"
 import { Limits } from "../../src/gateway/Limits.ts"
 import { ProxyApp } from "../../src/gateway/ProxyApp.ts"
@@ -16,7 +17,7 @@ import * as UsageWriter from "../../src/gateway/UsageWriter.ts"
  */
 export const layer = ProxyApp.layer.pipe(
   Layer.provide([GovernedRequest.layer, Identities.layer]),
-  Layer.provide([Destinations.layer, BodyAdmission.layer, UsageLog.layer]),
+  Layer.provide([Destinations.layer, BodyAdmission.layer, Guarding.layer, UsageLog.layer]),
   Layer.provide([UsageWriter.layer, UsageRollup.layer]),
   Layer.provide([Limits.layer, ControlState.layer])
 )

@@ -5,6 +5,7 @@ import { StudioOfEnvironment } from "../../src/control/StudioConnection.ts"
 import { StartupFrontDoor } from "../../src/gateway/model/FrontDoor.ts"
 import { Lifecycle } from "../../src/gateway/model/Lifecycle.ts"
 import { GatewaySettings } from "../../src/gateway/model/Settings.ts"
+import { Guardrails } from "../../src/guardrails/Guardrails.ts"
 import type { Doors } from "../Doors.ts"
 import * as EgressHttp from "../EgressHttp.ts"
 import type { Settings } from "../Environment.ts"
@@ -26,6 +27,7 @@ export const layer = (doors: Doors, settings: Settings) =>
       Lifecycle.layer,
       Start.vault(settings),
       gatewaySettings(doors, settings),
+      Guardrails.layer,
       Layer.succeed(StudioOfEnvironment, settings.studio),
       Layer.succeed(StartupFrontDoor, settings.frontDoor)
     ]),

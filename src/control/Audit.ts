@@ -58,6 +58,10 @@ export type Deed =
     }
   | { readonly target: "model_price"; readonly action: "prices:upsert" | "prices:delete" }
   | {
+      readonly target: "guardrail"
+      readonly action: "guardrails:create" | "guardrails:update" | "guardrails:delete"
+    }
+  | {
       readonly target: "service_registry"
       readonly action: "services:import_activate" | "services:import_rollback"
     }

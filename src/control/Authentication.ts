@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { type Headers, HttpServerRequest } from "effect/http"
-import { operatorTokenPrefix, wellFormed } from "../gateway/model/Secret.ts"
+import { type keyPrefix, operatorTokenPrefix, wellFormed } from "../gateway/model/Secret.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
 import { Authorization, allows, Operator, RequiredScopes, type Scope } from "./api/Security.ts"
 import { OperatorTokens } from "./OperatorTokens.ts"
@@ -8,7 +8,7 @@ import { OperatorTokens } from "./OperatorTokens.ts"
 /** Who calls. Of the request, nothing but its headers is looked at. */
 export const authenticate = Effect.gen(function* () {
   const { headers } = yield* HttpServerRequest.HttpServerRequest
-  const presented = yield* (yield* OperatorTokens).find(yield* bearer(headers["authorization"]))
+  const presented = yield* (yield* OperatorTokens).find(yield* bearer(headers["authorization"], operatorTokenPrefix))
   if (Option.isNone(presented)) {
     return yield* new ControlError("invalid_operator_token", "The operator token is not known.")
   }
@@ -30,18 +30,17 @@ const maxUserAgentLength = 512
 const maxAddressLength = 64
 
 /** The scheme in any case and one space or more (RFC 9110 §11); the prefix says which kind of secret this is meant to be. */
-const bearer = (
-  header: string | undefined
+export const bearer = (
+  header: string | undefined,
+  prefix: typeof operatorTokenPrefix | typeof keyPrefix
 ): Effect.Effect<Redacted.Redacted, Refused<"missing_authorization" | "malformed_authorization">> => {
   if (header === undefined) {
     return Effect.fail(new ControlError("missing_authorization", "The Authorization header is required."))
   }
   const token = /^bearer +(\S+) *$/i.exec(header)?.[1]
-  return token !== undefined && wellFormed(operatorTokenPrefix, token)
+  return token !== undefined && wellFormed(prefix, token)
     ? Effect.succeed(Redacted.make(token))
-    : Effect.fail(
-        new ControlError("malformed_authorization", `Authorization must be "Bearer ${operatorTokenPrefix}…".`)
-      )
+    : Effect.fail(new ControlError("malformed_authorization", `Authorization must be "Bearer ${prefix}…".`))
 }
 
 /** The first proxy's word for where the call came from. It is a claim: this listener stands on an internal network. */

@@ -10,11 +10,15 @@ import { CredentialMappings } from "./CredentialMappings.ts"
 import { DebugBundles } from "./DebugBundles.ts"
 import * as Fallbacks from "./Fallbacks.ts"
 import { FrontDoor } from "./FrontDoor.ts"
+import { GuardrailExecutions } from "./GuardrailExecutions.ts"
+import { Guardrails } from "./Guardrails.ts"
 import * as AuditEventsHandlers from "./handlers/AuditEvents.ts"
 import * as ConfigurationHandlers from "./handlers/Configuration.ts"
 import * as CredentialMappingsHandlers from "./handlers/CredentialMappings.ts"
 import * as DebugBundlesHandlers from "./handlers/DebugBundles.ts"
 import * as FrontDoorHandlers from "./handlers/FrontDoor.ts"
+import * as GuardrailsHandlers from "./handlers/Guardrails.ts"
+import * as KeyGuardrailsHandlers from "./handlers/KeyGuardrails.ts"
 import * as KeysHandlers from "./handlers/Keys.ts"
 import * as ModelPricesHandlers from "./handlers/ModelPrices.ts"
 import * as OperationalHandlers from "./handlers/Operational.ts"
@@ -32,6 +36,8 @@ import * as StudioHandlers from "./handlers/Studio.ts"
 import * as UpstreamPassthroughHandlers from "./handlers/UpstreamPassthrough.ts"
 import * as UsageHandlers from "./handlers/Usage.ts"
 import * as Intake from "./Intake.ts"
+import * as KeyAuthentication from "./KeyAuthentication.ts"
+import { KeyGuardrails } from "./KeyGuardrails.ts"
 import { Keys } from "./Keys.ts"
 import { ModelPrices } from "./ModelPrices.ts"
 import { OpenApiSync } from "./OpenApiSync.ts"
@@ -87,6 +93,9 @@ const stores = Layer.mergeAll(
   ProviderHealth.layer,
   UpstreamPassthroughSettings.layer,
   FrontDoor.layer,
+  Guardrails.layer,
+  GuardrailExecutions.layer,
+  KeyGuardrails.layer,
   Usage.layer,
   UsageEvents.layer,
   AuditEvents.layer,
@@ -114,15 +123,17 @@ const handlers = Layer.mergeAll(
   ServicesHandlers.layer,
   ProviderHealthHandlers.layer,
   FrontDoorHandlers.layer,
+  GuardrailsHandlers.layer,
+  KeyGuardrailsHandlers.layer,
   UsageHandlers.layer,
   AuditEventsHandlers.layer,
   DebugBundlesHandlers.layer,
   ConfigurationHandlers.layer
-).pipe(Layer.provide([Authentication.layer, Intake.layer]))
+).pipe(Layer.provide([Authentication.layer, KeyAuthentication.layer, Intake.layer]))
 
 /**
  * The control listener's routes, for `HttpRouter.serve(ControlApp.layer, { routerConfig })`. Open are the doors, the
- * vault, the settings and the state of the process; the server brings the rest.
+ * vault, the settings, the guardrails and the state of the process; the server brings the rest.
  */
 export const layer = Layer.mergeAll(
   HttpApiBuilder.layer(ControlApi, { openapiPath: "/admin-ui/openapi.json" }).pipe(Layer.provide(handlers)),

@@ -14,6 +14,9 @@ import * as Policy from "../gateway/model/Policy.ts"
 import { nameOf, type PolicyLayer } from "../gateway/model/PolicyLayer.ts"
 import { toNanos } from "../gateway/model/Price.ts"
 import * as RouteTable from "../gateway/model/RouteTable.ts"
+import type { Vault } from "../gateway/model/Vault.ts"
+import * as Definitions from "../guardrails/Definitions.ts"
+import * as Selection from "../guardrails/Selection.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
@@ -48,6 +51,7 @@ const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
   const state = PolicyState.make(sql)
+  const definitions = Effect.provide(Definitions.load, yield* Effect.context<Database | Vault>())
 
   const evaluate = Effect.fnUntraced(function* (input: Simulation) {
     const method = input.method ?? "POST"
@@ -99,6 +103,10 @@ const make = Effect.gen(function* () {
           : toNanos(input.estimated_cost_usd)
     }
 
+    const selected = Selection.forRequest(
+      Selection.select(yield* definitions, effective.guardrails, facts.guardrails),
+      facts.stream
+    )
     const disabledBy = key === undefined ? undefined : keyRefusal(key.state, unread, now)
     const requestLimit = strictest(settings.max_request_body_bytes, unread.policy.max_request_body_bytes)
     const final: FinalDecision =
@@ -106,9 +114,12 @@ const make = Effect.gen(function* () {
       (settings.enabled ? undefined : refused("disabled_route", "Route is disabled by gateway policy.")) ??
       (question.requestBytes > requestLimit.bytes ? oversized(requestLimit, unread) : undefined) ??
       (read !== undefined && Result.isFailure(read) ? refused(read.failure.code, read.failure.message) : undefined) ??
-      routeBounded(decided(effective, question), question, settings.max_response_body_bytes)
+      guarded(
+        routeBounded(decided(effective, question), question, settings.max_response_body_bytes),
+        settings.mode === "managed_by_gateway" ? selected : unguarded
+      )
 
-    const { guardrails, layers, policy, version } = effective
+    const { layers, policy, version } = effective
     const simulated: Simulated = {
       auth: { key_id: key?.id ?? null, source: key === undefined ? "default_policy" : "stored_key" },
       route_match: { route: found.route, provider, service_name: serviceName ?? null },
@@ -122,7 +133,7 @@ const make = Effect.gen(function* () {
         applied_layers: layers.map(applied)
       },
       warnings: warningsOf(effective, question),
-      guardrail_plan: planOf(yield* state.defaultGuardrails, guardrails, facts.guardrails),
+      guardrail_plan: Result.getOrElse(selected, () => []).map(({ definition }) => definition.name),
       rate_limit_projection: {
         rpm_limit: policy.rpm_limit,
         tpm_limit: policy.tpm_limit,
@@ -235,6 +246,13 @@ const routeBounded = (
       )
     : decision
 
+const guarded = (decision: FinalDecision, selected: Selection.Selected): FinalDecision =>
+  decision === allowed && Result.isFailure(selected)
+    ? refused(selected.failure.code, selected.failure.message)
+    : decision
+
+const unguarded: Selection.Selected = Result.succeed([])
+
 /** Reference §2.6: lists that leave out what is asked for, and lists of layers that leave nothing together. */
 const warningsOf = (
   { layers, policy }: EffectivePolicy.EffectivePolicy,
@@ -254,16 +272,3 @@ const warningsOf = (
     )
   ]
 }
-
-/** Default-on by name, then the policy's, then those that the client asks for and may; nothing that is forbidden. */
-const planOf = (
-  defaults: ReadonlyArray<string>,
-  { forbidden_guardrails, mandatory_guardrails, optional_guardrails }: GuardrailPolicy.GuardrailPolicy,
-  requested: ReadonlyArray<string>
-): ReadonlyArray<string> => [
-  ...new Set(
-    [...defaults, ...mandatory_guardrails, ...requested.filter((name) => optional_guardrails.includes(name))].filter(
-      (name) => !forbidden_guardrails.includes(name)
-    )
-  )
-]

@@ -90,12 +90,7 @@ export const make = (sql: SqlClient.SqlClient) => ({
             { input, output, cachedInput: cached_input, cacheWrite: cache_write }
           ])
         )
-    ),
-
-  defaultGuardrails: Effect.map(
-    defaults.all(sql`SELECT name FROM guardrail_definitions WHERE default_on AND enabled ORDER BY name`),
-    (found) => found.map(({ name }) => name)
-  )
+    )
 })
 
 const keys = rows(
@@ -134,5 +129,3 @@ const prices = rows(
     cache_write: Schema.NullOr(Schema.FiniteFromString)
   })
 )
-
-const defaults = rows(Schema.Struct({ name: Schema.String }))

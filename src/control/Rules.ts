@@ -46,6 +46,10 @@ export const trimmedBaseUrl = (text: string): string => {
   return origin + pathname.replace(/\/+$/, "")
 }
 
+/** Where the gateway itself sends something: everything but a user, a password and a fragment. */
+export const refusedUrl = (text: string): Refusal =>
+  refusedHttpUrl(text) ?? (text.includes("#") ? "must not carry a fragment" : undefined)
+
 /** What can be written into a header, whole and unchanged. */
 export const refusedCredential = (credential: Redacted.Redacted): Refusal =>
   /^[\x21-\x7e]{1,4096}$/.test(Redacted.value(credential))

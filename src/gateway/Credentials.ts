@@ -1,5 +1,5 @@
 import { Option, type Redacted } from "effect"
-import { missing, type StoredCredential } from "./StoredCredential.ts"
+import { missing, type StoredCredential } from "./model/StoredCredential.ts"
 
 export interface Candidates {
   /** Of enabled mappings only. */

@@ -5,8 +5,8 @@ import { GatewayError } from "./GatewayError.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 import { authorizationBearer, type CredentialStyle } from "./model/CredentialStyle.ts"
 import { GatewaySettings } from "./model/Settings.ts"
+import { missing } from "./model/StoredCredential.ts"
 import type { Service } from "./ServiceTable.ts"
-import { missing } from "./StoredCredential.ts"
 import type { Routed } from "./Target.ts"
 
 /** The upstream of a request, and how the gateway identifies itself there. */

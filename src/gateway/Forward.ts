@@ -47,6 +47,8 @@ export type CutBy = "size" | "event" | "duration"
 export interface Passed {
   /** The upstream's status, when the client has seen it. */
   readonly status: number | undefined
+  /** The upstream's status, when the gateway kept its answer from the client. */
+  readonly withheld?: number
   /** The upstream's answer was whole, and the client may have all of it. */
   readonly whole: boolean
   /** The client has seen the upstream's status and headers. */
@@ -240,31 +242,33 @@ class Answer implements Sink {
 }
 
 /** Statuses of an upstream that is overloaded or broken (reference §1.6). */
-const fallbackStatuses: ReadonlySet<number> = new Set([429, 500, 502, 503, 504])
+export const fallbackStatuses: ReadonlySet<number> = new Set([429, 500, 502, 503, 504])
 const fallbackCodes: ReadonlySet<ErrorCode> = new Set(["upstream_connection", "upstream_timeout", "gateway_overloaded"])
 
-const failsOver = (error: GatewayError | undefined): boolean => error !== undefined && fallbackCodes.has(error.code)
+export const failsOver = (error: GatewayError | undefined): boolean =>
+  error !== undefined && fallbackCodes.has(error.code)
 
-const bodied = (status: number): boolean => status !== 204 && status !== 304
+export const bodied = (status: number): boolean => status !== 204 && status !== 304
 
-const contentType = (headers: Headers.RawHeaders): string => (Headers.get(headers, "content-type") ?? "").toLowerCase()
+export const contentType = (headers: Headers.RawHeaders): string =>
+  (Headers.get(headers, "content-type") ?? "").toLowerCase()
 
 const isEventStream = (headers: Headers.RawHeaders): boolean => contentType(headers).startsWith("text/event-stream")
 
-const contentLength = (headers: Headers.RawHeaders): number | undefined => {
+export const contentLength = (headers: Headers.RawHeaders): number | undefined => {
   const length = Number(Headers.get(headers, "content-length") ?? Number.NaN)
   return Number.isSafeInteger(length) && length >= 0 ? length : undefined
 }
 
 /** Chunks come from the driver as Buffers; a view makes one of any other bytes without a copy. */
-const asBuffer = (bytes: Uint8Array): Buffer =>
+export const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 /** How much is kept in memory to read usage from, in bytes; what is longer passes unread, and is estimated. */
 const wholeAnswer = 4_194_304
 const oneEvent = 1_048_576
 
-const tapFor = (
+export const tapFor = (
   { reading }: Passage,
   status: number,
   headers: Headers.RawHeaders
@@ -283,7 +287,7 @@ const tapFor = (
   }
 }
 
-const refusalOf = (
+export const refusalOf = (
   exit: Exit.Exit<void, UpstreamError>,
   cutBy: CutBy | undefined,
   { bodyRefusal, exchange, maxResponseBytes, stream }: Passage

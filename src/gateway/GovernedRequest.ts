@@ -7,6 +7,8 @@ import { disabledRoute } from "./DelegatedRequest.ts"
 import { type Destination, Destinations } from "./Destination.ts"
 import * as Forward from "./Forward.ts"
 import { GatewayError } from "./GatewayError.ts"
+import * as GuardedAnswer from "./GuardedAnswer.ts"
+import { type Guard, Guarding } from "./Guarding.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 import { Limits, type Reading, type Reservation } from "./Limits.ts"
 import * as Meters from "./Meters.ts"
@@ -62,6 +64,7 @@ export class GovernedRequest extends Context.Service<
       const usageLog = yield* UsageLog
       const admission = yield* BodyAdmission
       const destinations = yield* Destinations
+      const guarding = yield* Guarding
       const upstream = yield* Upstream
       const log = Effect.runForkWith(yield* Effect.context<never>())
       const clock = yield* Clock.Clock
@@ -139,6 +142,7 @@ export class GovernedRequest extends Context.Service<
         let facts = Facts.none
         /** Until the body is read, without the layers of models. */
         let effective = control.policyOf(key, target.route, facts.models)
+        let guard: Guard | undefined
         let readings: ReadonlyArray<Reading> = []
         /** The client hung up while nothing could be called off: what was reserved is settled, and nothing more begun. */
         let gone = false
@@ -167,7 +171,16 @@ export class GovernedRequest extends Context.Service<
           usageLog.settle(
             reservation,
             account.bill.settled,
-            UsageRecord.of({ ...account, request, target, key, facts, policy: effective, endedAt: now() }),
+            UsageRecord.of({
+              ...account,
+              request,
+              target,
+              key,
+              facts,
+              policy: effective,
+              guardrails: guard?.executions,
+              endedAt: now()
+            }),
             guarded<void>(() => {
               settled()
               lease.release()
@@ -176,13 +189,27 @@ export class GovernedRequest extends Context.Service<
           )
         }
 
-        const refuse = (error: GatewayError, denial?: UsageRecord.Denied) => {
+        const refuse = (error: GatewayError, denial?: UsageRecord.Denied, reservation?: Reservation) => {
           const account: Accounted = { ...unaccounted, status: error.status, error, provider: target.provider, denial }
-          settle(undefined, account, () => {
+          settle(reservation, account, () => {
             Request.refuse(request, error, readings, now())
             outcome.ended({ ...account, streamed: facts.stream, aborted: false })
           })
         }
+
+        const judgeOf = (held: Guard): GuardedAnswer.Judge => ({
+          lease,
+          judge: (text, done) => {
+            const judged = span.phase("gateway.guardrails")
+            held.onAnswer(
+              text,
+              guarded((answer) => {
+                judged()
+                done(answer)
+              })
+            )
+          }
+        })
 
         const forward = (
           phase: string,
@@ -192,6 +219,8 @@ export class GovernedRequest extends Context.Service<
           then: (settleable: Forward.Settleable) => void
         ) => {
           const read = target.accounting === "answer"
+          const held = guard?.readsAnswer === true ? guard : undefined
+          const own = Request.answerHeaders(request, readings, now())
           const passage: Forward.Passage = {
             exchange: Outbound.exchange({
               request,
@@ -200,7 +229,7 @@ export class GovernedRequest extends Context.Service<
               destination,
               key,
               body: body.passing?.bytes ?? body.bytes,
-              read
+              read: read || held !== undefined
             }),
             reading: read ? { _tag: "Tokens", family: target.family, hideUsage: body.hideUsage } : { _tag: "Blind" },
             maxResponseBytes: Math.min(
@@ -216,7 +245,7 @@ export class GovernedRequest extends Context.Service<
                     later
                   }
                 }),
-            answerHeaders: Request.answerHeaders(request, readings, now()),
+            answerHeaders: guard === undefined ? own : [...own, ...guard.headers()],
             onAnswer: lease.release,
             mayFallBack,
             bodyRefusal: body.passing?.refusal,
@@ -231,7 +260,10 @@ export class GovernedRequest extends Context.Service<
             exchanged()
             then(settleable)
           }
-          const cancel = Forward.pass(upstream, wire, passage, passed, failed)
+          const cancel =
+            held === undefined
+              ? Forward.pass(upstream, wire, passage, passed, failed)
+              : GuardedAnswer.pass(upstream, wire, passage, judgeOf(held), passed, failed)
           if (!over) hungUp = cancel
         }
 
@@ -271,6 +303,23 @@ export class GovernedRequest extends Context.Service<
           })
         }
 
+        const guardBody = (
+          body: RequestBody.Body,
+          reservation: Reservation,
+          then: (body: RequestBody.Body) => void
+        ) => {
+          if (guard === undefined || body.bytes === null) return then(body)
+          const looked = span.phase("gateway.guardrails")
+          guard.onRequest(
+            body.bytes,
+            guarded((bytes) => {
+              looked()
+              if (Result.isFailure(bytes)) refuse(bytes.failure, undefined, reservation)
+              else then({ ...body, bytes: bytes.success })
+            })
+          )
+        }
+
         /** `received`: bytes of the body as it came. `charge`: what a registered service asks for it. */
         const decide = (body: RequestBody.Body, received: number, charge?: ServiceBilling.Charge) => {
           facts = body.facts
@@ -287,6 +336,9 @@ export class GovernedRequest extends Context.Service<
               cause === undefined ? { check } : { check, layer: nameOf(cause) }
             )
           }
+          const selected = guarding.of(request, target, key, effective.guardrails, facts)
+          if (Result.isFailure(selected)) return refuse(selected.failure)
+          guard = selected.success
           const destination = destinations.find(target, key)
           if (Result.isFailure(destination)) return refuse(destination.failure)
           const fallback = fallbackOf(target, key, question, body.bytes?.length ?? 0)
@@ -307,14 +359,12 @@ export class GovernedRequest extends Context.Service<
                 return refuse(refusal(exit.value.reading, exit.value.wanted, now()))
               }
               readings = exit.value.readings
+              const { reservation } = exit.value
               const hop = { destination: destination.success, config: target.config, policy: effective.policy }
-              send(
-                body,
-                hop,
-                fallback,
-                exit.value.reservation,
-                charge?.bill ?? ((outcome) => Billing.bill(target.accounting, facts, price, wanted, outcome))
-              )
+              const billOf =
+                charge?.bill ??
+                ((outcome: Billing.Outcome) => Billing.bill(target.accounting, facts, price, wanted, outcome))
+              guardBody(body, reservation, (guardedBody) => send(guardedBody, hop, fallback, reservation, billOf))
             })
           )
         }
@@ -436,8 +486,10 @@ const refusal = ({ meter, used }: Reading, wanted: number, now: number): Gateway
   })
 
 const outcomeOf = (passed: Forward.Passed): Billing.Outcome => {
-  if (passed.status !== undefined) {
-    return passed.status >= 200 && passed.status < 300
+  // what a guardrail keeps from the client was had all the same
+  const status = passed.status ?? passed.withheld
+  if (status !== undefined) {
+    return status >= 200 && status < 300
       ? { _tag: "Answered", seen: passed.seen, whole: passed.whole }
       : { _tag: "Nothing" }
   }

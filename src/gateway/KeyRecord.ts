@@ -3,7 +3,7 @@ import { Database } from "../services/Database.ts"
 import * as GuardrailPolicy from "./model/GuardrailPolicy.ts"
 import { type KeyPolicy, KeyPolicyPatch, neutral, patched } from "./model/KeyPolicy.ts"
 import * as KeyState from "./model/KeyState.ts"
-import { open as openCredential, type StoredCredential } from "./StoredCredential.ts"
+import { open as openCredential, type StoredCredential } from "./model/StoredCredential.ts"
 
 /** A virtual key as the request path needs it: its state, its policy, and the upstream credentials bound to it. */
 export interface KeyRecord extends KeyState.KeyState {

@@ -14,7 +14,7 @@ export interface Outbound {
   readonly destination: Destination
   readonly key: KeyRecord | undefined
   readonly body: Exchange["body"]
-  /** The gateway reads the answer's tokens. */
+  /** The gateway reads the answer, for its tokens or its guardrails. */
   readonly read: boolean
 }
 

@@ -1,7 +1,7 @@
 import type { RouteConfig } from "./model/CanonicalRoute.ts"
 import { missingRuntimeFields, type RuntimeField } from "./model/Service.ts"
+import type { StoredCredential } from "./model/StoredCredential.ts"
 import type { Pricing } from "./ServicePricing.ts"
-import type { StoredCredential } from "./StoredCredential.ts"
 
 /** A registered service as the request path needs it. */
 export interface Service {

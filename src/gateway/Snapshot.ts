@@ -1,4 +1,5 @@
 import { Effect, Option, Schema } from "effect"
+import * as Definitions from "../guardrails/Definitions.ts"
 import { Database } from "../services/Database.ts"
 import * as FrontDoor from "./identity/FrontDoor.ts"
 import { type RouteConfig, RouteId, RouteMode } from "./model/CanonicalRoute.ts"
@@ -7,9 +8,9 @@ import { defaults, Passthrough } from "./model/Passthrough.ts"
 import * as PolicyLayer from "./model/PolicyLayer.ts"
 import type { ModelPrice } from "./model/Price.ts"
 import { CostMode, Endpoint, EndpointPricingRule, PricingRule } from "./model/Service.ts"
+import { open as openCredential, type StoredCredential } from "./model/StoredCredential.ts"
 import * as ServicePricing from "./ServicePricing.ts"
 import * as ServiceTable from "./ServiceTable.ts"
-import { open as openCredential, type StoredCredential } from "./StoredCredential.ts"
 
 /** The enabled `upstream` provider row. */
 export interface UpstreamProvider {
@@ -28,6 +29,7 @@ export interface Snapshot {
   readonly frontDoor: FrontDoor.FrontDoor
   readonly passthrough: Passthrough
   readonly layers: PolicyLayer.PolicyLayers
+  readonly guardrails: Definitions.Definitions
 }
 
 const RouteRow = Schema.Struct({
@@ -143,7 +145,8 @@ export const load = Effect.gen(function* () {
     services: ServiceTable.of(yield* Effect.forEach(services, registered)),
     frontDoor: yield* FrontDoor.load,
     passthrough: passthrough ?? defaults,
-    layers: PolicyLayer.indexed(layers.map(PolicyLayer.fromRow))
+    layers: PolicyLayer.indexed(layers.map(PolicyLayer.fromRow)),
+    guardrails: yield* Definitions.load
   }
   return snapshot
 })

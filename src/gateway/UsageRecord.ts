@@ -6,6 +6,7 @@ import type { KeyRecord } from "./KeyRecord.ts"
 import { Provider, UsageRoute } from "./model/CanonicalRoute.ts"
 import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
 import type { Facts } from "./model/Facts.ts"
+import { Execution } from "./model/Guardrail.ts"
 import { CostMode } from "./model/Service.ts"
 import type { Request } from "./Request.ts"
 import { closest } from "./ServicePricing.ts"
@@ -84,7 +85,9 @@ export const UsageRecord = Schema.Struct({
   estimated_input_tokens: Count,
   /** The check that refused, and the layer of policy it came from. */
   denial: orAbsent(Schema.Struct({ check: Schema.String, layer: orAbsent(Schema.String) })),
-  guardrail_action_count: Count
+  guardrail_action_count: Count,
+  /** Rows of `guardrail_execution_events`: they are as durable as the record, and written with it. */
+  guardrails: orAbsent(Schema.Array(Execution))
 })
 /** As it is written. */
 export type UsageRecord = typeof UsageRecord.Encoded
@@ -113,6 +116,8 @@ export interface Account {
   /** Who answered: not the target's provider after a fallback. */
   readonly provider: Provider
   readonly fallbackCount: number
+  /** What guardrails did to the request and its answer, if any ran. */
+  readonly guardrails: ReadonlyArray<Execution> | undefined
   readonly endedAt: number
 }
 
@@ -147,7 +152,9 @@ export const of = (account: Account): UsageRecord => {
     policy_version: policy?.version,
     tools: facts.tools || undefined,
     estimated_input_tokens: facts.inputTokens || undefined,
-    denial: account.denial
+    denial: account.denial,
+    guardrail_action_count: account.guardrails?.length,
+    guardrails: account.guardrails
   }
   return target.service === undefined ? record : { ...record, ...asked(target.service), ...terms(bill) }
 }

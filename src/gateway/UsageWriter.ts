@@ -121,7 +121,8 @@ const insert = (records: string) =>
       cache_write_tokens bigint, reasoning_tokens bigint, cost_nanos bigint, cost_source text, streamed boolean,
       task_id text, run_id text, trace_id text, fallback_count integer, service_name text, http_method text,
       endpoint_path text, endpoint_template text, cost_mode text, pricing_rule_name text, policy_version bigint,
-      tools boolean, estimated_input_tokens bigint, denial jsonb, guardrail_action_count integer) WHERE lock.mine),
+      tools boolean, estimated_input_tokens bigint, denial jsonb, guardrail_action_count integer,
+      guardrails json) WHERE lock.mine),
       used AS (UPDATE api_keys SET last_used_at = greatest(last_used_at, latest.at)
       FROM (SELECT key_id, to_timestamp(max(created_at) / 1000.0) AS at FROM seen GROUP BY key_id) AS latest
       WHERE api_keys.id = latest.key_id),
@@ -139,6 +140,14 @@ const insert = (records: string) =>
       endpoint_template, cost_mode, pricing_rule_name, policy_version, tools, estimated_input_tokens, denial,
       guardrail_action_count FROM seen
       ON CONFLICT (created_at, id) DO NOTHING RETURNING *),
+      guarded AS (INSERT INTO guardrail_execution_events (id, created_at, request_id, key_id, project_id, route, model,
+      provider, guardrail_name, mode, action, failure_policy, latency_ms, reason, metadata)
+      SELECT md5(seen.id::text || ran.place)::uuid, to_timestamp(seen.created_at / 1000.0) + ran.place * interval '1 microsecond',
+      request_id, key_id, project_id, route, model, provider, ran.execution->>'guardrail_name',
+      ran.execution->>'mode', ran.execution->>'action', ran.execution->>'failure_policy',
+      (ran.execution->>'latency_ms')::bigint, ran.execution->>'reason', (ran.execution->'metadata')::jsonb
+      FROM seen, json_array_elements(seen.guardrails) WITH ORDINALITY AS ran (execution, place)
+      ON CONFLICT (created_at, id) DO NOTHING),
       mark AS MATERIALIZED (SELECT until FROM lock, usage_rolled WHERE lock.mine FOR SHARE OF usage_rolled),
       late AS (${summed(sql, sql`added, mark WHERE created_at < until`)})
       SELECT mine, (SELECT count(*) FROM added)::integer AS added FROM lock`

@@ -83,6 +83,7 @@ const unaccounted = {
   facts: Facts.none,
   policy: undefined,
   denial: undefined,
+  guardrails: undefined,
   bill: Billing.nothing,
   provider: "upstream",
   fallbackCount: 0

@@ -2,7 +2,7 @@ import { assert } from "@effect/vitest"
 import { Context, Effect, Redacted } from "effect"
 import { HttpApi } from "effect/http-api"
 import { ControlApi } from "../../src/control/api/ControlApi.ts"
-import { Authorization, RequiredScopes, Scope } from "../../src/control/api/Security.ts"
+import { Authorization, KeyAuthorization, RequiredScopes, Scope } from "../../src/control/api/Security.ts"
 import * as Secret from "../../src/gateway/model/Secret.ts"
 import { Database } from "../../src/services/Database.ts"
 import { at, type Call, call, refusalOf, suite } from "./Listener.ts"
@@ -58,7 +58,7 @@ suite("Authorization", (it) => {
   it.effect("only health, readiness and metrics are open", () =>
     Effect.sync(() =>
       assert.deepStrictEqual(
-        endpoints().flatMap(({ authorized, name }) => (authorized ? [] : [name])),
+        endpoints().flatMap(({ authorized, byKey, name }) => (authorized || byKey ? [] : [name])),
         ["operational.health", "operational.readiness", "operational.metrics"]
       )
     )
@@ -121,6 +121,8 @@ function endpoints() {
     readonly path: string
     readonly scopes: ReadonlyArray<Scope>
     readonly authorized: boolean
+    /** Opens to a gateway key, and to no operator. */
+    readonly byKey: boolean
   }> = []
   HttpApi.reflect(ControlApi, {
     onGroup: () => {},
@@ -130,7 +132,8 @@ function endpoints() {
         method: endpoint.method,
         path: `${endpoint.path.replaceAll(/:\w+/g, "00000000-0000-4000-8000-000000000000")}?nonsense=1`,
         scopes: Context.get(endpoint.annotations, RequiredScopes),
-        authorized: [...middleware].some((service) => service.key === Authorization.key)
+        authorized: [...middleware].some((service) => service.key === Authorization.key),
+        byKey: [...middleware].some((service) => service.key === KeyAuthorization.key)
       })
     }
   })

@@ -52,3 +52,9 @@ export const mapping = Effect.flatMap(key, (target_id) =>
     idOf(json)
   )
 )
+
+export const guardrail = Effect.suspend(() => {
+  const name = `guardrail-${++made}`
+  const body = { name, endpoint_url: "https://guard.example/check", failure_policy: "fail_closed" }
+  return Effect.as(ok("POST", `${admin}/guardrails`, { body }), name)
+})

@@ -13,10 +13,12 @@ import { StudioOfEnvironment, type StudioTarget } from "../../src/control/Studio
 import { Lifecycle } from "../../src/gateway/model/Lifecycle.ts"
 import { GatewaySettings } from "../../src/gateway/model/Settings.ts"
 import { Vault } from "../../src/gateway/model/Vault.ts"
+import { Guardrails } from "../../src/guardrails/Guardrails.ts"
 import type { Database } from "../../src/services/Database.ts"
 import type { Upstream } from "../../src/services/Upstream.ts"
 import { settings } from "../gateway/Proxy.ts"
 import * as MigratedDatabase from "../MigratedDatabase.ts"
+import * as ScriptedEgress from "../ScriptedEgress.ts"
 import * as TemporaryDatabase from "../TemporaryDatabase.ts"
 
 /** The token of every test that does not make its own. */
@@ -51,6 +53,7 @@ export const layer = <E>(
         EgressHttp.layer(everyPrivateAddress),
         Layer.succeed(StudioOfEnvironment, studio),
         Lifecycle.layer,
+        Guardrails.layer.pipe(Layer.provide(ScriptedEgress.layer(ScriptedEgress.guardrail))),
         Layer.succeed(GatewaySettings, settings),
         upstream
       )

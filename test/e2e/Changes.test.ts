@@ -1,3 +1,5 @@
+import { once } from "node:events"
+import { createServer } from "node:http"
 import { assert, describe, layer } from "@effect/vitest"
 import { Clock, Effect, Schema } from "effect"
 import { eventually } from "../Eventually.ts"
@@ -25,6 +27,24 @@ const lastCredential = ({ requests }: SimulatorServer.SimulatorServer): string |
   const headers = requests.at(-1)?.rawHeaders ?? []
   return headers[headers.findIndex((name) => /^(authorization|x-model-key)$/i.test(name)) + 1]
 }
+
+/** Somebody at an address who lets nothing pass. */
+const blockingGuardrail = Effect.gen(function* () {
+  const tokens = new Set<string | undefined>()
+  const server = yield* Effect.acquireRelease(
+    Effect.sync(() =>
+      createServer((request, response) => {
+        tokens.add(request.headers.authorization)
+        request.resume().on("end", () => response.end('{"action":"block","reason":"off topic"}'))
+      })
+    ),
+    (server) => Effect.sync(() => server.close().closeAllConnections())
+  )
+  yield* Effect.promise(() => once(server.listen(0, "127.0.0.1"), "listening"))
+  const address = server.address()
+  const port = address !== null && typeof address === "object" ? address.port : 0
+  return { url: `http://127.0.0.1:${port}/check`, tokens: () => [...tokens] }
+})
 
 describe.skipIf(!Deployment.available)("what an operator changes at one process holds in the other", () => {
   layer(Pair.layer, { timeout: "60 seconds", excludeTestServices: true })((it) => {
@@ -71,6 +91,40 @@ describe.skipIf(!Deployment.available)("what an operator changes at one process 
         yield* operate("PATCH", `/keys/${key.id}`, { expires_at: null })
         yield* soon(ask, served)
       })
+    )
+
+    it.effect("a guardrail: selected, asked over HTTP, and on record", () =>
+      Effect.gen(function* () {
+        const { createKey, operate, second, upstream } = yield* Pair
+        const key = yield* createKey()
+        const ask = chat(second, key.raw, { messages: [{ role: "user", content: "write to jane@example.com" }] })
+        const applied = ({ headers }: Answer) => headers.get("x-svc-applied-guardrails")
+
+        yield* operate("PATCH", "/guardrails/pii-redact", { default_on: true })
+        yield* soon(ask, (answer) => applied(answer) === "pii-redact")
+        assert.notInclude(upstream.requests.at(-1)?.body.toString() ?? "", "jane@example.com")
+        const guardrail = yield* blockingGuardrail
+        yield* operate("POST", "/guardrails", {
+          name: "topics",
+          endpoint_url: guardrail.url,
+          failure_policy: "fail_closed",
+          modes: ["pre_call"],
+          default_on: true,
+          bearer_token: "of-the-guardrail"
+        })
+        yield* soon(ask, refusedAs(403, "guardrail_blocked"))
+        assert.deepStrictEqual(guardrail.tokens(), ["Bearer of-the-guardrail"])
+        const blocks = operate("GET", `/guardrails/executions?key_id=${key.id}&guardrail=topics`)
+        yield* eventually(blocks, (answer) => JSON.stringify(answer).includes('"action":"block"'))
+
+        const metrics = yield* Effect.promise(async () => (await fetch(`${second.control}/admin-ui/metrics`)).text())
+        assert.match(metrics, /^gateway_guardrail_executions_total\{[^}]*guardrail="topics"[^}]*\} [1-9]/m)
+        assert.match(metrics, /^gateway_guardrail_duration_ms_count\{[^}]*route="v1chatcompletions"/m)
+
+        yield* operate("DELETE", "/guardrails/topics")
+        yield* operate("PATCH", "/guardrails/pii-redact", { default_on: false })
+        yield* soon(ask, (answer) => served(answer) && applied(answer) === null)
+      }).pipe(Effect.scoped)
     )
 
     it.effect("a route's mode, its limits, and whether it is enabled", () =>

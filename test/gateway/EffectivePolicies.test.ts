@@ -6,7 +6,7 @@ import * as GuardrailPolicy from "../../src/gateway/model/GuardrailPolicy.ts"
 import { neutral } from "../../src/gateway/model/KeyPolicy.ts"
 import { limited } from "../../src/gateway/model/Limit.ts"
 import { indexed, none, type PolicyLayer } from "../../src/gateway/model/PolicyLayer.ts"
-import { missing } from "../../src/gateway/StoredCredential.ts"
+import { missing } from "../../src/gateway/model/StoredCredential.ts"
 
 const keyOf = (): KeyRecord => ({
   id: "k",

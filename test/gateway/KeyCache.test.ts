@@ -6,7 +6,7 @@ import * as KeyCache from "../../src/gateway/KeyCache.ts"
 import type { KeyRecord } from "../../src/gateway/KeyRecord.ts"
 import * as GuardrailPolicy from "../../src/gateway/model/GuardrailPolicy.ts"
 import { neutral } from "../../src/gateway/model/KeyPolicy.ts"
-import { missing } from "../../src/gateway/StoredCredential.ts"
+import { missing } from "../../src/gateway/model/StoredCredential.ts"
 
 describe("KeyCache", () => {
   it.effect("asks once for a key, however many ask, and never again for one that it knows", () =>
@@ -163,7 +163,12 @@ const play = Effect.fnUntraced(function* (actions: ReadonlyArray<string>) {
       unanswered.push(answer)
       return Effect.as(
         Deferred.await(answer),
-        Option.some({ ...recordOf(digest), projectId: Option.some("p-1"), policyVersion: version })
+        Option.some({
+          ...recordOf(digest),
+          projectId: Option.some("p-1"),
+          guardrails: GuardrailPolicy.neutral,
+          policyVersion: version
+        })
       )
     })
   )

@@ -1,12 +1,13 @@
 import { randomUUID } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Layer, Option, Schema } from "effect"
 import fc from "fast-check"
 import { Audit } from "../../src/control/Audit.ts"
 import { RequestId } from "../../src/control/api/Errors.ts"
 import { Operator } from "../../src/control/api/Security.ts"
 import { PolicySimulator } from "../../src/control/PolicySimulator.ts"
 import { KeyPolicy } from "../../src/gateway/model/KeyPolicy.ts"
+import { Vault } from "../../src/gateway/model/Vault.ts"
 import { Database } from "../../src/services/Database.ts"
 import * as Policies from "./model/Policies.ts"
 import * as Proxy from "./Proxy.ts"
@@ -38,6 +39,15 @@ const policies = fc
     Object.fromEntries(Object.entries(encode(policy)).filter(([name]) => fields.includes(name)))
   )
 
+/** What a key or a layer says of `pii-redact`, and of one that is not there. */
+const guarding = fc.constantFrom(
+  {},
+  { optional_guardrails: ["pii-redact", "gone"] },
+  { mandatory_guardrails: ["pii-redact"] },
+  { mandatory_guardrails: ["gone"] },
+  { forbidden_guardrails: ["pii-redact"] }
+)
+
 const layers = fc.uniqueArray(
   fc.record({
     scope: fc.constantFrom(
@@ -48,7 +58,8 @@ const layers = fc.uniqueArray(
       ["model", "small"] as const,
       ["model", "large"] as const
     ),
-    policy: policies
+    policy: policies,
+    guardrails: fc.oneof({ weight: 4, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: guarding })
   }),
   { maxLength: 3, selector: ({ scope }) => scope.join() }
 )
@@ -90,16 +101,18 @@ type Asked = Parameters<PolicySimulator["Service"]["simulate"]>[0]
 const ask = Effect.fnUntraced(function* (
   made: typeof layers extends fc.Arbitrary<infer A> ? A : never,
   own: object,
+  guardrails: object,
   request: typeof requests extends fc.Arbitrary<infer A> ? A : never
 ) {
   const { sql } = yield* Database
   yield* sql`DELETE FROM policy_layers`
-  for (const { policy, scope } of made) {
-    yield* sql`INSERT INTO policy_layers (layer_kind, scope_id, policy)
-      VALUES (${scope[0]}, ${scope[1]}, ${JSON.stringify(policy)}::jsonb)`
+  for (const { guardrails, policy, scope } of made) {
+    yield* sql`INSERT INTO policy_layers (layer_kind, scope_id, policy, guardrail_policy)
+      VALUES (${scope[0]}, ${scope[1]}, ${JSON.stringify(policy)}::jsonb, ${JSON.stringify(guardrails)}::jsonb)`
   }
   const key = yield* Proxy.issueKey({ ...own })
-  yield* sql`UPDATE api_keys SET team_id = 'blue' WHERE id = ${key.id}`
+  yield* sql`UPDATE api_keys SET team_id = 'blue', guardrail_policy = ${JSON.stringify(guardrails)}::jsonb
+    WHERE id = ${key.id}`
   const gateway = yield* Proxy.restarted()
   const answer = yield* gateway.ask({ ...request, target: request.path, headers: key.headers })
   const { simulate } = yield* PolicySimulator
@@ -114,7 +127,10 @@ const ask = Effect.fnUntraced(function* (
   }
 })
 
-const simulator = PolicySimulator.layer.pipe(Layer.provide(Audit.layer), Layer.provideMerge(Proxy.database))
+const simulator = PolicySimulator.layer.pipe(
+  Layer.provide([Audit.layer, Vault.layer(Option.none())]),
+  Layer.provideMerge(Proxy.database)
+)
 
 layer(simulator)("the simulator and the gateway", (it) => {
   it.effect(
@@ -129,9 +145,9 @@ layer(simulator)("the simulator and the gateway", (it) => {
         const operator = Operator.of({ tokenId, scopes: ["*"], ip: null, userAgent: null })
         const promise = Effect.runPromiseWith(yield* Effect.context<Database | PolicySimulator>())
         const seen = new Set<string | null>()
-        const law = fc.asyncProperty(layers, policies, requests, (made, own, request) =>
+        const law = fc.asyncProperty(layers, policies, guarding, requests, (made, own, guardrails, request) =>
           promise(
-            ask(made, own, request).pipe(
+            ask(made, own, guardrails, request).pipe(
               Effect.provideService(Operator, operator),
               Effect.provideService(RequestId, "agreement"),
               Effect.scoped,
@@ -147,7 +163,17 @@ layer(simulator)("the simulator and the gateway", (it) => {
         )
         yield* Effect.promise(() => fc.assert(law, { numRuns: 150 }))
         // it was no law about nothing
-        assert.includeMembers([...seen], [null, "policy_denied", "request_body_too_large", "invalid_request_body"])
+        assert.includeMembers(
+          [...seen],
+          [
+            null,
+            "policy_denied",
+            "request_body_too_large",
+            "invalid_request_body",
+            "guardrail_unavailable",
+            "guardrail_forbidden"
+          ]
+        )
       }),
     60_000
   )

@@ -6,10 +6,12 @@ import { BodyAdmission } from "../../src/gateway/BodyAdmission.ts"
 import { ControlState } from "../../src/gateway/ControlState.ts"
 import { Destinations } from "../../src/gateway/Destination.ts"
 import { GovernedRequest } from "../../src/gateway/GovernedRequest.ts"
+import { Guarding } from "../../src/gateway/Guarding.ts"
 import { Identities } from "../../src/gateway/identity/Identities.ts"
 import { Limits, usageQueue } from "../../src/gateway/Limits.ts"
 import type { RouteId } from "../../src/gateway/model/CanonicalRoute.ts"
 import * as Changes from "../../src/gateway/model/Changes.ts"
+import type { GuardrailPolicyPatch } from "../../src/gateway/model/GuardrailPolicy.ts"
 import type { Passthrough } from "../../src/gateway/model/Passthrough.ts"
 import { digest, mint } from "../../src/gateway/model/Secret.ts"
 import { GatewaySettings } from "../../src/gateway/model/Settings.ts"
@@ -19,10 +21,12 @@ import type { Ended } from "../../src/gateway/Telemetry.ts"
 import { UsageLog } from "../../src/gateway/UsageLog.ts"
 import * as UsageRecord from "../../src/gateway/UsageRecord.ts"
 import type { Wire } from "../../src/gateway/Wire.ts"
+import { Guardrails } from "../../src/guardrails/Guardrails.ts"
 import { Database } from "../../src/services/Database.ts"
-import { Egress, EgressError } from "../../src/services/Egress.ts"
+import { Egress } from "../../src/services/Egress.ts"
 import { Redis, RedisError } from "../../src/services/Redis.ts"
 import * as MigratedDatabase from "../MigratedDatabase.ts"
+import * as ScriptedEgress from "../ScriptedEgress.ts"
 import { type ClientRequest, type RecordingWire, make as wireOf } from "./RecordingWire.ts"
 import * as ScriptedUpstream from "./ScriptedUpstream.ts"
 
@@ -31,9 +35,11 @@ export const database = MigratedDatabase.embedded
 
 export interface Options {
   readonly upstream?: ScriptedUpstream.Script
+  /** Who answers where operators' addresses lead. Without it, nobody does. */
+  readonly egress?: ScriptedEgress.Script
   readonly settings?: Partial<GatewaySettings["Service"]>
-  /** What is at the addresses that operators name; without it nothing is. */
-  readonly egress?: Egress["Service"]["fetch"]
+  /** The identity provider behind the egress door, in place of `egress`. */
+  readonly issuer?: Egress["Service"]["fetch"]
   /** Says what operators had configured before the gateway started. */
   readonly configured?: Effect.Effect<unknown, unknown, Database>
 }
@@ -49,6 +55,11 @@ export const make = Effect.fnUntraced(function* (options: Options = {}) {
 export const restarted = Effect.fnUntraced(function* (options: Options = {}) {
   const journal: Array<string> = []
   const sent: Array<ScriptedUpstream.Sent> = []
+  const asked: Array<ScriptedEgress.Asked> = []
+  const egress =
+    options.issuer === undefined
+      ? ScriptedEgress.layer(options.egress, asked)
+      : Layer.succeed(Egress, { fetch: options.issuer })
   let redisIsGone = false
   const memory = Context.get(yield* Layer.build(Layer.fresh(RedisMemory.layer({ prefix: "svc-test:" }))), Redis)
   const redis: Redis["Service"] = {
@@ -64,8 +75,9 @@ export const restarted = Effect.fnUntraced(function* (options: Options = {}) {
         Layer.provide([
           Layer.succeed(Redis, redis),
           ScriptedUpstream.layer(options.upstream ?? ScriptedUpstream.json({}), sent),
-          Layer.succeed(Egress, { fetch: options.egress ?? (() => Effect.fail(nobodyThere)) }),
+          egress,
           Vault.layer(Option.none()),
+          Guardrails.layer.pipe(Layer.provide(egress)),
           Layer.succeed(GatewaySettings, { ...settings, ...options.settings })
         ])
       )
@@ -92,6 +104,7 @@ export const restarted = Effect.fnUntraced(function* (options: Options = {}) {
     })
   return {
     ask,
+    asked,
     handle,
     journal,
     sent,
@@ -111,15 +124,13 @@ export const restarted = Effect.fnUntraced(function* (options: Options = {}) {
 /** Without the writer: records stay in their queue. */
 const program = ProxyApp.layer.pipe(
   Layer.provide([GovernedRequest.layer, Identities.layer]),
-  Layer.provide([Destinations.layer, BodyAdmission.layer, UsageLog.layer]),
+  Layer.provide([Destinations.layer, BodyAdmission.layer, Guarding.layer, UsageLog.layer]),
   Layer.provide([Limits.layer, ControlState.layer])
 )
 
 export const noon = Date.parse("2026-11-20T12:00:00Z")
 
 const decodeRecord = Schema.decodeUnknownEffect(Schema.fromJsonString(UsageRecord.UsageRecord))
-
-const nobodyThere = new EgressError({ reason: "unreachable", message: "nobody is there" })
 
 const gone = new RedisError({ operation: "script", retryable: true, cause: new Error("gone") })
 
@@ -141,6 +152,9 @@ export const reset = Effect.gen(function* () {
     max_request_body_bytes = 1048576, max_response_body_bytes = 1048576`
   yield* sql`DELETE FROM upstream_passthrough_settings`
   yield* sql`INSERT INTO upstream_passthrough_settings DEFAULT VALUES`
+  yield* sql`DELETE FROM guardrail_definitions WHERE provider_kind = 'http'`
+  yield* sql`UPDATE guardrail_definitions SET modes = '{pre_call,post_call,during_call}', default_on = false,
+    failure_policy = 'fail_closed', runtime_config = '{"restore_output":true}', enabled = true`
 })
 
 export interface IssuedKey {
@@ -158,14 +172,17 @@ export const issueKey = Effect.fnUntraced(function* (
     readonly revokedAt?: Date
     readonly expiresAt?: Date
     readonly project?: boolean
+    readonly guardrails?: GuardrailPolicyPatch
   } = {}
 ) {
   const { sql } = yield* Database
   const [id, projectId, secret] = [randomUUID(), state.project ? randomUUID() : null, mint("rk_live_")]
   if (projectId !== null) yield* sql`INSERT INTO projects (id, name) VALUES (${projectId}, ${projectId})`
-  yield* sql`INSERT INTO api_keys (id, owner_type, project_id, key_prefix, key_hash, disabled, revoked_at, expires_at, policy)
+  yield* sql`INSERT INTO api_keys (id, owner_type, project_id, key_prefix, key_hash, disabled, revoked_at, expires_at, policy,
+    guardrail_policy)
     VALUES (${id}, ${projectId === null ? "individual" : "project"}, ${projectId}, 'rk_live_', ${digest(secret)},
-    ${state.disabled ?? false}, ${state.revokedAt ?? null}, ${state.expiresAt ?? null}, ${JSON.stringify(policy)})`
+    ${state.disabled ?? false}, ${state.revokedAt ?? null}, ${state.expiresAt ?? null}, ${JSON.stringify(policy)},
+    ${JSON.stringify(state.guardrails ?? {})})`
   const raw = Redacted.value(secret)
   const key: IssuedKey = { id, raw, projectId, headers: ["authorization", `Bearer ${raw}`] }
   return key

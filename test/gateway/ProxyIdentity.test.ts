@@ -452,7 +452,7 @@ const started = Effect.fnUntraced(function* (
   const issuer = Issuer.make(...(options.keys ?? [signer]))
   const gateway = yield* Proxy.make({
     configured: Effect.andThen(options.route ?? Effect.void, save(options.settings ?? {})),
-    egress: (request) => issuer.fetch(request),
+    issuer: (request) => issuer.fetch(request),
     upstream: Upstream.json({ id: "answer" })
   })
   const key = yield* Proxy.issueKey()

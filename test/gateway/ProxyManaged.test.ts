@@ -78,7 +78,8 @@ layer(Proxy.database)("ProxyApp, managed by the gateway", (it) => {
         tools: null,
         estimated_input_tokens: 2,
         denial: null,
-        guardrail_action_count: null
+        guardrail_action_count: null,
+        guardrails: null
       })
     })
   )

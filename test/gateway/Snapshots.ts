@@ -4,9 +4,9 @@ import { canonicalRoutes, type RouteConfig } from "../../src/gateway/model/Canon
 import { off } from "../../src/gateway/model/FrontDoor.ts"
 import { defaults } from "../../src/gateway/model/Passthrough.ts"
 import * as PolicyLayer from "../../src/gateway/model/PolicyLayer.ts"
+import { missing } from "../../src/gateway/model/StoredCredential.ts"
 import * as ServiceTable from "../../src/gateway/ServiceTable.ts"
 import type { Snapshot } from "../../src/gateway/Snapshot.ts"
-import { missing } from "../../src/gateway/StoredCredential.ts"
 import * as Target from "../../src/gateway/Target.ts"
 
 /** Reference §1.2. */
@@ -34,5 +34,6 @@ export const seededWith = (config: Partial<RouteConfig> = {}): Snapshot => ({
   services: ServiceTable.empty,
   frontDoor: FrontDoor.of(off, missing),
   passthrough: defaults,
-  layers: PolicyLayer.none
+  layers: PolicyLayer.none,
+  guardrails: new Map()
 })

@@ -64,6 +64,36 @@ layer(Proxy.database)("UsageWriter", (it) => {
     })
   )
 
+  it.effect("writes what guardrails did beside their record, each run once, in the order of running", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const queue = yield* emptyQueue
+      const run = { guardrail_name: "pii-redact", failure_policy: "fail_closed", latency_ms: 3 } as const
+      const record = recordOf({
+        guardrail_action_count: 2,
+        guardrails: [
+          { ...run, mode: "pre_call", action: "modify", reason: null, metadata: { email_count: 1 } },
+          { ...run, mode: "post_call", action: "block", reason: "why", metadata: {} }
+        ]
+      })
+      for (const _ of ["once", "twice"]) yield* queue.add(UsageRecord.encode(record))
+      yield* queue.add(UsageRecord.encode(recordOf()))
+      assert.strictEqual(yield* queue.write, 3)
+      yield* queue.add(UsageRecord.encode(record))
+      yield* queue.write
+      const kept =
+        yield* sql`SELECT request_id, key_id, project_id, route, model, provider, guardrail_name, mode, action,
+        failure_policy, latency_ms, reason, metadata FROM guardrail_execution_events
+        WHERE key_id = ${record.key_id} ORDER BY created_at`
+      const { key_id, model, project_id, provider, request_id, route } = record
+      const of = { request_id, key_id, project_id, route, model, provider, ...run, latency_ms: 3n }
+      assert.deepStrictEqual<unknown>(kept, [
+        { ...of, mode: "pre_call", action: "modify", reason: null, metadata: { email_count: 1 } },
+        { ...of, mode: "post_call", action: "block", reason: "why", metadata: {} }
+      ])
+    })
+  )
+
   it.effect("writes the oldest first, a batch at a time, until nothing waits", () =>
     Effect.gen(function* () {
       const queue = yield* emptyQueue

@@ -4,6 +4,8 @@ import { ConfigurationApi } from "./ConfigurationApi.ts"
 import { CredentialMappingsApi } from "./CredentialMappingsApi.ts"
 import { DebugBundlesApi } from "./DebugBundlesApi.ts"
 import { FrontDoorApi } from "./FrontDoorApi.ts"
+import { GuardrailsApi } from "./GuardrailsApi.ts"
+import { KeyGuardrailsApi } from "./KeyGuardrailsApi.ts"
 import { KeysApi } from "./KeysApi.ts"
 import { ModelPricesApi } from "./ModelPricesApi.ts"
 import { OperationalApi } from "./OperationalApi.ts"
@@ -14,7 +16,7 @@ import { ProjectsApi } from "./ProjectsApi.ts"
 import { ProviderHealthApi } from "./ProviderHealthApi.ts"
 import { ProvidersApi } from "./ProvidersApi.ts"
 import { FamilyARoutesApi, FamilyBRoutesApi } from "./RoutesApi.ts"
-import { Authorization, Intake } from "./Security.ts"
+import { Authorization, Intake, KeyAuthorization } from "./Security.ts"
 import { ServiceImportApi } from "./ServiceImportApi.ts"
 import { ServiceOpenApiApi } from "./ServiceOpenApiApi.ts"
 import { ServicesApi } from "./ServicesApi.ts"
@@ -43,6 +45,7 @@ const OperatorApi = HttpApi.make("operator")
     ServicesApi,
     ProviderHealthApi,
     FrontDoorApi,
+    GuardrailsApi,
     UsageApi,
     AuditApi,
     DebugBundlesApi,
@@ -56,6 +59,15 @@ const OperatorApi = HttpApi.make("operator")
   .annotate(HttpApi.QueryParseOptions, { onExcessProperty: "error", errors: "all" })
   .prefix("/admin")
 
+/** What takes a gateway key: nothing here changes anything. */
+const KeyApi = HttpApi.make("key")
+  .add(KeyGuardrailsApi)
+  .middleware(Intake)
+  .middleware(KeyAuthorization)
+  .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })
+  .annotate(HttpApi.QueryParseOptions, { onExcessProperty: "error", errors: "all" })
+  .prefix("/v1")
+
 /**
  * The operator API: one definition for the server, the OpenAPI document and typed clients. Nothing here needs Node, so
  * a browser can import it.
@@ -63,6 +75,7 @@ const OperatorApi = HttpApi.make("operator")
 export const ControlApi = HttpApi.make("control")
   .add(OperationalApi)
   .addHttpApi(OperatorApi)
+  .addHttpApi(KeyApi)
   .prefix("/admin-ui")
   .annotateMerge(
     OpenApi.annotations({

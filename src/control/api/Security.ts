@@ -1,5 +1,6 @@
-import { Context, Schema } from "effect"
+import { Context, type Option, Schema } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
+import type { GuardrailPolicy } from "../../gateway/model/GuardrailPolicy.ts"
 import { refusals } from "./Errors.ts"
 
 /** What an operator token may be allowed; `*` is everything. */
@@ -58,6 +59,34 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization, { pr
       "invalid_operator_token",
       "disabled_operator_token",
       "insufficient_operator_scope",
+      "invalid_request",
+      "store_unavailable"
+    )
+  }
+) {}
+
+/** Whose gateway key a call came with. */
+export class KeyHolder extends Context.Service<
+  KeyHolder,
+  {
+    readonly keyId: string
+    readonly projectId: Option.Option<string>
+    readonly guardrails: GuardrailPolicy
+  }
+>()("svc/control/KeyHolder") {}
+
+/** `Authorization: Bearer rk_live_…`, before anything of the request is looked at. */
+export class KeyAuthorization extends HttpApiMiddleware.Service<KeyAuthorization, { provides: KeyHolder }>()(
+  "svc/control/KeyAuthorization",
+  {
+    security: { gatewayKey: HttpApiSecurity.bearer },
+    error: refusals(
+      "missing_authorization",
+      "malformed_authorization",
+      "invalid_virtual_key",
+      "disabled_virtual_key",
+      "revoked_virtual_key",
+      "expired_virtual_key",
       "invalid_request",
       "store_unavailable"
     )

@@ -1,7 +1,7 @@
 import { Effect, Option, Schema } from "effect"
 import { Database } from "../../services/Database.ts"
 import * as Settings from "../model/FrontDoor.ts"
-import { missing, open as openCredential, type StoredCredential } from "../StoredCredential.ts"
+import { missing, open as openCredential, type StoredCredential } from "../model/StoredCredential.ts"
 import type { Rules } from "./Identity.ts"
 
 export interface IdentityProvider {

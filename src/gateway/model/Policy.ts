@@ -31,14 +31,13 @@ export type Check =
   | "tool_count"
   | "tool_schema"
   | "hours"
-  | "guardrails"
   | "request_bytes"
   | "response_bytes"
   | "input_tokens"
   | "output_tokens"
   | "cost"
 
-export type DenialCode = "policy_denied" | "guardrail_forbidden" | "request_body_too_large" | "response_body_too_large"
+export type DenialCode = "policy_denied" | "request_body_too_large" | "response_body_too_large"
 
 export interface Denial {
   readonly check: Check
@@ -67,7 +66,7 @@ export const denials = (policy: KeyPolicy, question: Question): ReadonlyArray<De
 
 /**
  * Of `layers`, those that deny by `check` on their own. A merged policy denies what one of its layers denies, so that there
- * is one for each denial but those which no policy is asked about.
+ * is one for each denial.
  */
 export const causes = <Layer extends { readonly policy: KeyPolicy }>(
   layers: ReadonlyArray<Layer>,
@@ -195,18 +194,6 @@ const checks: ReadonlyArray<Rule> = [
       allows(policy.allowed_hours_utc, hourUtc)
         ? undefined
         : { message: `This key's policy does not allow requests in hour ${hourUtc} UTC.` }
-  },
-  {
-    name: "guardrails",
-    // a guardrail that a client asks for is never skipped in silence, and no policy offers one yet
-    test: (_, { facts }) =>
-      facts.guardrails.length === 0
-        ? undefined
-        : {
-            code: "guardrail_forbidden",
-            message: "This key's policy offers no guardrail for clients to choose.",
-            param: "guardrails"
-          }
   },
   {
     name: "request_bytes",

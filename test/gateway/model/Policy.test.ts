@@ -12,8 +12,7 @@ describe("Policy", () => {
   it("that says nothing allows everything", () => {
     fc.assert(
       fc.property(Policies.question, (question) => {
-        const { facts } = question
-        const plain = { ...question, service: undefined, facts: { ...facts, guardrails: [] } }
+        const plain = { ...question, service: undefined }
         assert.deepStrictEqual(Policy.decide(neutral, plain), {
           _tag: "Allowed",
           passed: order
@@ -57,7 +56,7 @@ describe("Policy", () => {
 
   it("the first rule that fails, in the reference's order, decides", () => {
     let policy: KeyPolicy = Object.assign({ ...neutral }, ...rules().map(([, policy]) => policy))
-    let { facts }: Policy.Question = {
+    const { facts }: Policy.Question = {
       ...plain,
       facts: {
         ...plain.facts,
@@ -65,15 +64,13 @@ describe("Policy", () => {
         tools: true,
         toolCount: 3,
         toolSchemaBytes: 99,
-        service: "ocr",
-        guardrails: ["x"]
+        service: "ocr"
       }
     }
     const supposed = { ...plain, responseBytes: 3000 }
     const decided = order.map((expected) => {
       const decision = Policy.decide(policy, { ...supposed, facts })
       policy = { ...policy, ...lifted[expected] }
-      if (expected === "guardrails") facts = { ...facts, guardrails: [] }
       return decision._tag === "Denied" ? decision.denial.check : "allowed"
     })
     assert.deepStrictEqual<unknown>(decided, order)
@@ -185,7 +182,6 @@ const order: ReadonlyArray<Policy.Check> = [
     "tool_count",
     "tool_schema",
     "hours",
-    "guardrails",
     "request_bytes",
     "response_bytes",
     "input_tokens",
@@ -285,14 +281,6 @@ function rules(): ReadonlyArray<Rule> {
       "This key's policy does not allow requests in hour 12 UTC."
     ],
     [
-      "guardrails",
-      {},
-      { guardrails: ["pii-redact"] },
-      {},
-      "This key's policy offers no guardrail for clients to choose.",
-      "guardrails"
-    ],
-    [
       "request_bytes",
       { max_request_body_bytes: 999 },
       {},
@@ -343,7 +331,6 @@ const lifted: Record<Policy.Check, Partial<KeyPolicy>> = {
   tool_count: { max_tool_call_count: unlimited },
   tool_schema: { max_tool_schema_bytes: unlimited },
   hours: { allowed_hours_utc: allowAll },
-  guardrails: {},
   request_bytes: { max_request_body_bytes: null },
   response_bytes: { max_response_body_bytes: null },
   input_tokens: { max_input_tokens_per_request: unlimited },
@@ -352,7 +339,6 @@ const lifted: Record<Policy.Check, Partial<KeyPolicy>> = {
 }
 
 const codes: Partial<Record<Policy.Check, Policy.DenialCode>> = {
-  guardrails: "guardrail_forbidden",
   request_bytes: "request_body_too_large",
   response_bytes: "response_body_too_large"
 }

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Layer, Option, Redacted } from "effect"
 import fc from "fast-check"
+import * as StoredCredential from "../../../src/gateway/model/StoredCredential.ts"
 import { Vault } from "../../../src/gateway/model/Vault.ts"
-import * as StoredCredential from "../../../src/gateway/StoredCredential.ts"
 
 const keyOf = (fill: number) => Vault.layer(Option.some(Redacted.make<Uint8Array>(Buffer.alloc(32, fill))))
 const withKey = keyOf(1)

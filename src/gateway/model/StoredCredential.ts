@@ -1,5 +1,5 @@
 import { Effect, type Redacted } from "effect"
-import { Vault } from "./model/Vault.ts"
+import { Vault } from "./Vault.ts"
 
 /** An upstream credential of a row. `Unreadable`: there is one, and it cannot be opened; nothing stands in for it. */
 export type StoredCredential =

@@ -1,0 +1,185 @@
+import { Context, Effect, Layer, Schema } from "effect"
+import { Vault } from "../gateway/model/Vault.ts"
+import { defaultTimeoutMs, tokenContext } from "../guardrails/Definitions.ts"
+import { Database } from "../services/Database.ts"
+import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
+import { ControlError, type Refused } from "./api/Errors.ts"
+import { Guardrail, type GuardrailPatch, type NewGuardrail } from "./api/GuardrailsApi.ts"
+import { type Refusal, refusedCredential, refusedUrl } from "./Rules.ts"
+import { onDuplicate, rows, type StoreFailure, settled } from "./Store.ts"
+
+type Invalid = Refused<"invalid_guardrail_request">
+
+/** The catalogue: what there is to select, and how each entry is asked. */
+export class Guardrails extends Context.Service<
+  Guardrails,
+  {
+    readonly list: Effect.Effect<ReadonlyArray<Guardrail>, StoreFailure>
+    readonly create: (guardrail: NewGuardrail) => Effect.Effect<Guardrail, Invalid | StoreFailure, Actor>
+    readonly update: (name: string, patch: GuardrailPatch) => Effect.Effect<Guardrail, Invalid | StoreFailure, Actor>
+    /** Every key forgets it too. What it did stays on record. */
+    readonly remove: (name: string) => Effect.Effect<void, Invalid | StoreFailure, Actor>
+  }
+>()("svc/control/Guardrails") {
+  static readonly layer = Layer.suspend(() => Layer.effect(Guardrails, make))
+}
+
+const maxGuardrails = 200
+const maxConfigLength = 16_384
+const minTimeoutMs = 100
+const maxTimeoutMs = 10_000
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const audit = yield* Audit
+  const vault = yield* Vault
+  const columns = sql.literal(
+    `name, description, provider_kind, modes, default_on, failure_policy, config_schema, runtime_config, enabled,
+     endpoint_url IS NOT NULL AS endpoint_configured, endpoint_url, timeout_ms, sealed_token IS NOT NULL AS token_configured`
+  )
+
+  /** What `input` names, by column. */
+  const columnsOf = Effect.fnUntraced(function* (name: string, input: GuardrailPatch) {
+    const { bearer_token, config_schema, endpoint_url, modes, runtime_config, timeout_ms, ...rest } = input
+    return {
+      ...rest,
+      ...(modes !== undefined && { modes: [...new Set(modes)] }),
+      ...(endpoint_url !== undefined && { endpoint_url: yield* unless("endpoint_url", endpoint_url, refusedUrl) }),
+      ...(timeout_ms !== undefined && { timeout_ms: Math.min(Math.max(timeout_ms, minTimeoutMs), maxTimeoutMs) }),
+      ...(config_schema !== undefined && { config_schema: yield* configText("config_schema", config_schema) }),
+      ...(runtime_config !== undefined && { runtime_config: yield* configText("runtime_config", runtime_config) }),
+      ...(bearer_token !== undefined && {
+        sealed_token:
+          bearer_token && vault.seal(yield* unless("bearer_token", bearer_token, refusedCredential), tokenContext(name))
+      })
+    }
+  })
+
+  const lock = (name: string) =>
+    Effect.flatMap(
+      found.first(sql`SELECT ${columns} FROM guardrail_definitions WHERE name = ${name} FOR UPDATE`),
+      (row) => (row === undefined ? Effect.fail(unknown) : Effect.succeed(row))
+    )
+
+  const create = Effect.fn("Guardrails.create")(function* ({ modes = [], name, ...input }: NewGuardrail) {
+    const set = yield* columnsOf(name, {
+      description: "",
+      timeout_ms: defaultTimeoutMs,
+      ...input,
+      modes: modes.length === 0 ? ["pre_call", "post_call"] : modes
+    })
+    return yield* audit.mutate(
+      Effect.gen(function* () {
+        const { write } = yield* Mutation
+        const [full] = yield* sql`SELECT 1 FROM guardrail_definitions OFFSET ${maxGuardrails - 1} LIMIT 1`
+        if (full !== undefined) return yield* invalid("name", `is one too many: there are ${maxGuardrails} guardrails`)
+        const row = yield* onDuplicate(
+          found.only(write`
+            INSERT INTO guardrail_definitions ${sql.insert({ name, provider_kind: "http", ...set })} RETURNING ${columns}`),
+          () => invalid("name", "is the name of another guardrail")
+        )
+        return {
+          result: row,
+          deed: { target: "guardrail", action: "guardrails:create" },
+          targetId: name,
+          snapshots: yield* snapshots(null, row),
+          changes: [{ _tag: "Configuration" }]
+        }
+      })
+    )
+  })
+
+  const update = Effect.fn("Guardrails.update")((name: string, patch: GuardrailPatch) =>
+    audit.mutate(
+      Effect.gen(function* () {
+        const { write } = yield* Mutation
+        const before = yield* lock(name)
+        if (before.provider_kind === "built_in") yield* builtInKeeps(patch)
+        if (patch.modes?.length === 0) return yield* invalid("modes", "must name at least one mode")
+        const set = yield* columnsOf(name, patch)
+        const after =
+          Object.keys(set).length === 0
+            ? before
+            : yield* found.only(write`
+                UPDATE guardrail_definitions SET ${sql.update(set)}, updated_at = now()
+                WHERE name = ${name} RETURNING ${columns}`)
+        return {
+          result: after,
+          deed: { target: "guardrail", action: "guardrails:update" },
+          targetId: name,
+          snapshots: yield* snapshots(before, after),
+          changes: [{ _tag: "Configuration" }]
+        }
+      })
+    )
+  )
+
+  /** Takes the name out of every key's policy: one that demanded it would otherwise refuse all requests. */
+  const forgotten = Effect.fnUntraced(function* (name: string) {
+    const { write } = yield* Mutation
+    return yield* keys.all(write`
+      UPDATE api_keys SET policy_version = policy_version + 1, updated_at = now(), guardrail_policy = (
+        SELECT coalesce(jsonb_object_agg(field, value - ${name}::text), '{}')
+        FROM jsonb_each(guardrail_policy) AS held (field, value))
+      WHERE EXISTS (SELECT 1 FROM jsonb_each(guardrail_policy) AS held (field, value) WHERE value ? ${name}::text)
+      RETURNING id`)
+  })
+
+  return Guardrails.of({
+    list: found
+      .all(sql`SELECT ${columns} FROM guardrail_definitions ORDER BY name COLLATE "C"`)
+      .pipe(settled, Effect.withSpan("Guardrails.list")),
+    create,
+    update,
+    remove: Effect.fn("Guardrails.remove")((name) =>
+      audit.mutate(
+        Effect.gen(function* () {
+          const { write } = yield* Mutation
+          const before = yield* lock(name)
+          if (before.provider_kind === "built_in") {
+            return yield* invalid("name", "is built in; disable it instead")
+          }
+          yield* write`DELETE FROM guardrail_definitions WHERE name = ${name}`
+          const affected = yield* forgotten(name)
+          return {
+            result: undefined,
+            deed: { target: "guardrail", action: "guardrails:delete" },
+            targetId: name,
+            snapshots: yield* snapshots(before, null),
+            changes: [{ _tag: "Configuration" }, ...affected.map(({ id }) => ({ _tag: "Key" as const, id }))]
+          }
+        })
+      )
+    )
+  })
+})
+
+const found = rows(Guardrail)
+const keys = rows(Schema.Struct({ id: Schema.String }))
+const snapshots = Snapshots.of(Guardrail)
+
+const unknown = new ControlError("invalid_guardrail_request", "There is no guardrail of this name.", { param: "name" })
+
+/** `value`, unless a rule refuses it. The refusal names the field and says the rule, never the value. */
+const unless = <A>(param: string, value: A, rule: (value: A) => Refusal): Effect.Effect<A, Invalid> => {
+  const refusal = rule(value)
+  return refusal === undefined ? Effect.succeed(value) : Effect.fail(invalid(param, refusal))
+}
+
+const invalid = (param: string, refusal: string): Invalid =>
+  new ControlError("invalid_guardrail_request", `${param} ${refusal}.`, { param })
+
+const configText = (param: string, config: Guardrail["runtime_config"]): Effect.Effect<string, Invalid> =>
+  unless(param, JSON.stringify(config), (text) =>
+    text.length > maxConfigLength ? `may have at most ${maxConfigLength} characters of JSON` : undefined
+  )
+
+/** What the gateway does itself has no address; its one switch must be a switch. */
+const builtInKeeps = (patch: GuardrailPatch): Effect.Effect<void, Invalid> => {
+  const field = (["description", "endpoint_url", "timeout_ms", "bearer_token"] as const).find((name) => name in patch)
+  if (field !== undefined) return Effect.fail(invalid(field, "cannot be set: this guardrail is built in"))
+  const restores = patch.runtime_config?.["restore_output"]
+  return restores === undefined || typeof restores === "boolean"
+    ? Effect.void
+    : Effect.fail(invalid("runtime_config.restore_output", "must be true or false"))
+}

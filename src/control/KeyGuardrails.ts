@@ -1,0 +1,100 @@
+import { Context, Effect, Layer, Option, Result, Schema } from "effect"
+import type { Vault } from "../gateway/model/Vault.ts"
+import * as Definitions from "../guardrails/Definitions.ts"
+import * as Runner from "../guardrails/Guardrails.ts"
+import * as Selection from "../guardrails/Selection.ts"
+import type { Database } from "../services/Database.ts"
+import { ControlError, RequestId } from "./api/Errors.ts"
+import type { GuardrailTest, GuardrailTestResult, OfferedGuardrail } from "./api/KeyGuardrailsApi.ts"
+import { KeyHolder } from "./api/Security.ts"
+import { type StoreFailure, settled } from "./Store.ts"
+
+type Refusal = ControlError<
+  "invalid_guardrail_request" | "guardrail_blocked" | "guardrail_forbidden" | "guardrail_unavailable"
+>
+
+/** Guardrails as the holder of a key meets them: by the key's own policy, without layers. */
+export class KeyGuardrails extends Context.Service<
+  KeyGuardrails,
+  {
+    readonly offered: Effect.Effect<ReadonlyArray<OfferedGuardrail>, StoreFailure, KeyHolder>
+    /** Runs what a request would go through. Nothing is sent to an upstream, counted or recorded. */
+    readonly test: (
+      test: GuardrailTest
+    ) => Effect.Effect<GuardrailTestResult, Refusal | StoreFailure, KeyHolder | RequestId>
+  }
+>()("svc/control/KeyGuardrails") {
+  static readonly layer = Layer.suspend(() => Layer.effect(KeyGuardrails, make))
+}
+
+const make = Effect.gen(function* () {
+  const runner = yield* Runner.Guardrails
+  const context = yield* Effect.context<Database | Vault>()
+  const catalogue = settled(Effect.provideContext(Definitions.load, context))
+
+  return KeyGuardrails.of({
+    offered: Effect.gen(function* () {
+      const { guardrails } = yield* KeyHolder
+      const named = new Set([...guardrails.mandatory_guardrails, ...guardrails.optional_guardrails])
+      const forbidden = new Set(guardrails.forbidden_guardrails)
+      return [...(yield* catalogue).values()]
+        .filter(({ defaultOn, enabled, name }) => enabled && !forbidden.has(name) && (defaultOn || named.has(name)))
+        .map(({ configSchema, defaultOn, description, failurePolicy, modes, name }) => ({
+          name,
+          description,
+          modes,
+          default_on: defaultOn,
+          failure_policy: failurePolicy,
+          config_schema: configSchema
+        }))
+    }).pipe(Effect.withSpan("KeyGuardrails.offered")),
+
+    test: Effect.fn("KeyGuardrails.test")(function* ({ guardrails: requested = [], input, mode }) {
+      if (mode === "during_call") return yield* notAlone
+      const { guardrails, keyId, projectId } = yield* KeyHolder
+      const selected = Selection.select(yield* catalogue, guardrails, requested)
+      if (Result.isFailure(selected)) {
+        const { code, message, param } = selected.failure
+        return yield* new ControlError(code, message, param === undefined ? {} : { param })
+      }
+      const steps = Selection.inMode(selected.success, mode)
+      const names = steps.map(({ definition }) => definition.name)
+      if (requested.some((name) => !names.includes(name))) return yield* otherMode
+      const run = yield* runner.run(steps, {
+        requestId: yield* RequestId,
+        mode,
+        context: {
+          key_id: keyId,
+          team_id: null,
+          user_id: null,
+          project_id: Option.getOrNull(projectId),
+          model: null,
+          route: testRoute,
+          provider: "none"
+        },
+        text: JSON.stringify(input),
+        memory: new Map()
+      })
+      if (run.stopped !== undefined) return yield* new ControlError(run.stopped.code, run.stopped.message)
+      return { input: yield* parsed(run.text), applied_guardrails: names, results: run.executions }
+    })
+  })
+})
+
+/** What an HTTP guardrail is told of where a text comes from. */
+const testRoute = "/admin-ui/v1/guardrails/test"
+
+/** What a guardrail leaves is JSON: whatever it says is written anew. */
+const parsed = (text: string) => Effect.orDie(Schema.decodeEffect(Schema.fromJsonString(Schema.Json))(text))
+
+const notAlone = new ControlError(
+  "invalid_guardrail_request",
+  "mode during_call needs a stream and cannot be tried out; use pre_call or post_call.",
+  { param: "mode" }
+)
+
+const otherMode = new ControlError(
+  "invalid_guardrail_request",
+  "A guardrail that is asked for does not run in this mode.",
+  { param: "guardrails" }
+)

@@ -1,0 +1,139 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { Action, Config, Execution, FailurePolicy, Mode } from "../../gateway/model/Guardrail.ts"
+import { GuardrailName } from "../../gateway/model/GuardrailPolicy.ts"
+import { refusals } from "./Errors.ts"
+import { Cursor, Id, PageLimit, Timestamp } from "./Fields.ts"
+import { Credential } from "./ProvidersApi.ts"
+import { requires } from "./Security.ts"
+
+/** An entry of the catalogue. Only guardrails of kind `http` have an address, a timeout and a token. */
+export const Guardrail = Schema.Struct({
+  name: GuardrailName,
+  description: Schema.String,
+  provider_kind: Schema.Literals(["built_in", "http"]),
+  modes: Schema.Array(Mode),
+  default_on: Schema.Boolean,
+  failure_policy: FailurePolicy,
+  config_schema: Config,
+  runtime_config: Config,
+  enabled: Schema.Boolean,
+  endpoint_configured: Schema.Boolean,
+  endpoint_url: Schema.NullOr(Schema.String),
+  timeout_ms: Schema.NullOr(Schema.Int),
+  token_configured: Schema.Boolean
+})
+export type Guardrail = typeof Guardrail.Type
+
+const Modes = Schema.Array(Mode).check(Schema.isMaxLength(16))
+const Description = Schema.String.check(Schema.isMaxLength(1000))
+
+const optional = {
+  description: Schema.optionalKey(Description),
+  modes: Schema.optionalKey(Modes),
+  default_on: Schema.optionalKey(Schema.Boolean),
+  /** Milliseconds; moved into 100 to 10000. */
+  timeout_ms: Schema.optionalKey(Schema.Int),
+  /** Sent as `Authorization: Bearer …`. Goes in and never comes out; `null` clears it. */
+  bearer_token: Schema.optionalKey(Schema.NullOr(Credential)),
+  config_schema: Schema.optionalKey(Config),
+  runtime_config: Schema.optionalKey(Config),
+  enabled: Schema.optionalKey(Schema.Boolean)
+}
+
+/** A guardrail that is asked over HTTP. Without modes it looks at requests and at whole answers. */
+export const NewGuardrail = Schema.Struct({
+  name: GuardrailName,
+  endpoint_url: Schema.String,
+  failure_policy: FailurePolicy,
+  ...optional
+})
+export type NewGuardrail = typeof NewGuardrail.Type
+
+/** A built-in guardrail has no address, and keeps its description: those fields are refused. */
+export const GuardrailPatch = Schema.Struct({
+  endpoint_url: Schema.optionalKey(Schema.String),
+  failure_policy: Schema.optionalKey(FailurePolicy),
+  ...optional
+})
+export type GuardrailPatch = typeof GuardrailPatch.Type
+
+/** One run of one guardrail on the way of a request. */
+export const GuardrailExecution = Execution.pipe(
+  Schema.fieldsAssign({
+    id: Id,
+    request_id: Schema.String,
+    key_id: Id,
+    project_id: Schema.NullOr(Id),
+    route: Schema.String,
+    model: Schema.NullOr(Schema.String),
+    provider: Schema.String,
+    created_at: Timestamp
+  })
+)
+export type GuardrailExecution = typeof GuardrailExecution.Type
+
+export const GuardrailSum = Schema.Struct({
+  guardrail_name: Schema.String,
+  mode: Mode,
+  action: Action,
+  failure_policy: FailurePolicy,
+  count: Schema.Int,
+  total_latency_ms: Schema.Int
+})
+export type GuardrailSum = typeof GuardrailSum.Type
+
+const Text = Schema.optionalKey(Schema.String.check(Schema.isBetweenLength(1, 256)))
+
+/** Every filter is an exact match; `from` is inside the range, `to` outside. */
+const filter = {
+  from: Schema.optionalKey(Timestamp),
+  to: Schema.optionalKey(Timestamp),
+  key_id: Schema.optionalKey(Id),
+  project_id: Schema.optionalKey(Id),
+  route: Text,
+  model: Text,
+  provider: Text,
+  guardrail: Text,
+  mode: Schema.optionalKey(Mode),
+  action: Schema.optionalKey(Action)
+}
+export const ExecutionFilter = Schema.Struct(filter)
+export type ExecutionFilter = typeof ExecutionFilter.Type
+
+const params = { name: GuardrailName }
+const invalid = refusals("invalid_guardrail_request")
+
+export const GuardrailsApi = HttpApiGroup.make("guardrails")
+  .add(
+    HttpApiEndpoint.get("list", "/", {
+      success: Schema.Struct({ guardrails: Schema.Array(Guardrail) })
+    }).annotateMerge(requires("operators:manage")),
+    HttpApiEndpoint.post("create", "/", {
+      payload: NewGuardrail,
+      success: Guardrail,
+      error: invalid
+    }).annotateMerge(requires("guardrails:update")),
+    HttpApiEndpoint.patch("update", "/:name", {
+      params,
+      payload: GuardrailPatch,
+      success: Guardrail,
+      error: invalid
+    }).annotateMerge(requires("guardrails:update")),
+    HttpApiEndpoint.delete("remove", "/:name", {
+      params,
+      success: HttpApiSchema.NoContent,
+      error: invalid
+    }).annotateMerge(requires("guardrails:update")),
+    HttpApiEndpoint.get("executions", "/executions", {
+      query: { ...filter, limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(Cursor) },
+      success: Schema.Struct({ executions: Schema.Array(GuardrailExecution), next_cursor: Schema.NullOr(Cursor) }),
+      error: refusals("invalid_usage_query")
+    }).annotateMerge(requires("operators:manage")),
+    HttpApiEndpoint.get("summary", "/summary", {
+      query: filter,
+      success: Schema.Struct({ summary: Schema.Array(GuardrailSum) }),
+      error: refusals("invalid_usage_query")
+    }).annotateMerge(requires("operators:manage"))
+  )
+  .prefix("/guardrails")

@@ -1,0 +1,219 @@
+import { Cause, Exit, Result } from "effect"
+import type { Flow, Sink, Upstream, UpstreamError } from "../services/Upstream.ts"
+import * as Forward from "./Forward.ts"
+import { GatewayError } from "./GatewayError.ts"
+import * as Headers from "./Headers.ts"
+import * as UsageTap from "./UsageTap.ts"
+import type { BodyLease, Wire } from "./Wire.ts"
+
+/** Who looks at an answer before the client sees any of it. */
+export interface Judge {
+  /** Room for the answer, among all the bodies that the process holds. */
+  readonly lease: BodyLease
+  /** Tells `done` once: the answer's text as it may go, or why it may not. */
+  readonly judge: (text: string, done: (judged: Result.Result<string, GatewayError>) => void) => void
+}
+
+/**
+ * As `Forward.pass`, for an answer that is read whole and judged first. JSON is shown to the judge, whatever its status. An
+ * answer that cannot be shown passes only where it is none: without a body, or a refusal of the upstream.
+ */
+export const pass = (
+  upstream: Upstream["Service"],
+  wire: Wire,
+  passage: Forward.Passage,
+  judge: Judge,
+  done: (settleable: Forward.Settleable) => void,
+  failed: (defect: unknown) => void
+): (() => void) => {
+  const answer = new HeldAnswer(wire, passage, judge.lease)
+  let over = false
+  const conclude = (settleable: Forward.Settleable) => {
+    try {
+      done(settleable)
+    } catch (defect) {
+      failed(defect)
+    }
+  }
+  const ended = (exit: Exit.Exit<void, UpstreamError>) => {
+    if (over) return
+    over = true
+    try {
+      const text = Exit.isSuccess(exit) ? answer.text() : undefined
+      if (text === undefined) return conclude(answer.ended(exit))
+      if (Result.isFailure(text)) return conclude(answer.withheld(text.failure))
+      judge.judge(text.success, (judged) =>
+        conclude(
+          Result.isFailure(judged)
+            ? answer.withheld(judged.failure)
+            : answer.released(judged.success === text.success ? undefined : judged.success)
+        )
+      )
+    } catch (defect) {
+      failed(defect)
+    }
+  }
+  try {
+    const cancel = upstream.start(passage.exchange, answer, ended)
+    return () => {
+      if (over) return
+      cancel()
+      ended(Exit.interrupt())
+    }
+  } catch (defect) {
+    ended(Exit.die(defect))
+    return () => {}
+  }
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+/** An answer in memory, until it is known what may become of it. */
+class HeldAnswer implements Sink {
+  readonly #wire: Wire
+  readonly #passage: Forward.Passage
+  readonly #lease: BodyLease
+  readonly #chunks: Array<Buffer> = []
+  #status: number | undefined
+  #headers: Headers.RawHeaders = []
+  #isJson = false
+  #received = 0
+  #declined = false
+  #cutBy: Forward.CutBy | undefined
+  #refused: GatewayError | undefined
+  #tap: UsageTap.UsageTap = UsageTap.blind
+  #firstByteAt: number | undefined
+
+  constructor(wire: Wire, passage: Forward.Passage, lease: BodyLease) {
+    this.#wire = wire
+    this.#passage = passage
+    this.#lease = lease
+  }
+
+  head(status: number, headers: Headers.RawHeaders): Flow {
+    const passage = this.#passage
+    if (passage.mayFallBack && Forward.fallbackStatuses.has(status)) {
+      this.#declined = true
+      return "stop"
+    }
+    this.#status = status
+    this.#headers = headers
+    this.#firstByteAt = passage.now()
+    passage.onAnswer()
+    const length = Forward.contentLength(headers)
+    if (length !== undefined && length > passage.maxResponseBytes) return this.#refuseLarge()
+    this.#tap = Forward.tapFor(passage, status, headers).tap
+    this.#isJson = isPlainJson(headers)
+    if (!this.#isJson && status < 300 && Forward.bodied(status) && length !== 0) return this.#refuse(notJson)
+    // an answer of unknown length takes the room that it may come to need: it must not fail half-way
+    return this.#lease.grow(length ?? passage.maxResponseBytes) ? "continue" : this.#refuse(noRoom)
+  }
+
+  chunk(bytes: Uint8Array): Flow {
+    const chunk = Forward.asBuffer(bytes)
+    this.#received += chunk.length
+    if (this.#received > this.#passage.maxResponseBytes) return this.#refuseLarge()
+    this.#tap.push(chunk)
+    this.#chunks.push(chunk)
+    return "continue"
+  }
+
+  /** Nothing is ever paused: the client takes no part yet. */
+  onDrain(): void {}
+
+  /** What is to be judged, of an answer that is whole; `undefined` where there is nothing. */
+  text(): Result.Result<string, GatewayError> | undefined {
+    if (!this.#isJson || this.#received === 0) return undefined
+    try {
+      const text = utf8.decode(Buffer.concat(this.#chunks))
+      JSON.parse(text)
+      return Result.succeed(text)
+    } catch {
+      return Result.fail(notJson)
+    }
+  }
+
+  /** For an answer that goes as it came, or did not come. */
+  ended(exit: Exit.Exit<void, UpstreamError>): Forward.Settleable {
+    if (Exit.isSuccess(exit)) return this.released(undefined)
+    const clientGone = Cause.hasInterrupts(exit.cause)
+    if (clientGone) return this.#settleable({ clientGone, whole: false }, () => this.#wire.cut())
+    return this.#kept(this.#refused ?? Forward.refusalOf(exit, this.#cutBy, this.#passage), false)
+  }
+
+  /** The client gets `text`, or what the upstream sent. */
+  released(text: string | undefined): Forward.Settleable {
+    const body = text === undefined ? Buffer.concat(this.#chunks) : Buffer.from(text)
+    // an exchange that came to its end has had a head
+    const status = this.#status ?? 502
+    return this.#settleable({ status, whole: true, headSent: true }, () => {
+      this.#wire.head(status, this.#answerHeaders(status, body.length))
+      this.#wire.end(body.length === 0 ? undefined : body)
+    })
+  }
+
+  /** The client gets none of it. */
+  withheld(error: GatewayError): Forward.Settleable {
+    return this.#kept(error, true)
+  }
+
+  #kept(error: GatewayError, whole: boolean): Forward.Settleable {
+    const { mayFallBack } = this.#passage
+    const fallsBack = mayFallBack && (this.#declined || (this.#status === undefined && Forward.failsOver(error)))
+    const withheld = this.#status === undefined ? {} : { withheld: this.#status }
+    return this.#settleable({ error, whole, fallsBack, ...withheld }, () => {})
+  }
+
+  #settleable(passed: Pick<Forward.Passed, "whole"> & Partial<Forward.Passed>, finish: () => void): Forward.Settleable {
+    this.#tap.flush()
+    return {
+      passed: {
+        status: undefined,
+        headSent: false,
+        error: undefined,
+        cutBy: this.#cutBy,
+        clientGone: false,
+        begun: true,
+        fallsBack: false,
+        seen: this.#tap.seen(),
+        firstByteAt: this.#firstByteAt,
+        endedAt: this.#passage.now(),
+        ...passed
+      },
+      finish
+    }
+  }
+
+  #answerHeaders(status: number, length: number): Headers.RawHeaders {
+    const theirs = Headers.get(this.#headers, "x-request-id")
+    const out = Headers.without(Headers.forClient(this.#headers, this.#passage.answerHeaders), "content-length")
+    if (theirs !== undefined) out.push("x-upstream-request-id", theirs)
+    if (Forward.bodied(status)) out.push("content-length", String(length))
+    return out
+  }
+
+  #refuse(error: GatewayError): Flow {
+    this.#refused = error
+    return "stop"
+  }
+
+  #refuseLarge(): Flow {
+    this.#cutBy = "size"
+    return "stop"
+  }
+}
+
+const isPlainJson = (headers: Headers.RawHeaders): boolean =>
+  (Headers.get(headers, "content-encoding") ?? "identity").toLowerCase() === "identity" &&
+  /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/.test(Forward.contentType(headers))
+
+const notJson = new GatewayError({
+  code: "guardrail_unavailable",
+  message: "The upstream's answer is not JSON, so the guardrails of this key cannot look at it, and it does not pass."
+})
+
+const noRoom = new GatewayError({
+  code: "gateway_overloaded",
+  message: "The gateway holds as many bodies as it may, and has no room for this answer. Try again shortly.",
+  retryAfterSeconds: 1
+})

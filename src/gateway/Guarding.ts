@@ -1,0 +1,184 @@
+import { Clock, Context, Effect, Exit, Layer, Metric, Option, Result } from "effect"
+import { Guardrails, type Run } from "../guardrails/Guardrails.ts"
+import type { Context as GuardrailContext } from "../guardrails/HttpGuardrail.ts"
+import * as Selection from "../guardrails/Selection.ts"
+import { ControlState } from "./ControlState.ts"
+import { GatewayError } from "./GatewayError.ts"
+import type { KeyRecord } from "./KeyRecord.ts"
+import * as Facts from "./model/Facts.ts"
+import type { Execution, Mode } from "./model/Guardrail.ts"
+import type { GuardrailPolicy } from "./model/GuardrailPolicy.ts"
+import type { Request } from "./Request.ts"
+import type { Target } from "./Target.ts"
+
+/** What guards one request and its answer, and what came of it so far. */
+export interface Guard {
+  readonly executions: ReadonlyArray<Execution>
+  /** Says on the answer which guardrails are applied; to be asked when the request is on its way. */
+  readonly headers: () => ReadonlyArray<readonly [string, string]>
+  readonly readsAnswer: boolean
+  /** The request's body as it may go on. */
+  readonly onRequest: (body: Buffer, done: (guarded: Result.Result<Buffer, GatewayError>) => void) => void
+  /** The answer's text as it may go out. */
+  readonly onAnswer: (text: string, done: (guarded: Result.Result<string, GatewayError>) => void) => void
+}
+
+/** Guardrails on the way of a request (reference §7.2): managed traffic only. */
+export class Guarding extends Context.Service<
+  Guarding,
+  {
+    /**
+     * `undefined` where `policy` selects nothing: then nothing more is done. What a policy selects is remembered for that
+     * very object, as long as the catalogue stays.
+     */
+    readonly of: (
+      request: Request,
+      target: Target,
+      key: KeyRecord,
+      policy: GuardrailPolicy,
+      facts: Facts.Facts
+    ) => Result.Result<Guard | undefined, GatewayError>
+  }
+>()("svc/gateway/Guarding") {
+  static readonly layer = Layer.effect(
+    Guarding,
+    Effect.gen(function* () {
+      const control = yield* ControlState
+      const guardrails = yield* Guardrails
+      const clock = yield* Clock.Clock
+      const context = yield* Effect.context<never>()
+      const fork = Effect.runForkWith(context)
+      const usual = Selection.remembered()
+
+      const measured = ({ executions, failures }: Run, target: Target, streams: boolean, startedAt: number) => {
+        const labels = { route: label(target.route), provider: target.provider, stream: String(streams) }
+        Metric.withAttributes(duration, labels).updateUnsafe(clock.currentTimeMillisUnsafe() - startedAt, context)
+        for (const execution of executions) {
+          const { action, failure_policy, guardrail_name: guardrail, latency_ms, mode } = execution
+          const labels = { guardrail, mode, action, failure_policy }
+          Metric.withAttributes(runs, labels).updateUnsafe(1, context)
+          Metric.withAttributes(latency, labels).updateUnsafe(latency_ms, context)
+          if (failures.includes(execution)) Metric.withAttributes(failed, labels).updateUnsafe(1, context)
+        }
+      }
+
+      const guardOf = (
+        selection: Selection.Selection,
+        request: Request,
+        target: Target,
+        key: KeyRecord,
+        facts: Facts.Facts
+      ): Guard => {
+        const executions: Array<Execution> = []
+        const memory = new Map<string, string>()
+        const answering = Selection.inMode(selection, "post_call")
+        const asked: GuardrailContext = {
+          key_id: key.id,
+          team_id: null,
+          user_id: null,
+          project_id: Option.getOrNull(key.projectId),
+          model: facts.models[0] ?? null,
+          route: target.route,
+          provider: target.provider
+        }
+
+        const run = (
+          mode: Mode,
+          steps: Selection.Selection,
+          text: string,
+          done: (guarded: Result.Result<string, GatewayError>) => void
+        ) => {
+          if (steps.length === 0) return done(Result.succeed(text))
+          const startedAt = clock.currentTimeMillisUnsafe()
+          const subject = { requestId: request.requestId, mode, context: asked, text, memory }
+          fork(guardrails.run(steps, subject)).addObserver((exit) => {
+            if (Exit.isFailure(exit)) {
+              fork(Effect.logError("guardrails failed", exit.cause))
+              return done(Result.fail(broken))
+            }
+            executions.push(...exit.value.executions)
+            measured(exit.value, target, facts.stream, startedAt)
+            const { stopped } = exit.value
+            done(stopped === undefined ? Result.succeed(exit.value.text) : Result.fail(new GatewayError(stopped)))
+          })
+        }
+
+        return {
+          executions,
+          headers: () => {
+            const ran = executions.map(({ guardrail_name }) => guardrail_name)
+            const names = new Set([...ran, ...answering.map(({ definition }) => definition.name)])
+            return names.size === 0 ? [] : [["x-svc-applied-guardrails", [...names].join(",")]]
+          },
+          readsAnswer: answering.length > 0,
+          onRequest: (body, done) => {
+            const text = body.toString()
+            run("pre_call", Selection.inMode(selection, "pre_call"), text, (guarded) =>
+              done(
+                Result.flatMap(guarded, (changed) =>
+                  changed === text ? Result.succeed(body) : rewritten(target, facts, Buffer.from(changed))
+                )
+              )
+            )
+          },
+          onAnswer: (text, done) => run("post_call", answering, text, done)
+        }
+      }
+
+      return Guarding.of({
+        of: (request, target, key, policy, facts) => {
+          if (target.config.mode !== "managed_by_gateway") return unguarded
+          const definitions = control.snapshot().guardrails
+          const selected = Selection.forRequest(
+            facts.guardrails.length === 0
+              ? usual(definitions, policy)
+              : Selection.select(definitions, policy, facts.guardrails),
+            facts.stream
+          )
+          if (Result.isFailure(selected)) return Result.fail(new GatewayError(selected.failure))
+          const selection = selected.success
+          if (selection.length === 0) return unguarded
+          return Result.succeed(guardOf(selection, request, target, key, facts))
+        }
+      })
+    })
+  )
+}
+
+const unguarded: Result.Result<Guard | undefined, GatewayError> = Result.succeed(undefined)
+
+/** Policy and limits were decided for what the client sent; a guardrail may change the words, and not that. */
+const rewritten = (target: Target, before: Facts.Facts, body: Buffer): Result.Result<Buffer, GatewayError> => {
+  const parsed = Result.getOrUndefined(Facts.parse(target.routeId, body))
+  const same =
+    parsed !== undefined &&
+    parsed.facts.stream === before.stream &&
+    parsed.facts.requests === before.requests &&
+    (before.tools || !parsed.facts.tools) &&
+    parsed.facts.models.length === before.models.length &&
+    parsed.facts.models.every((model, index) => model === before.models[index])
+  return same ? Result.succeed(body) : Result.fail(overstepped)
+}
+
+const overstepped = new GatewayError({
+  code: "guardrail_unavailable",
+  message:
+    "A guardrail changed more of the request than its words (the model, streaming, tools, or its form as a JSON object), so the request goes no further."
+})
+
+const broken = new GatewayError({
+  code: "guardrail_unavailable",
+  message:
+    "The guardrails of this key failed, and nothing passes without them. The request id tells an operator where to look."
+})
+
+const label = (route: string): string => route.replace(/[^A-Za-z0-9\-_.]/g, "").slice(0, 128)
+
+const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
+const runs = counter("gateway_guardrail_executions_total", "Runs of guardrails")
+const failed = counter("gateway_guardrail_failures_total", "Runs in which the guardrail gave no answer")
+const latency = counter("gateway_guardrail_latency_ms_total", "Time that runs of guardrails took")
+const duration = Metric.histogram("gateway_guardrail_duration_ms", {
+  description: "All guardrails of a request, or of its answer",
+  boundaries: [5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000]
+})

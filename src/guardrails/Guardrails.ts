@@ -1,0 +1,121 @@
+import { Clock, Context, Effect, Layer, Result } from "effect"
+import type { Execution, Mode } from "../gateway/model/Guardrail.ts"
+import { Egress } from "../services/Egress.ts"
+import * as HttpGuardrail from "./HttpGuardrail.ts"
+import * as Outcome from "./Outcome.ts"
+import * as PiiRedact from "./PiiRedact.ts"
+import type { Selection, Step } from "./Selection.ts"
+
+/** A text to be looked at, and what the guardrails of its request remember. */
+export interface Subject {
+  readonly requestId: string
+  readonly mode: Mode
+  readonly context: HttpGuardrail.Context
+  /** JSON. */
+  readonly text: string
+  /** What was replaced in the request; added to by `pre_call`, restored from by `post_call`. */
+  readonly memory: Map<string, string>
+}
+
+export interface Run {
+  /** The text as the last guardrail left it. */
+  readonly text: string
+  /** One for each guardrail that ran. */
+  readonly executions: ReadonlyArray<Execution>
+  /** Those of them in which the guardrail gave no answer. */
+  readonly failures: ReadonlyArray<Execution>
+  /** The guardrail that let it go no further; those behind it did not run. */
+  readonly stopped: Stop | undefined
+}
+
+export interface Stop {
+  readonly code: Extract<Outcome.Consequence, { readonly _tag: "Stops" }>["code"]
+  readonly message: string
+}
+
+/** Runs guardrails over a text: the same for requests, for answers, and for whoever tries them out. */
+export class Guardrails extends Context.Service<
+  Guardrails,
+  {
+    /** In order, each on what the one before it left. They must be in the mode of `subject`. */
+    readonly run: (selection: Selection, subject: Subject) => Effect.Effect<Run>
+  }
+>()("svc/guardrails/Guardrails") {
+  static readonly layer = Layer.effect(
+    Guardrails,
+    Effect.gen(function* () {
+      const egress = yield* Egress
+
+      const judged = (step: Step, subject: Subject): Effect.Effect<Judged> => {
+        const { config, definition } = step
+        if (definition.provider._tag === "BuiltIn") return Effect.sync(() => redacted(step, subject))
+        const { context, mode, requestId, text } = subject
+        const question = { requestId, guardrail: definition.name, mode, context, config, text }
+        return Effect.map(HttpGuardrail.ask(egress, definition.provider, question), (verdict) => ({ verdict }))
+      }
+
+      const run: Guardrails["Service"]["run"] = Effect.fnUntraced(function* (selection, subject) {
+        const executions: Array<Execution> = []
+        const failures: Array<Execution> = []
+        let { text } = subject
+        for (const step of selection) {
+          const { failurePolicy, name } = step.definition
+          const startedAt = yield* Clock.currentTimeMillis
+          const { found, verdict } = yield* judged(step, { ...subject, text })
+          const { action, consequence, failed, metadata, reason } = Outcome.of(failurePolicy, verdict)
+          const execution: Execution = {
+            guardrail_name: name,
+            mode: subject.mode,
+            action,
+            failure_policy: failurePolicy,
+            latency_ms: (yield* Clock.currentTimeMillis) - startedAt,
+            reason,
+            metadata
+          }
+          executions.push(execution)
+          if (failed) failures.push(execution)
+          if (consequence._tag === "Stops") {
+            const stopped = { code: consequence.code, message: messages[consequence.code](name) }
+            return { text, executions, failures, stopped }
+          }
+          if (consequence._tag === "GoesAs") {
+            text = consequence.text
+            // an answer that is changed is on its way out: nothing will be restored from it
+            if (subject.mode === "pre_call") remember(subject.memory, found)
+          }
+        }
+        return { text, executions, failures, stopped: undefined }
+      })
+
+      return Guardrails.of({ run })
+    })
+  )
+}
+
+const remember = (memory: Map<string, string>, found: PiiRedact.Memory = new Map()): void => {
+  for (const [placeholder, value] of found) memory.set(placeholder, value)
+}
+
+interface Judged {
+  readonly verdict: Result.Result<Outcome.Verdict, Outcome.Failure>
+  /** Placeholders that now stand in the text. */
+  readonly found?: PiiRedact.Memory
+}
+
+/** The one guardrail that is the gateway's own. */
+const redacted = ({ config }: Step, { memory, mode, text }: Subject): Judged => {
+  const restores = mode !== "pre_call" && config["restore_output"] !== false
+  const redaction = PiiRedact.redact(text, { known: memory, restores })
+  return {
+    verdict: Result.succeed({ action: "modify", text: redaction.text, reason: null, metadata: redaction.counts }),
+    found: redaction.found
+  }
+}
+
+const messages = {
+  guardrail_blocked: (name: string) => `The guardrail ${name} blocked this request.`,
+  guardrail_unavailable: (name: string) =>
+    `The guardrail ${name} did not answer, and nothing passes without it. Try again shortly.`,
+  invalid_guardrail_request: (name: string) =>
+    `The guardrail ${name} gave an answer that cannot be read, and nothing passes without it.`
+}

@@ -1,0 +1,107 @@
+import { Effect, Result, Schema } from "effect"
+import { Action, Config, type Mode } from "../gateway/model/Guardrail.ts"
+import type { Egress } from "../services/Egress.ts"
+import type { Provider } from "./Definitions.ts"
+import type { Failure, Verdict } from "./Outcome.ts"
+
+/** Of whose request the text is: what an HTTP guardrail is told beside it (reference §7.5). */
+export interface Context {
+  readonly key_id: string
+  readonly team_id: string | null
+  readonly user_id: string | null
+  readonly project_id: string | null
+  readonly model: string | null
+  readonly route: string
+  readonly provider: string
+}
+
+export interface Question {
+  readonly requestId: string
+  readonly guardrail: string
+  readonly mode: Mode
+  readonly context: Context
+  readonly config: Config
+  /** JSON. */
+  readonly text: string
+}
+
+const Reply = Schema.fromJsonString(
+  Schema.Struct({
+    action: Action,
+    request: Schema.optionalKey(Schema.Json),
+    response: Schema.optionalKey(Schema.Json),
+    reason: Schema.optionalKey(Schema.NullOr(Schema.String)),
+    metadata: Schema.optionalKey(Schema.NullOr(Config))
+  })
+)
+const decodeReply = Schema.decodeUnknownResult(Reply)
+
+/** A reply holds the text at most once, however it is escaped, and what is said of it. */
+const roomFor = (text: string): number => 65_536 + 6 * Buffer.byteLength(text)
+
+/** Asks the guardrail at an address, once. Whatever is not an answer is a failure. */
+export const ask = (
+  egress: Egress["Service"],
+  provider: Extract<Provider, { readonly _tag: "Http" }>,
+  question: Question
+): Effect.Effect<Result.Result<Verdict, Failure>> => {
+  const { timeoutMs, token, url } = provider
+  // the guardrail would be asked as somebody else, or as nobody
+  if (token._tag === "Unreadable") return Effect.succeed(unavailable)
+  return egress
+    .fetch({
+      method: "POST",
+      url,
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json",
+        "x-svc-request-id": question.requestId
+      },
+      ...(token._tag === "Present" && { bearer: token.credential }),
+      body: Buffer.from(written(question)),
+      withinMs: timeoutMs,
+      maxBytes: roomFor(question.text)
+    })
+    .pipe(
+      Effect.map(({ body, status }) =>
+        status >= 200 && status < 300 ? read(question.mode, Buffer.from(body).toString()) : unavailable
+      ),
+      Effect.catch(({ message, reason }) =>
+        Effect.as(
+          Effect.logWarning("a guardrail cannot be asked", { guardrail: question.guardrail, reason, message }),
+          unavailable
+        )
+      )
+    )
+}
+
+const unavailable: Result.Result<Verdict, Failure> = Result.fail({ code: "guardrail_unavailable" })
+
+/** The text goes in as it is: reading and writing it anew could change its numbers. */
+const written = ({ config, context, guardrail, mode, requestId, text }: Question): string => {
+  const head = JSON.stringify({ request_id: requestId, guardrail, mode, context, config })
+  const [request, response] = mode === "pre_call" ? [text, "null"] : ["null", text]
+  return `${head.slice(0, -1)},"request":${request},"response":${response}}`
+}
+
+const read = (mode: Mode, body: string): Result.Result<Verdict, Failure> => {
+  try {
+    return Result.mapBoth(decodeReply(body), {
+      onFailure: () => unreadable,
+      onSuccess: ({ action, metadata, reason, request, response }): Verdict => {
+        const changed = mode === "pre_call" ? request : response
+        return {
+          action,
+          reason: reason ?? null,
+          metadata: metadata ?? {},
+          ...(changed !== undefined && changed !== null && { text: JSON.stringify(changed) })
+        }
+      }
+    })
+  } catch {
+    // nested deeper than the call stack
+    return Result.fail(unreadable)
+  }
+}
+
+const unreadable: Failure = { code: "invalid_guardrail_request" }

@@ -1,0 +1,123 @@
+import { Result } from "effect"
+import type { Config, Mode } from "../gateway/model/Guardrail.ts"
+import type { GuardrailPolicy } from "../gateway/model/GuardrailPolicy.ts"
+import type { Definition, Definitions } from "./Definitions.ts"
+
+/** A selected guardrail, and its configuration for this key: the catalogue's, with the key's override laid over it. */
+export interface Step {
+  readonly definition: Definition
+  readonly config: Config
+}
+
+/** What guards a request, in the order of running. */
+export type Selection = ReadonlyArray<Step>
+
+/** Why a request cannot be guarded as it must. */
+export interface Refusal {
+  readonly code: "guardrail_forbidden" | "guardrail_unavailable" | "invalid_guardrail_request"
+  readonly message: string
+  /** The field of the request that is to blame. */
+  readonly param?: "guardrails" | "stream"
+}
+
+/**
+ * Reference §7.3, in its order: default-on guardrails by name (but for forbidden ones), the policy's mandatory ones, those
+ * that the client asks for. Each comes once. A client may ask only for what the policy offers as optional.
+ */
+export const select = (
+  definitions: Definitions,
+  policy: GuardrailPolicy,
+  requested: ReadonlyArray<string>
+): Selected => {
+  const { forbidden_guardrails, guardrail_config_overrides, mandatory_guardrails, optional_guardrails } = policy
+  const forbidden = new Set(forbidden_guardrails)
+  const selected = new Map<string, Step>()
+  const add = (definition: Definition) => {
+    const override = Object.hasOwn(guardrail_config_overrides, definition.name)
+      ? guardrail_config_overrides[definition.name]
+      : undefined
+    const config = override === undefined ? definition.runtimeConfig : { ...definition.runtimeConfig, ...override }
+    if (!selected.has(definition.name)) selected.set(definition.name, { definition, config })
+  }
+  for (const definition of definitions.values()) {
+    if (definition.defaultOn && definition.enabled && !forbidden.has(definition.name)) add(definition)
+  }
+  for (const name of mandatory_guardrails) {
+    if (forbidden.has(name)) return Result.fail(contradiction(name))
+    const definition = definitions.get(name)
+    if (definition?.enabled !== true) return Result.fail(unavailable(name))
+    add(definition)
+  }
+  const optional = new Set(optional_guardrails)
+  for (const name of requested) {
+    if (forbidden.has(name) || !optional.has(name)) return Result.fail(notOffered)
+    const definition = definitions.get(name)
+    if (definition?.enabled !== true) return Result.fail(notThere)
+    add(definition)
+  }
+  return Result.succeed([...selected.values()])
+}
+
+/** A guardrail runs in the modes that it declares; in any other it has nothing to say. */
+export const inMode = (selection: Selection, mode: Mode): Selection =>
+  selection.filter(({ definition }) => definition.modes.includes(mode))
+
+/** The first guardrail that wants to see the answer. A stream cannot be shown to it, so there must be no stream. */
+export const answerReader = (selection: Selection): Step | undefined =>
+  selection.find(({ definition }) => definition.modes.includes("post_call") || definition.modes.includes("during_call"))
+
+/**
+ * What guards a request, or why it cannot go. A guardrail that has to see the answer cannot while it streams, and nothing
+ * passes without it.
+ */
+export const forRequest = (selected: Selected, streams: boolean): Selected => {
+  const reader = streams && Result.isSuccess(selected) ? answerReader(selected.success) : undefined
+  return reader === undefined ? selected : Result.fail(cannotStream(reader.definition.name))
+}
+
+export type Selected = Result.Result<Selection, Refusal>
+
+/** What a policy selects without the client's word: told once for each policy, as long as the catalogue stays. */
+export const remembered = () => {
+  const byCatalogue = new WeakMap<Definitions, WeakMap<GuardrailPolicy, Selected>>()
+  return (definitions: Definitions, policy: GuardrailPolicy): Selected => {
+    let byPolicy = byCatalogue.get(definitions)
+    if (byPolicy === undefined) {
+      byPolicy = new WeakMap()
+      byCatalogue.set(definitions, byPolicy)
+    }
+    const known = byPolicy.get(policy)
+    if (known !== undefined) return known
+    const made = select(definitions, policy, [])
+    byPolicy.set(policy, made)
+    return made
+  }
+}
+
+const contradiction = (name: string): Refusal => ({
+  code: "guardrail_forbidden",
+  message: `This key's policy both demands and forbids the guardrail ${name}. An operator can mend it.`
+})
+
+const unavailable = (name: string): Refusal => ({
+  code: "guardrail_unavailable",
+  message: `This key's policy demands the guardrail ${name}, which is disabled or not in the catalogue. An operator can mend it.`
+})
+
+const cannotStream = (name: string): Refusal => ({
+  code: "guardrail_unavailable",
+  message: `The guardrail ${name} has to see the whole answer, and cannot while it streams. Send the request without "stream": true.`,
+  param: "stream"
+})
+
+const notOffered: Refusal = {
+  code: "guardrail_forbidden",
+  message: 'This key\'s policy does not offer every guardrail that "guardrails" asks for.',
+  param: "guardrails"
+}
+
+const notThere: Refusal = {
+  code: "invalid_guardrail_request",
+  message: 'A guardrail that "guardrails" asks for is disabled or not in the catalogue.',
+  param: "guardrails"
+}
