@@ -104,6 +104,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
   const asked = Object.values(frontDoorVariables).some((variable) => (environment[variable]?.trim() ?? "") !== "")
 
   const upstreamOrigin = optional("UPSTREAM_BASE_URL", origin)
+  const discoveryUrl = Option.filter(Option.fromNullOr(frontDoor.oidc_discovery_url), (url) => URL.canParse(url))
   const studioBaseUrl = optional("SVC_STUDIO_BASE_URL", baseUrl)
   const studioToken = optional("SVC_STUDIO_TOKEN", credential)
 
@@ -120,7 +121,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     studio: Option.map(studioBaseUrl, (base_url) => ({ base_url, token: studioToken })),
     addresses: {
       privateAddresses: withDefault("GATEWAY_EGRESS_PRIVATE_ADDRESSES", privateAddresses, "allow"),
-      trustedOrigins: [upstreamOrigin, compatOrigin, studioBaseUrl].flatMap((url) =>
+      trustedOrigins: [upstreamOrigin, compatOrigin, studioBaseUrl, discoveryUrl].flatMap((url) =>
         Option.isSome(url) ? [new URL(url.value).origin] : []
       )
     },

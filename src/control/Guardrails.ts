@@ -117,6 +117,11 @@ const make = Effect.gen(function* () {
   /** Takes the name out of every key's policy: one that demanded it would otherwise refuse all requests. */
   const forgotten = Effect.fnUntraced(function* (name: string) {
     const { write } = yield* Mutation
+    yield* write`
+      UPDATE policy_layers SET policy_version = policy_version + 1, updated_at = now(), guardrail_policy = (
+        SELECT coalesce(jsonb_object_agg(field, value - ${name}::text), '{}')
+        FROM jsonb_each(guardrail_policy) AS held (field, value))
+      WHERE EXISTS (SELECT 1 FROM jsonb_each(guardrail_policy) AS held (field, value) WHERE value ? ${name}::text)`
     return yield* keys.all(write`
       UPDATE api_keys SET policy_version = policy_version + 1, updated_at = now(), guardrail_policy = (
         SELECT coalesce(jsonb_object_agg(field, value - ${name}::text), '{}')

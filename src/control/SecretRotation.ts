@@ -15,7 +15,11 @@ export interface SealedColumn {
 /** Every one that there is: a test compares the list with the database. */
 export const sealedColumns: ReadonlyArray<SealedColumn> = [
   { table: "provider_configs", key: "id", column: "sealed_credential" },
-  { table: "upstream_credential_mappings", key: "id", column: "sealed_credential" }
+  { table: "upstream_credential_mappings", key: "id", column: "sealed_credential" },
+  { table: "service_registrations", key: "name", column: "sealed_credential" },
+  { table: "studio_connection_settings", key: "singleton", column: "sealed_token" },
+  { table: "gateway_auth_settings", key: "singleton", column: "sealed_secret" },
+  { table: "guardrail_definitions", key: "name", column: "sealed_token" }
 ]
 
 const Resealed = Schema.Record(Schema.String, Schema.Int)

@@ -50,6 +50,32 @@ suite("Guardrails", (it) => {
     })
   )
 
+  it.effect("a deleted one is in no policy any more: neither a layer's nor a key's", () =>
+    Effect.gen(function* () {
+      const name = yield* Fixtures.guardrail
+      const guardrail_policy = {
+        mandatory_guardrails: [name],
+        optional_guardrails: ["pii-redact"],
+        guardrail_config_overrides: { [name]: { strict: true } }
+      }
+      const layer = yield* ok("POST", `${admin}/policy-layers`, {
+        body: { kind: "team", scope_id: "forgetful", guardrail_policy }
+      })
+      const key = at(
+        yield* ok("POST", `${admin}/keys`, { body: { owner_type: "individual", guardrail_policy } }),
+        "key",
+        "id"
+      )
+      yield* ok("DELETE", `${guardrails}/${name}`)
+      const layers = yield* ok("GET", `${admin}/policy-layers`)
+      const left = Array.isArray(layers) ? layers.find((one) => at(one, "id") === at(layer, "id")) : undefined
+      for (const holder of [left ?? null, yield* ok("GET", `${admin}/keys/${key}`)]) {
+        assert.notInclude(JSON.stringify(at(holder, "guardrail_policy")), name)
+        assert.include(JSON.stringify(at(holder, "guardrail_policy")), "pii-redact")
+      }
+    })
+  )
+
   it.effect("what is wrong is named, and nothing of it is kept", () =>
     Effect.gen(function* () {
       const name = yield* Fixtures.guardrail

@@ -119,7 +119,7 @@ describe("a service's target", () => {
         onSuccess: ({ routeId }) => routeId
       })
     assert.strictEqual(codeOf("POST", "/v1/models"), "unsupported_route")
-    assert.strictEqual(codeOf("GET", "/v1/models"), "unsupported_route")
+    assert.strictEqual(codeOf("GET", "/v1/models"), "models")
     assert.strictEqual(codeOf("GET", "/summary"), "unsupported_route")
     assert.strictEqual(codeOf("POST", "/services/payments/../x"), "unsupported_route")
     assert.strictEqual(codeOf("POST", "/services//payments"), "unsupported_route")

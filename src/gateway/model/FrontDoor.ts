@@ -57,7 +57,7 @@ export const StartupFrontDoor = Context.Reference<Option.Option<Configured>>("sv
 })
 
 /** Binds the sealed secret to its row. */
-export const secretContext = "gateway_auth_settings/singleton"
+export const secretContext = "gateway_auth_settings/true"
 
 export interface Mistake {
   readonly field: keyof FrontDoor | "trusted_gateway_header_secret"
