@@ -28,7 +28,8 @@ const statements = [
   )`,
   `CREATE INDEX guardrail_execution_events_by_guardrail
     ON guardrail_execution_events (guardrail_name, created_at)`,
-  `CREATE INDEX guardrail_execution_events_by_key ON guardrail_execution_events (key_id, created_at)`
+  `CREATE INDEX guardrail_execution_events_by_key ON guardrail_execution_events (key_id, created_at)`,
+  `CREATE INDEX guardrail_execution_events_by_request ON guardrail_execution_events (request_id, created_at)`
 ]
 
 export default Effect.gen(function* () {

@@ -57,8 +57,7 @@ const statements = [
     ALTER COLUMN sequence SET NOT NULL,
     ALTER COLUMN previous_hash SET NOT NULL,
     ALTER COLUMN hash SET NOT NULL`,
-  `CREATE UNIQUE INDEX audit_events_by_sequence ON audit_events (sequence)`,
-  `CREATE INDEX guardrail_execution_events_by_request ON guardrail_execution_events (request_id, created_at)`
+  `CREATE UNIQUE INDEX audit_events_by_sequence ON audit_events (sequence)`
 ]
 
 export default Effect.gen(function* () {

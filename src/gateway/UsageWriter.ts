@@ -139,7 +139,7 @@ const insert = (records: string) =>
       service_name, http_method, endpoint_path,
       endpoint_template, cost_mode, pricing_rule_name, policy_version, tools, estimated_input_tokens, denial,
       guardrail_action_count FROM seen
-      ON CONFLICT (created_at, id) DO NOTHING RETURNING *),
+      ON CONFLICT (created_at, id) DO NOTHING RETURNING id, created_at),
       guarded AS (INSERT INTO guardrail_execution_events (id, created_at, request_id, key_id, project_id, route, model,
       provider, guardrail_name, mode, action, failure_policy, latency_ms, reason, metadata)
       SELECT md5(seen.id::text || ran.place)::uuid, to_timestamp(seen.created_at / 1000.0) + ran.place * interval '1 microsecond',
@@ -149,7 +149,13 @@ const insert = (records: string) =>
       FROM seen, json_array_elements(seen.guardrails) WITH ORDINALITY AS ran (execution, place)
       ON CONFLICT (created_at, id) DO NOTHING),
       mark AS MATERIALIZED (SELECT until FROM lock, usage_rolled WHERE lock.mine FOR SHARE OF usage_rolled),
-      late AS (${summed(sql, sql`added, mark WHERE created_at < until`)})
+      late AS (${summed(
+        sql,
+        sql`(SELECT added.created_at, project_id, key_id, route, model, provider, service_name, http_method,
+          endpoint_template, endpoint_path, status_code, task_id, run_id, usage_source, error_code, input_tokens,
+          output_tokens, total_tokens, cached_input_tokens, cache_write_tokens, reasoning_tokens, cost_nanos, latency_ms,
+          fallback_count FROM mark JOIN added ON added.created_at < until JOIN seen USING (id)) AS overtaken`
+      )})
       SELECT mine, (SELECT count(*) FROM added)::integer AS added FROM lock`
     if (lock?.mine !== true) return false
     yield* Metric.update(written, lock.added)
