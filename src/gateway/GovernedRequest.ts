@@ -385,39 +385,39 @@ export class GovernedRequest extends Context.Service<
         })
         const options = readOptions(target, effective.policy, lease)
         const { service } = target
-        if (service !== undefined) {
+        const whenRead = <A>(step: (value: A) => void) =>
+          guarded((value: A) => {
+            if (left) return
+            hungUp = noted
+            read()
+            step(value)
+          })
+        const refuseBody = (failure: GatewayError) => {
+          const byPolicy = failure.code === "request_body_too_large" && options.limit.setBy !== "the route"
+          refuse(failure, byPolicy ? tooLargeDenial(effective) : undefined)
+        }
+        if (service === undefined) {
+          RequestBody.read(
+            wire,
+            options,
+            whenRead((received) => {
+              const body = Result.flatMap(received, (bytes) => RequestBody.understand(bytes, options))
+              if (Result.isFailure(body)) refuseBody(body.failure)
+              else decide(body.success, Result.getOrUndefined(received)?.length ?? 0)
+            })
+          )
+        } else {
           ServiceBody.read(
             wire,
             service,
             options,
-            guarded((understood) => {
-              if (left) return
-              hungUp = noted
-              read()
+            whenRead((understood) => {
               const body = understood()
-              if (Result.isFailure(body)) refuse(body.failure)
+              if (Result.isFailure(body)) refuseBody(body.failure)
               else decide(body.success, body.success.bytes?.length ?? 0, ServiceBilling.of(service, body.success))
             })
           )
-          return () => hungUp()
         }
-        RequestBody.read(
-          wire,
-          options,
-          guarded((received) => {
-            if (left) return
-            hungUp = noted
-            read()
-            if (Result.isFailure(received)) {
-              const { failure } = received
-              const byPolicy = failure.code === "request_body_too_large" && options.limit.setBy !== "the route"
-              return refuse(failure, byPolicy ? tooLargeDenial(effective) : undefined)
-            }
-            const body = RequestBody.understand(received.success, options)
-            if (Result.isFailure(body)) refuse(body.failure)
-            else decide(body.success, received.success?.length ?? 0)
-          })
-        )
         return () => hungUp()
       }
 
