@@ -15,7 +15,7 @@ const obeyed = (environment: Readonly<Record<string, string>>) =>
     const key = yield* Effect.promise(() => RunningGateway.createKey(gateway))
     const next = Effect.map(chat(gateway, key.raw), (answer: Answer) => (answer.status === 200 ? 200 : codeOf(answer)))
     const found: Array<unknown> = []
-    for (let round = 0; round < 8; round++) {
+    for (let round = 0; round < 10; round++) {
       yield* operate("POST", "/family-a-routes/chat-completions/disable")
       found.push(yield* next)
       yield* operate("POST", "/family-a-routes/chat-completions/enable")
@@ -27,7 +27,7 @@ const obeyed = (environment: Readonly<Record<string, string>>) =>
     }
     assert.deepStrictEqual(
       found,
-      Array.from({ length: 8 }, () => ["disabled_route", 200, "policy_denied", 200]).flat()
+      Array.from({ length: 10 }, () => ["disabled_route", 200, "policy_denied", 200]).flat()
     )
   })
 
