@@ -2,6 +2,7 @@ import { Effect, Layer, Option, SubscriptionRef } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import * as ControlApp from "../../src/control/ControlApp.ts"
 import { StudioOfEnvironment } from "../../src/control/StudioConnection.ts"
+import { Followed } from "../../src/gateway/model/Followed.ts"
 import { StartupFrontDoor } from "../../src/gateway/model/FrontDoor.ts"
 import { Lifecycle } from "../../src/gateway/model/Lifecycle.ts"
 import { GatewaySettings } from "../../src/gateway/model/Settings.ts"
@@ -41,7 +42,7 @@ const listeners = (doors: Doors, settings: Settings) => {
     case "gateway":
       return proxy(settings).pipe(Layer.provide(probes(settings)))
     case "all":
-      return proxy(settings).pipe(Layer.provide(operatorApi(settings)))
+      return proxy(settings).pipe(Layer.provide(operatorApi(settings)), Layer.provide(Followed.layer))
   }
 }
 

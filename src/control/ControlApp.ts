@@ -35,6 +35,7 @@ import * as ServicesHandlers from "./handlers/Services.ts"
 import * as StudioHandlers from "./handlers/Studio.ts"
 import * as UpstreamPassthroughHandlers from "./handlers/UpstreamPassthrough.ts"
 import * as UsageHandlers from "./handlers/Usage.ts"
+import { InForce } from "./InForce.ts"
 import * as Intake from "./Intake.ts"
 import * as KeyAuthentication from "./KeyAuthentication.ts"
 import { KeyGuardrails } from "./KeyGuardrails.ts"
@@ -141,7 +142,7 @@ export const layer = Layer.mergeAll(
   HttpApiSwagger.layer(ControlApi, { path: "/admin-ui/docs" }),
   UpstreamUi.layer.pipe(Layer.provide(UpstreamUiSessions.layer)),
   Fallbacks.layer
-).pipe(Layer.provide(stores), Layer.provide(RequestIds))
+).pipe(Layer.provide(stores), Layer.provide([RequestIds, InForce]))
 
 /** For the role `gateway`, whose control listener has nothing but health, readiness and metrics. */
 export const probes = Layer.mergeAll(

@@ -2,7 +2,7 @@ import { ByteSize, Context, Effect, Layer, Schema, SchemaIssue, type Types } fro
 import { type HttpServerError, HttpServerRequest } from "effect/http"
 import { type HttpApiEndpoint, HttpApiError } from "effect/http-api"
 import { ControlError, type Refused } from "./api/Errors.ts"
-import { Intake, MaxBodyBytes } from "./api/Security.ts"
+import { BodyOptional, Intake, MaxBodyBytes } from "./api/Security.ts"
 
 type Mistake = Refused<"not_found" | "invalid_request">
 
@@ -29,12 +29,14 @@ export const layer: Layer.Layer<Intake> = Layer.succeed(
 const readable = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top) {
   if (endpoint.payload.size === 0) return
   const request = yield* HttpServerRequest.HttpServerRequest
+  const maxBodyBytes = Context.get(endpoint.annotations, MaxBodyBytes)
+  const body = Effect.mapError(request.text, unread(maxBodyBytes))
+  if (Context.get(endpoint.annotations, BodyOptional) && (yield* body) === "") return
   const mediaType = request.headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase()
   if (mediaType !== "application/json") {
     return yield* new ControlError("unsupported_media_type", "Content-Type must be application/json.")
   }
-  const text = yield* Effect.mapError(request.text, unread(Context.get(endpoint.annotations, MaxBodyBytes)))
-  yield* Effect.mapError(parse(text), () => new ControlError("invalid_json", "The body is not JSON."))
+  yield* Effect.mapError(parse(yield* body), () => new ControlError("invalid_json", "The body is not JSON."))
 })
 
 const parse = Schema.decodeEffect(Schema.fromJsonString(Schema.Json))

@@ -290,9 +290,11 @@ const linkable = (owner: OwnerType, names: ReadonlyArray<string>) =>
 
 const refusedOwner = (owner: OwnerType, projectId: string | null) =>
   owner === "project" && projectId === null
-    ? new ControlError("invalid_project_payload", "project_id is required: the key's owner_type is project.", {
-        param: "project_id"
-      })
+    ? new ControlError(
+        "invalid_project_payload",
+        "project_id is required: the key's owner_type is project. A key without one is individual.",
+        { param: "project_id" }
+      )
     : owner === "individual" && projectId !== null
       ? new ControlError("invalid_project_payload", "project_id must be null: the key's owner_type is individual.", {
           param: "project_id"

@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, type Option, Schedule, Semaphore, Stream } from "effect"
+import { Context, Effect, Layer, Option, Schedule, Semaphore, Stream } from "effect"
 import { Database } from "../services/Database.ts"
 import * as EffectivePolicies from "./EffectivePolicies.ts"
 import * as KeyCache from "./KeyCache.ts"
@@ -6,6 +6,7 @@ import * as KeyRecord from "./KeyRecord.ts"
 import type { UsageRoute } from "./model/CanonicalRoute.ts"
 import { type Change, channel, decode } from "./model/Changes.ts"
 import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
+import { Followed } from "./model/Followed.ts"
 import type { Vault } from "./model/Vault.ts"
 import * as Snapshot from "./Snapshot.ts"
 import * as UnusedKeys from "./UnusedKeys.ts"
@@ -48,8 +49,14 @@ export class ControlState extends Context.Service<
       const context = yield* Effect.context<Database | Vault>()
       const database = yield* Database
       let snapshot = yield* Snapshot.load
+      const followed = yield* Effect.serviceOption(Followed)
       /** The epoch up to which every change is known here. */
-      let epoch = snapshot.epoch
+      let epoch = 0
+      const reached = (known: number) => {
+        epoch = Math.max(epoch, known)
+        if (Option.isSome(followed)) followed.value.report(epoch)
+      }
+      reached(snapshot.epoch)
       const keys = KeyCache.make(
         (digest) =>
           KeyRecord.load(digest).pipe(
@@ -63,8 +70,8 @@ export class ControlState extends Context.Service<
       const reload = Effect.gen(function* () {
         const loaded = yield* Snapshot.load
         snapshot = loaded
-        epoch = Math.max(epoch, loaded.epoch)
         keys.forgetAll()
+        reached(loaded.epoch)
       })
 
       const apply = (change: Change): Effect.Effect<void, Effect.Error<typeof Snapshot.load>, Database | Vault> => {
@@ -88,7 +95,7 @@ export class ControlState extends Context.Service<
           Effect.gen(function* () {
             const notice = yield* decode(text)
             yield* apply(notice.change)
-            epoch = Math.max(epoch, notice.epoch)
+            reached(notice.epoch)
           })
         )
       }).pipe(Effect.scoped)

@@ -177,6 +177,8 @@ suite("Keys", (it) => {
       const second = yield* ok("POST", `${path}/rotate`, { body: {} })
       assert.deepStrictEqual(yield* stored, { hash: hashOf(at(second, "raw_key")), previous: null, grace: null })
       assert.isNull(at(second, "key", "previous_key_expires_at"))
+      const third = yield* ok("POST", `${path}/rotate`)
+      assert.deepStrictEqual(yield* stored, { hash: hashOf(at(third, "raw_key")), previous: null, grace: null })
       for (const grace_seconds of [-1, 2_592_001, 0.5, "1"]) {
         const refused = yield* call("POST", `${path}/rotate`, { body: { grace_seconds } })
         assert.deepStrictEqual(refusalOf(refused), { status: 422, code: "invalid_request", param: "grace_seconds" })

@@ -127,6 +127,7 @@ suite("Requests", (it) => {
           "guardrail_policy.mandatory_guardrails",
           yield* refused("PATCH", `/keys/${key}`, { guardrail_policy: { mandatory_guardrails: "cAnArY" } })
         ],
+        ["guardrail_policy.extra", yield* refused("PATCH", `/keys/${key}`, { guardrail_policy: { extra: [] } })],
         ["owner_type", yield* refused("POST", "/keys", { owner_type: "cAnArY" })],
         ["project_id", yield* refused("POST", "/keys", { project_id: "cAnArY" })],
         ["expires_at", yield* refused("PATCH", `/keys/${key}`, { expires_at: "cAnArY" })],

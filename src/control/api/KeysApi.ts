@@ -5,7 +5,7 @@ import { KeyPolicy, KeyPolicyPatch } from "../../gateway/model/KeyPolicy.ts"
 import { KeyPreset } from "../../gateway/model/KeyPreset.ts"
 import { refusals } from "./Errors.ts"
 import { Cursor, Id, NextCursor, PageLimit, stamps, Timestamp } from "./Fields.ts"
-import { requires } from "./Security.ts"
+import { BodyOptional, requires } from "./Security.ts"
 import { ServiceNames } from "./ServicesApi.ts"
 
 export const OwnerType = Schema.Literals(["project", "individual"])
@@ -88,10 +88,12 @@ export const KeysApi = HttpApiGroup.make("keys")
     }).annotateMerge(requires("keys:disable", "policies:update")),
     HttpApiEndpoint.post("rotate", "/:id/rotate", {
       params,
-      payload: KeyRotation,
+      payload: [KeyRotation, Schema.Null],
       success: MintedKey,
       error: refusals("key_revoked")
-    }).annotateMerge(requires("keys:rotate")),
+    })
+      .annotateMerge(requires("keys:rotate"))
+      .annotate(BodyOptional, true),
     HttpApiEndpoint.post("revoke", "/:id/revoke", { params, success: Key }).annotateMerge(requires("keys:disable")),
     HttpApiEndpoint.post("disable", "/:id/disable", { params, success: Key }).annotateMerge(requires("keys:disable")),
     HttpApiEndpoint.post("enable", "/:id/enable", { params, success: Key }).annotateMerge(requires("keys:disable"))

@@ -33,6 +33,9 @@ export const requires = (...scopes: ReadonlyArray<Scope>): Context.Context<never
 export const allows = (held: ReadonlyArray<Scope>, required: ReadonlyArray<Scope>): boolean =>
   held.includes("*") || required.some((scope) => held.includes(scope))
 
+/** Whether a call without a body is as good as one that says nothing: its payload is `null` then. */
+export const BodyOptional = Context.Reference<boolean>("svc/control/BodyOptional", { defaultValue: () => false })
+
 /** How much an endpoint reads. */
 export const MaxBodyBytes = Context.Reference<number>("svc/control/MaxBodyBytes", { defaultValue: () => 1_048_576 })
 

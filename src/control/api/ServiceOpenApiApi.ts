@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Endpoint } from "../../gateway/model/Service.ts"
 import { refusals } from "./Errors.ts"
-import { requires } from "./Security.ts"
+import { BodyOptional, requires } from "./Security.ts"
 import { Service } from "./ServicesApi.ts"
 
 /** At the origin of the service's `upstream_base_url`. */
@@ -42,10 +42,10 @@ export const ServiceOpenApiApi = HttpApiGroup.make("service-openapi")
   .add(
     HttpApiEndpoint.post("preview", "/:name/openapi/preview", {
       params,
-      payload: Schema.Struct({ source_path: SourcePath }),
+      payload: [Schema.Struct({ source_path: SourcePath }), Schema.Null],
       success: OpenApiPreview,
       error: refusals(...refused)
-    }),
+    }).annotate(BodyOptional, true),
     HttpApiEndpoint.post("sync", "/:name/openapi/sync", {
       params,
       payload: OpenApiSync,

@@ -9,7 +9,7 @@ export const layer = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const openApi = yield* OpenApiSync
     return handlers.handleAll({
-      preview: ({ params, payload }) => openApi.preview(params.name, payload.source_path),
+      preview: ({ params, payload }) => openApi.preview(params.name, payload?.source_path),
       sync: ({ params, payload }) => openApi.sync(params.name, payload)
     })
   })

@@ -50,5 +50,5 @@ export const refusedHeaderName = (name: string): string | undefined => {
   if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/.test(name)) return "is not a header name"
   const lower = name.toLowerCase()
   if (lower.startsWith("x-svc-")) return "begins with x-svc-, which is the gateway's own"
-  return refused.has(lower) ? "is reserved" : undefined
+  return refused.has(lower) ? "names a header that the gateway sets or strips itself; choose another" : undefined
 }
