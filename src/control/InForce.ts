@@ -1,7 +1,7 @@
 import { Effect, Option } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
+import { readEpoch } from "../gateway/model/Changes.ts"
 import { Followed } from "../gateway/model/Followed.ts"
-import { readEpoch } from "../gateway/Snapshot.ts"
 import { Database } from "../services/Database.ts"
 
 /** Answers a change when the gateway of this process, if there is one, has it in force. */

@@ -4,7 +4,7 @@ import * as EffectivePolicies from "./EffectivePolicies.ts"
 import * as KeyCache from "./KeyCache.ts"
 import * as KeyRecord from "./KeyRecord.ts"
 import type { UsageRoute } from "./model/CanonicalRoute.ts"
-import { type Change, channel, decode } from "./model/Changes.ts"
+import { type Change, channel, decode, readEpoch } from "./model/Changes.ts"
 import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
 import { Followed } from "./model/Followed.ts"
 import type { Vault } from "./model/Vault.ts"
@@ -104,7 +104,7 @@ export class ControlState extends Context.Service<
       // ahead, a second apart, tell them from a notice that is on its way.
       const overtaken = Effect.gen(function* () {
         const before = epoch
-        if ((yield* Snapshot.readEpoch) <= before) return
+        if ((yield* readEpoch) <= before) return
         yield* Effect.sleep("1 second")
         if (epoch === before) yield* reload
       })

@@ -3,6 +3,7 @@ import * as Definitions from "../guardrails/Definitions.ts"
 import { Database } from "../services/Database.ts"
 import * as FrontDoor from "./identity/FrontDoor.ts"
 import { type RouteConfig, RouteId, RouteMode } from "./model/CanonicalRoute.ts"
+import { readEpoch } from "./model/Changes.ts"
 import { authorizationBearer, type CredentialStyle, HeaderMode, HeaderValueFormat } from "./model/CredentialStyle.ts"
 import { defaults, Passthrough } from "./model/Passthrough.ts"
 import * as PolicyLayer from "./model/PolicyLayer.ts"
@@ -80,12 +81,6 @@ const decodeProviders = Schema.decodeUnknownEffect(Schema.Array(ProviderRow))
 const decodeLayers = Schema.decodeUnknownEffect(Schema.Array(PolicyLayer.LayerRow))
 const decodePrices = Schema.decodeUnknownEffect(Schema.Array(PriceRow))
 const decodePassthrough = Schema.decodeUnknownEffect(Schema.Array(Passthrough))
-
-export const readEpoch = Effect.gen(function* () {
-  const { sql } = yield* Database
-  const rows = yield* sql<{ epoch: string }>`SELECT epoch::text AS epoch FROM control_epoch`
-  return Number(rows[0]?.epoch ?? 0)
-})
 
 /** Reads the epoch first: a change that commits meanwhile raises it, and is loaded again. */
 export const load = Effect.gen(function* () {

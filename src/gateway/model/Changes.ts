@@ -21,6 +21,13 @@ const Notice = Schema.fromJsonString(Schema.Struct({ epoch: Schema.Int, change: 
 const encode = Schema.encodeEffect(Notice)
 export const decode = Schema.decodeUnknownEffect(Notice)
 
+/** The number of the state: every change raises it. */
+export const readEpoch = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const rows = yield* sql<{ epoch: string }>`SELECT epoch::text AS epoch FROM control_epoch`
+  return Number(rows[0]?.epoch ?? 0)
+})
+
 /**
  * Publishes a change. Call it inside the transaction that makes it: the notice leaves with the commit, and the epoch
  * tells those who could not hear it.
