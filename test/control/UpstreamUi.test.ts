@@ -133,6 +133,19 @@ describeWith(listener, options)("The upstream's UI", (it) => {
     })
   )
 
+  it.effect("strips the gateway key's header by the name that the front door gives it, also once it is renamed", () =>
+    Effect.gen(function* () {
+      yield* answering(Upstream.json({}))
+      const headers = { "X-Team-Key": "mine" }
+      yield* call("GET", ui, { headers })
+      assert.include(sent[0]?.headers ?? [], "mine")
+      yield* ok("PATCH", `${admin}/auth/front-door`, { body: { svc_key_header: "x-TEAM-key" } })
+      yield* call("GET", ui, { headers: { ...headers, "x-svc-key": "mine" } })
+      assert.notInclude(sent[1]?.headers ?? [], "mine")
+      yield* ok("PATCH", `${admin}/auth/front-door`, { body: { svc_key_header: null } })
+    })
+  )
+
   it.effect("shows pages, scripts and JSON with their links below the prefix, and follows no redirect", () =>
     Effect.gen(function* () {
       yield* answering(html(`<a href="/ui/é">é</a>`))
