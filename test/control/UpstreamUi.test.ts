@@ -198,6 +198,22 @@ describeWith(listener, options)("The upstream's UI", (it) => {
     })
   )
 
+  it.effect("answers without a body stay without: to HEAD, and with 204 and 304", () =>
+    Effect.gen(function* () {
+      for (const [method, status] of [
+        ["HEAD", 200],
+        ["GET", 204],
+        ["GET", 304]
+      ] as const) {
+        yield* answering(
+          Upstream.answers(status, ["content-type", "text/html", "etag", '"1"', "content-length", "9000000"])
+        )
+        const answer = yield* raw(method, ui)
+        assert.deepStrictEqual([answer.status, answer.headers.get("etag"), answer.body], [status, '"1"', ""])
+      }
+    })
+  )
+
   it.effect.each([
     ["connect", "refused", 502, "upstream_connection"],
     ["headers", "timeout", 504, "upstream_timeout"],
