@@ -50,7 +50,10 @@ const compatConfig: RouteConfig = {
   maxResponseBodyBytes: 1_048_576
 }
 
-/** Finds the target of a request, or says why there is none. `support`: what the upstream's UI loads, by this deployment's names. */
+/**
+ * Finds the target of a request, or says why there is none. `support`: what the upstream's UI loads, by the names that it
+ * has at this deployment.
+ */
 export const find = (
   method: string,
   target: string,
