@@ -2,6 +2,7 @@ import { Option, Redacted, Result, Schema } from "effect"
 import { refusedBaseUrl, trimmedBaseUrl } from "../src/control/Rules.ts"
 import type { StudioTarget } from "../src/control/StudioConnection.ts"
 import * as FrontDoor from "../src/gateway/model/FrontDoor.ts"
+import { refusedUiPath } from "../src/gateway/model/UpstreamPaths.ts"
 import type { Addresses } from "./http/Addresses.ts"
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -20,6 +21,8 @@ export interface Settings {
   readonly redisKeyPrefix: string
   readonly upstreamOrigin: Option.Option<string>
   readonly upstreamServiceKey: Option.Option<Redacted.Redacted>
+  /** What the upstream's UI loads, by the names that it has there: exact paths, and `/prefix/*`. */
+  readonly upstreamUiPaths: ReadonlyArray<string>
   readonly directCompat: Option.Option<{ readonly origin: string; readonly serviceKey: Redacted.Redacted }>
   /** Without a stored connection, the studio that services are imported from. */
   readonly studio: Option.Option<StudioTarget>
@@ -117,6 +120,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     redisKeyPrefix: withDefault("REDIS_KEY_PREFIX", keyPrefix, "{svc}:"),
     upstreamOrigin,
     upstreamServiceKey: optional("UPSTREAM_SERVICE_KEY", credential),
+    upstreamUiPaths: withDefault("UPSTREAM_UI_PATHS", uiPaths, []),
     directCompat: Option.all({ origin: compatOrigin, serviceKey: compatKey }),
     studio: Option.map(studioBaseUrl, (base_url) => ({ base_url, token: studioToken })),
     addresses: {
@@ -261,6 +265,20 @@ const groups: Reader<ReadonlyArray<string>> = refine((value) => {
   const found = listed(value)
   return found.length <= 200 && found.every((group) => group.length <= 512) ? found : undefined
 }, "must be at most 200 groups with commas between them, each of at most 512 characters")
+
+const maxUiPaths = 64
+const uiPaths: Reader<ReadonlyArray<string>> = (value) => {
+  const found = [...new Set(listed(value))]
+  if (found.length > maxUiPaths || found.some((path) => path.length > 512)) {
+    return Result.fail(`must be at most ${maxUiPaths} paths with commas between them, each of at most 512 characters`)
+  }
+  for (const [index, path] of found.entries()) {
+    const refusal = refusedUiPath(path)
+    if (refusal !== undefined)
+      return Result.fail(`must be paths with commas between them; path ${index + 1} ${refusal}`)
+  }
+  return Result.succeed(found)
+}
 
 const areAlgorithms = Schema.is(FrontDoor.FrontDoor.fields.accepted_algorithms)
 const algorithms: Reader<ReadonlyArray<FrontDoor.Algorithm>> = refine(

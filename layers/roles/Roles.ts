@@ -92,6 +92,7 @@ const gatewaySettings = (doors: Doors, settings: Settings) =>
   Layer.succeed(GatewaySettings, {
     upstreamOrigin: doors.upstreamOrigin,
     upstreamServiceKey: Option.orElse(settings.upstreamServiceKey, () => doors.simulatedCredential),
+    upstreamUiPaths: settings.upstreamUiPaths,
     directCompat: settings.directCompat,
     workerToken: settings.workerToken,
     maxBufferedRequests: settings.maxBufferedRequests,

@@ -15,6 +15,7 @@ import type { Upstream, UpstreamError } from "../services/Upstream.ts"
 import { authenticate, lacking } from "./Authentication.ts"
 import { ControlError, RequestId } from "./api/Errors.ts"
 import { allows } from "./api/Security.ts"
+import { FrontDoor } from "./FrontDoor.ts"
 import type { OperatorTokens } from "./OperatorTokens.ts"
 import { toResponse } from "./Refusals.ts"
 import { rows, settled } from "./Store.ts"
@@ -33,24 +34,26 @@ export const layer: Layer.Layer<
   | Database
   | Vault
   | GatewaySettings
+  | FrontDoor
   | HttpRouter.Request<"Requires", RequestId>
 > = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const services = yield* Effect.context<
-      OperatorTokens | UpstreamUiSessions | Upstream | Database | Vault | GatewaySettings
+      OperatorTokens | UpstreamUiSessions | Upstream | Database | Vault | GatewaySettings | FrontDoor
     >()
+    const paths = UpstreamUiPaths.make((yield* GatewaySettings).upstreamUiPaths)
     const answer = Effect.gen(function* () {
       const requestId = yield* RequestId
-      return yield* Effect.catch(proxied, (error) => Effect.succeed(toResponse(error, requestId)))
+      return yield* Effect.catch(proxied(paths), (error) => Effect.succeed(toResponse(error, requestId)))
     }).pipe(Effect.provideContext(services))
-    for (const pattern of UpstreamUiPaths.patterns) yield* router.add("*", pattern, answer)
+    for (const pattern of paths.patterns) yield* router.add("*", pattern, answer)
   })
 )
 
-const proxied = Effect.gen(function* () {
+const proxied = Effect.fnUntraced(function* (paths: UpstreamUiPaths.UpstreamUiPaths) {
   const request = yield* HttpServerRequest.HttpServerRequest
   const session = yield* admitted(request)
-  const target = UpstreamUiPaths.upstreamTarget(request.url)
+  const target = paths.upstreamTarget(request.url)
   if (target === undefined) return yield* new ControlError("not_found", "There is nothing at this path.")
   const body = yield* bodyOf(request)
   const destination = yield* destinationOf
@@ -66,7 +69,7 @@ const proxied = Effect.gen(function* () {
     }),
     unreachable
   )
-  const response = yield* Effect.mapError(responseOf(answer, destination.origin), unreachable)
+  const response = yield* Effect.mapError(responseOf(answer, destination.origin, paths), unreachable)
   return Option.match(session, {
     onNone: () => response,
     onSome: (id) => HttpServerResponse.setCookieUnsafe(response, sessionCookie, Redacted.value(id), cookieFor(request))
@@ -208,7 +211,9 @@ const headersOf = Effect.fnUntraced(function* (
   { credential, style }: Destination
 ) {
   const own = style._tag === "CustomHeader" ? style.name.toLowerCase() : undefined
-  const kept = Object.entries(headers).filter(([name]) => !stripped.test(name) && name !== own)
+  // the front door may have given the gateway key's header another name
+  const keyHeader = (yield* (yield* FrontDoor).get).svc_key_header.toLowerCase()
+  const kept = Object.entries(headers).filter(([name]) => !stripped.test(name) && name !== own && name !== keyHeader)
   const requestId = yield* RequestId
   return [
     ...kept.flat(),
@@ -222,12 +227,14 @@ const mostRewritten = 2_097_152
 
 const responseOf = Effect.fnUntraced(function* (
   { body, headers, status, whole }: UpstreamAnswer.UpstreamAnswer,
-  origin: string
+  origin: string,
+  paths: UpstreamUiPaths.UpstreamUiPaths
 ): Effect.fn.Return<HttpServerResponse.HttpServerResponse, UpstreamError, Lifetime.Scope> {
-  const fields = foldedFields(headers, origin)
+  const fields = foldedFields(headers, (link) => paths.shown(link, origin))
   const cookies = Cookies.remove(Cookies.fromSetCookie(valuesOf(headers, "set-cookie")), sessionCookie)
   const options = { status, headers: fields, cookies }
-  const rewrite = status === 206 || encoded(fields["content-encoding"]) ? undefined : rewriterOf(fields["content-type"])
+  const rewrite =
+    status === 206 || encoded(fields["content-encoding"]) ? undefined : rewriterOf(paths, fields["content-type"])
   const text = rewrite === undefined ? undefined : yield* whole(mostRewritten)
   if (rewrite === undefined || text === undefined) return HttpServerResponse.stream(body, options)
   return HttpServerResponse.stream(
@@ -238,20 +245,20 @@ const responseOf = Effect.fnUntraced(function* (
 
 const encoded = (encoding: string | undefined): boolean => encoding !== undefined && encoding !== "identity"
 
-const rewriterOf = (type = "") => {
-  if (/^(?:text\/html|(?:text|application)\/(?:x-)?javascript)\b/i.test(type)) return UpstreamUiPaths.shownText
-  return /^application\/(?:[\w.-]+\+)?json\b/i.test(type) ? UpstreamUiPaths.shownJson : undefined
+const rewriterOf = (paths: UpstreamUiPaths.UpstreamUiPaths, type = "") => {
+  if (/^(?:text\/html|(?:text|application)\/(?:x-)?javascript)\b/i.test(type)) return paths.shownText
+  return /^application\/(?:[\w.-]+\+)?json\b/i.test(type) ? paths.shownJson : undefined
 }
 
 const dropped = oneOf([...hopByHop, "content-length", "set-cookie", "alt-svc", "x-request-id"])
 
 /** The server of this listener has one field of a name: what came in several is joined (RFC 9110 §5.3). */
-const foldedFields = (headers: ReadonlyArray<string>, origin: string): Record<string, string> => {
+const foldedFields = (headers: ReadonlyArray<string>, shown: (link: string) => string): Record<string, string> => {
   const fields: Record<string, string> = {}
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const name = headers[i]!.toLowerCase()
     if (dropped.test(name)) continue
-    const value = name === "location" ? UpstreamUiPaths.shown(headers[i + 1]!, origin) : headers[i + 1]!
+    const value = name === "location" ? shown(headers[i + 1]!) : headers[i + 1]!
     fields[name] = fields[name] === undefined ? value : `${fields[name]}, ${value}`
   }
   return fields

@@ -150,7 +150,8 @@ class Answer implements Sink {
     this.#status = status
     this.#firstByteAt = passage.now()
     passage.onAnswer()
-    const length = contentLength(headers)
+    // where no body follows, the length is that of what a GET would get
+    const length = passage.exchange.method === "HEAD" || !bodied(status) ? undefined : contentLength(headers)
     if (length !== undefined && length > passage.maxResponseBytes) return this.#refuse("size")
     const { shortens, tap } = tapFor(passage, status, headers)
     this.#tap = tap
@@ -159,7 +160,7 @@ class Answer implements Sink {
       if (passage.stream !== undefined) this.#limit(passage.stream)
     }
     // what the tap takes out is not counted in the upstream's length
-    if (length !== undefined && length > 0 && !shortens && bodied(status)) this.#promised = length
+    if (length !== undefined && length > 0 && !shortens) this.#promised = length
     this.#headSent = true
     const theirs = Headers.get(headers, "x-request-id")
     const shown = passage.headers === undefined ? headers : passage.headers(headers)

@@ -17,6 +17,7 @@ import type { UsageRoute } from "./model/CanonicalRoute.ts"
 import { overdue } from "./model/KeyState.ts"
 import { digestHex } from "./model/Secret.ts"
 import { GatewaySettings } from "./model/Settings.ts"
+import * as UpstreamPaths from "./model/UpstreamPaths.ts"
 import * as Request from "./Request.ts"
 import * as Target from "./Target.ts"
 import * as Telemetry from "./Telemetry.ts"
@@ -40,6 +41,7 @@ export class ProxyApp extends Context.Service<
       const governed = yield* GovernedRequest
       const identities = yield* Identities
       const settings = yield* GatewaySettings
+      const support = UpstreamPaths.supportWith(settings.upstreamUiPaths)
       const upstream = yield* Upstream
       const wildcard = yield* WildcardRequest.make
       const telemetry = yield* Telemetry.make
@@ -201,7 +203,7 @@ export class ProxyApp extends Context.Service<
         const snapshot = control.snapshot()
         const { frontDoor } = snapshot
         const request = Request.make(wire, now(), settings.workerToken, frontDoor.keyHeader)
-        const found = Target.find(wire.method, wire.target, snapshot)
+        const found = Target.find(wire.method, wire.target, snapshot, support)
         const target = Result.getOrUndefined(found)
         const span = traced(request, target)
         let over = false

@@ -7,6 +7,7 @@ import { type Accounting, accountingOf } from "./model/Estimate.ts"
 import type { Passthrough } from "./model/Passthrough.ts"
 import * as Path from "./model/Path.ts"
 import * as RouteTable from "./model/RouteTable.ts"
+import * as UpstreamPaths from "./model/UpstreamPaths.ts"
 import { behind, byName, byPattern, type ServiceCall } from "./ServiceTarget.ts"
 import type { Snapshot } from "./Snapshot.ts"
 
@@ -49,11 +50,15 @@ const compatConfig: RouteConfig = {
   maxResponseBodyBytes: 1_048_576
 }
 
-/** Finds the target of a request, or says why there is none. */
+/**
+ * Finds the target of a request, or says why there is none. `support`: what the upstream's UI loads, by the names that it
+ * has at this deployment.
+ */
 export const find = (
   method: string,
   target: string,
-  snapshot: Snapshot
+  snapshot: Snapshot,
+  support: UpstreamPaths.Support = UpstreamPaths.support
 ): Result.Result<Target | Wildcard, GatewayError> => {
   const path = Path.canonicalise(target)
   if (Result.isFailure(path)) return Result.fail(unsupported(`The request path ${path.failure}.`))
@@ -95,7 +100,7 @@ export const find = (
     case "Unrouted": {
       const registered = byPattern(method, target, path.success, snapshot.services)
       if (registered !== undefined) return Result.succeed(registered)
-      const access = Exposure.accessOf(snapshot.passthrough, method, path.success)
+      const access = Exposure.accessOf(snapshot.passthrough, support, method, path.success)
       if (access !== "closed") return Result.succeed(wildcard(target, access, snapshot.passthrough))
       return Result.fail(
         unsupported(

@@ -145,6 +145,7 @@ suite("Service import", (it) => {
         [{ name: "Not A Label" }, 400, "invalid_service_payload", "name"],
         [{ project_id: nobody }, 404, "missing_project", "project_id"],
         [{ route_pattern: "/v1/mine" }, 400, "invalid_service_payload", "route_pattern"],
+        [{ route_pattern: "/prompts/*" }, 400, "invalid_service_payload", "route_pattern"],
         [{ upstream_base_url: "http://host/path" }, 400, "invalid_service_upstream", "upstream_base_url"],
         [{ upstream_base_url: "http://u:p@host" }, 400, "invalid_service_upstream", "upstream_base_url"],
         [{ default_pricing: { cost_mode: "fixed" } }, 400, "invalid_service_payload", "estimated_cost_usd"],

@@ -133,6 +133,19 @@ describeWith(listener, options)("The upstream's UI", (it) => {
     })
   )
 
+  it.effect("strips the gateway key's header by the name that the front door gives it, also once it is renamed", () =>
+    Effect.gen(function* () {
+      yield* answering(Upstream.json({}))
+      const headers = { "X-Team-Key": "mine" }
+      yield* call("GET", ui, { headers })
+      assert.include(sent[0]?.headers ?? [], "mine")
+      yield* ok("PATCH", `${admin}/auth/front-door`, { body: { svc_key_header: "x-TEAM-key" } })
+      yield* call("GET", ui, { headers: { ...headers, "x-svc-key": "mine" } })
+      assert.notInclude(sent[1]?.headers ?? [], "mine")
+      yield* ok("PATCH", `${admin}/auth/front-door`, { body: { svc_key_header: null } })
+    })
+  )
+
   it.effect("shows pages, scripts and JSON with their links below the prefix, and follows no redirect", () =>
     Effect.gen(function* () {
       yield* answering(html(`<a href="/ui/é">é</a>`))
@@ -182,6 +195,22 @@ describeWith(listener, options)("The upstream's UI", (it) => {
       yield* answering(Upstream.answers(200, ["content-type", "text/html"], chunk, chunk, chunk, chunk))
       const long = yield* call("GET", ui)
       assert.strictEqual(long.text, chunk.repeat(4))
+    })
+  )
+
+  it.effect("answers without a body stay without: to HEAD, and with 204 and 304", () =>
+    Effect.gen(function* () {
+      for (const [method, status] of [
+        ["HEAD", 200],
+        ["GET", 204],
+        ["GET", 304]
+      ] as const) {
+        yield* answering(
+          Upstream.answers(status, ["content-type", "text/html", "etag", '"1"', "content-length", "9000000"])
+        )
+        const answer = yield* raw(method, ui)
+        assert.deepStrictEqual([answer.status, answer.headers.get("etag"), answer.body], [status, '"1"', ""])
+      }
     })
   )
 

@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { shown, shownJson, shownText, upstreamTarget } from "../../src/control/UpstreamUiPaths.ts"
+import * as UpstreamUiPaths from "../../src/control/UpstreamUiPaths.ts"
 
 const origin = "http://up:4000"
+const { shown, shownJson, shownText, upstreamTarget } = UpstreamUiPaths.make([])
 
 describe("UpstreamUiPaths", () => {
   it.each([
@@ -78,6 +79,41 @@ describe("UpstreamUiPaths", () => {
     [`u="${origin}/key/list"`, `u="/key/list"`],
     [`"/uix" /ui "/v20/x" "/getter" "${origin}0"`, `"/uix" /ui "/v20/x" "/getter" "${origin}0"`]
   ])("shows %s in a page as %s", (text, expected) => assert.strictEqual(shownText(text, origin), expected))
+
+  describe("with the names of a deployment's own upstream", () => {
+    const own = UpstreamUiPaths.make([
+      ...["/acme-assets/*", "/acme/.well-known/acme-ui-config", "/login", "/v1/agents", "/v1/x/*"],
+      ...["/models", "/a/*", "/a", "/a/b"]
+    ])
+
+    it("adds each to the listener's paths once, and only what is not there yet", () => {
+      assert.deepStrictEqual(
+        own.patterns.filter((pattern) => !UpstreamUiPaths.make([]).patterns.includes(pattern)),
+        ["/acme-assets/*", "/acme/.well-known/acme-ui-config", "/login", "/v1/x/*", "/a/*", "/a/b"]
+      )
+    })
+
+    it.each([
+      ["/acme-assets/_next/x.js?v=1", "/acme-assets/_next/x.js?v=1"],
+      ["/admin-ui/upstream-ui/acme-assets/x.js", "/acme-assets/x.js"],
+      ["/admin-ui/upstream-ui/acme/.well-known/acme-ui-config", "/acme/.well-known/acme-ui-config"],
+      ["/admin-ui/upstream-ui/acme-assetsx", "/ui/acme-assetsx"],
+      ["/admin-ui/upstream-ui/login", "/login"]
+    ])("leads %s to the upstream's %s", (target, expected) => assert.strictEqual(own.upstreamTarget(target), expected))
+
+    it.each([
+      [`"/acme-assets/_next/a.js"`, `"/admin-ui/upstream-ui/acme-assets/_next/a.js"`],
+      [`'/acme/.well-known/acme-ui-config'`, `'/admin-ui/upstream-ui/acme/.well-known/acme-ui-config'`],
+      [`"/ui/x" "/v2/login"`, `"/admin-ui/upstream-ui/x" "/admin-ui/upstream-ui/v2/login"`],
+      [
+        `"/acme-assetsx" "/acme/xwell-known/acme-ui-config" "/other"`,
+        `"/acme-assetsx" "/acme/xwell-known/acme-ui-config" "/other"`
+      ]
+    ])("shows %s in a page as %s", (text, expected) => assert.strictEqual(own.shownText(text, origin), expected))
+
+    it("shows links with the upstream's origin below the prefix", () =>
+      assert.strictEqual(own.shown(`${origin}/acme-assets/a?b`, origin), "/admin-ui/upstream-ui/acme-assets/a?b"))
+  })
 
   it("changes links in JSON, and not a letter beside them", () => {
     const text = `{ "redirect_url" : "/ui/?login=1", "/ui/key": 12345678901234567890, "n": [1.0, "\\/ui\\/x", "say \\"/ui\\""],

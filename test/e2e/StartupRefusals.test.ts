@@ -43,6 +43,7 @@ const mistaken: Readonly<Record<string, string>> = {
   REDIS_URL: "http://:canary-redis@127.0.0.1",
   UPSTREAM_BASE_URL: "http://user:canary-upstream@127.0.0.1/v1",
   UPSTREAM_SERVICE_KEY: "canary service key",
+  UPSTREAM_UI_PATHS: "/ok/*, canary-ui-paths",
   DIRECT_COMPAT_BASE_URL: "canary-compat",
   DIRECT_COMPAT_SERVICE_KEY: "canary compat key",
   SVC_WORKER_TOKEN: "canary worker token",

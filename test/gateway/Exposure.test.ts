@@ -4,6 +4,7 @@ import fc from "fast-check"
 import * as Exposure from "../../src/gateway/Exposure.ts"
 import { AdminApiExposure, defaults, type Passthrough, UiExposure } from "../../src/gateway/model/Passthrough.ts"
 import * as Path from "../../src/gateway/model/Path.ts"
+import * as UpstreamPaths from "../../src/gateway/model/UpstreamPaths.ts"
 import * as Expected from "./ExposureTable.ts"
 
 describe("Exposure", () => {
@@ -71,7 +72,7 @@ describe("Exposure", () => {
       for (const form of Expected.disguises(path)) {
         const canonical = Path.canonicalise(form)
         if (Result.isSuccess(canonical)) {
-          assert.strictEqual(Exposure.accessOf(wide, "GET", canonical.success), "closed", form)
+          assert.strictEqual(Exposure.accessOf(wide, UpstreamPaths.support, "GET", canonical.success), "closed", form)
         }
       }
     }
@@ -86,7 +87,7 @@ describe("Exposure", () => {
         if (Result.isFailure(canonical)) continue
         const written = canonical.success.path
         if (written === path || written.startsWith(`${path}/`)) continue
-        assert.notStrictEqual(Exposure.accessOf(trusted, "GET", canonical.success), "open", form)
+        assert.notStrictEqual(Exposure.accessOf(trusted, UpstreamPaths.support, "GET", canonical.success), "open", form)
       }
     }
   })
@@ -112,7 +113,7 @@ const wide: Passthrough = {
 }
 
 const accessOf = (settings: Passthrough, method: string, path: string): Exposure.Access =>
-  Exposure.accessOf(settings, method, Result.getOrThrow(Path.canonicalise(path)))
+  Exposure.accessOf(settings, UpstreamPaths.support, method, Result.getOrThrow(Path.canonicalise(path)))
 
 const settings: fc.Arbitrary<Passthrough> = fc.record({
   enabled: fc.boolean(),

@@ -11,7 +11,7 @@ export type Group = "ui" | "support" | "dashboard" | "admin" | "adminSupport" | 
 
 type Ui = "disabled" | "operator_only" | "explicitly_exposed" | "trusted_ingress"
 type Admin = "disabled" | "operator_only" | "explicitly_exposed"
-type Caller = "nobody" | "key" | "identified"
+export type Caller = "nobody" | "key" | "identified"
 
 const byMode: Readonly<Record<Ui, Readonly<Record<Caller, Decision>>>> = {
   disabled: { nobody: "unsupported", key: "unsupported", identified: "unsupported" },

@@ -137,6 +137,7 @@ const gone = new RedisError({ operation: "script", retryable: true, cause: new E
 export const settings: GatewaySettings["Service"] = {
   upstreamOrigin: "https://upstream.test",
   upstreamServiceKey: Option.some(Redacted.make("startup-secret")),
+  upstreamUiPaths: [],
   directCompat: Option.some({ origin: "https://compat.test", serviceKey: Redacted.make("compat-secret") }),
   workerToken: Option.some(Redacted.make("worker-secret")),
   maxBufferedRequests: 100,
@@ -218,6 +219,29 @@ export const openWildcard = (wanted: Partial<Passthrough> = {}) =>
     yield* transaction(
       Effect.andThen(
         sql`UPDATE upstream_passthrough_settings SET ${sql.update({ enabled: true, ...wanted })}`,
+        Changes.publish({ _tag: "Configuration" })
+      )
+    )
+  })
+
+/** A service as control would have registered it. */
+export const registerService = (
+  name: string,
+  row: { readonly [column: string]: string | number | boolean | ReadonlyArray<string> | null } = {}
+) =>
+  Effect.gen(function* () {
+    const { sql, transaction } = yield* Database
+    const columns = {
+      name,
+      route_pattern: `/services/${name}/*`,
+      upstream_base_url: `https://${name}.test`,
+      sealed_credential: `clear.${name}-secret`,
+      enabled: true,
+      ...row
+    }
+    yield* transaction(
+      Effect.andThen(
+        sql`INSERT INTO service_registrations ${sql.insert(columns)}`,
         Changes.publish({ _tag: "Configuration" })
       )
     )

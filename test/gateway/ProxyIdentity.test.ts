@@ -3,11 +3,10 @@ import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import type { ErrorCode } from "../../src/gateway/GatewayError.ts"
-import * as Changes from "../../src/gateway/model/Changes.ts"
-import type { FrontDoor } from "../../src/gateway/model/FrontDoor.ts"
-import { Database } from "../../src/services/Database.ts"
+import type { Database } from "../../src/services/Database.ts"
 import { eventually } from "../Eventually.ts"
 import * as RealTime from "../RealTime.ts"
+import * as FrontDoorSettings from "./FrontDoorSettings.ts"
 import * as Issuer from "./Issuer.ts"
 import * as Proxy from "./Proxy.ts"
 import { make as wireOf } from "./RecordingWire.ts"
@@ -123,7 +122,7 @@ layer(Proxy.database)("ProxyApp, with an identity provider", (it) => {
   it.effect("strips the key's header under every name that it has, also when it is renamed while running", () =>
     Effect.gen(function* () {
       const { gateway, key, token } = yield* started()
-      yield* save({ svc_key_header: "X-Team-Key" })
+      yield* FrontDoorSettings.save({ svc_key_header: "X-Team-Key" })
       const headers = ["authorization", `Bearer ${token}`, "x-team-key", key.raw, "x-svc-key", key.raw]
       yield* RealTime.effect(
         eventually(
@@ -157,7 +156,7 @@ layer(Proxy.database)("ProxyApp, with an identity provider", (it) => {
       issuer.keys = [signer]
       yield* TestClock.adjust("5 seconds")
       assert.deepStrictEqual(yield* outcome(token), served)
-      yield* save({ required_role: "Admin" })
+      yield* FrontDoorSettings.save({ required_role: "Admin" })
       yield* RealTime.effect(eventually(outcome(token), ([status]) => status === 403))
       assert.lengthOf(issuer.requests, 6)
     })
@@ -283,7 +282,7 @@ layer(Proxy.database)("ProxyApp, behind a trusted gateway", (it) => {
     Effect.gen(function* () {
       const { gateway, key } = yield* started({ settings: trusting })
       for (const authorization of [[], ["authorization", "Bearer whatever"], ["authorization", `Bearer ${key.raw}`]]) {
-        const wire = yield* ask(gateway, [...signed({}), ...keyed(key), ...authorization])
+        const wire = yield* ask(gateway, [...FrontDoorSettings.signed({}), ...keyed(key), ...authorization])
         assert.strictEqual(wire.status, 200)
       }
       const sent = JSON.stringify(gateway.sent)
@@ -294,23 +293,23 @@ layer(Proxy.database)("ProxyApp, behind a trusted gateway", (it) => {
   it.effect("refuses a pair that is not whole, not signed or not in time, and asks nobody else", () =>
     Effect.gen(function* () {
       const { gateway, key, token } = yield* started({ settings: { ...trusting, identity_enabled: true } })
-      const [, identity = "", , signature = ""] = signed({})
+      const [, identity = "", , signature = ""] = FrontDoorSettings.signed({})
       const pairs: ReadonlyArray<ReadonlyArray<string>> = [
         ["x-trusted-gateway-identity", identity],
         ["x-trusted-gateway-signature", signature],
         ["x-trusted-gateway-identity", identity, "x-trusted-gateway-signature", `${signature}=`],
         ["x-trusted-gateway-identity", identity, "x-trusted-gateway-signature", signature.replace(/^./, "*")],
         ["x-trusted-gateway-identity", identity, "x-trusted-gateway-signature", "AAAA"],
-        signed({ expires_at: Proxy.noon / 1000 - 61 }),
-        signed({ tenant_id: "tenant-2" }),
-        signed({}, "another-secret")
+        FrontDoorSettings.signed({ expires_at: Proxy.noon / 1000 - 61 }),
+        FrontDoorSettings.signed({ tenant_id: "tenant-2" }),
+        FrontDoorSettings.signed({}, "another-secret")
       ]
       for (const pair of pairs) {
         // with a token that would do: there is no way round
         const wire = yield* ask(gateway, [...pair, ...bearing(token, key)])
         assert.deepStrictEqual(codeOf(wire), [401, "untrusted_gateway_identity"], pair.join(" "))
       }
-      assert.deepStrictEqual(codeOf(yield* ask(gateway, signed({}))), [401, "missing_authorization"])
+      assert.deepStrictEqual(codeOf(yield* ask(gateway, FrontDoorSettings.signed({}))), [401, "missing_authorization"])
       assert.strictEqual((yield* ask(gateway, bearing(token, key))).status, 200)
     })
   )
@@ -328,7 +327,7 @@ layer(Proxy.database)("ProxyApp, behind a trusted gateway", (it) => {
   it.effect("ends a captured pair when its time is over", () =>
     Effect.gen(function* () {
       const { gateway, key } = yield* started({ settings: trusting })
-      const pair = [...signed({ expires_at: Proxy.noon / 1000 + 30 }), ...keyed(key)]
+      const pair = [...FrontDoorSettings.signed({ expires_at: Proxy.noon / 1000 + 30 }), ...keyed(key)]
       assert.strictEqual((yield* ask(gateway, pair)).status, 200)
       yield* TestClock.adjust("90 seconds")
       assert.deepStrictEqual(codeOf(yield* ask(gateway, pair)), [401, "untrusted_gateway_identity"])
@@ -393,7 +392,7 @@ layer(Proxy.database)("ProxyApp, without identities", (it) => {
       assert.deepStrictEqual(codeOf(yield* ask(gateway, bearing(token, key))), [401, "malformed_authorization"])
       assert.strictEqual((yield* ask(gateway, [...key.headers, "x-team-key", "canary"])).status, 200)
       assert.include(JSON.stringify(gateway.sent), "canary")
-      yield* save({ svc_key_header: "X-Team-Key", identity_enabled: false })
+      yield* FrontDoorSettings.save({ svc_key_header: "X-Team-Key", identity_enabled: false })
       const strips = Effect.map(ask(gateway, [...key.headers, "x-team-key", "canary"]), () => gateway.sent.at(-1))
       yield* RealTime.effect(eventually(strips, (sent) => !JSON.stringify(sent).includes("canary")))
       assert.deepStrictEqual(issuer.requests, [])
@@ -406,44 +405,10 @@ const served = [200, undefined]
 const unsigned = (claims: object) =>
   `${[{ alg: "none", kid: "k" }, claims].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".")}.`
 
-const secret = "trusted-gateway-secret"
-
-const settings = {
-  svc_key_header: "X-Svc-Key",
-  identity_enabled: true,
-  tenant_id: "tenant-1",
-  audience: "api://gateway",
-  issuer: "https://issuer.test/tenant-1/v2.0",
-  oidc_discovery_url: Issuer.discoveryUrl,
-  required_scope: "Models.Use",
-  required_role: "Reader",
-  allowed_groups: ["group-1", "group-9"],
-  accepted_algorithms: ["RS256"],
-  jwks_cache_ttl_seconds: 300,
-  clock_skew_seconds: 60,
-  trusted_gateway_header_enabled: false,
-  sealed_secret: `clear.${secret}`
-}
-
-type Changed = Partial<Record<keyof FrontDoor, string | boolean | number | ReadonlyArray<string>>>
-
-/** Settings, as an operator saves them. */
-const save = (changed: Changed) =>
-  Effect.gen(function* () {
-    const { sql, transaction } = yield* Database
-    yield* transaction(
-      Effect.gen(function* () {
-        yield* sql`DELETE FROM gateway_auth_settings`
-        yield* sql`INSERT INTO gateway_auth_settings ${sql.insert({ ...settings, ...changed })}`
-        yield* Changes.publish({ _tag: "Configuration" })
-      })
-    )
-  })
-
 /** A gateway whose identity provider has one key, a token of it, and a gateway key. */
 const started = Effect.fnUntraced(function* (
   options: {
-    readonly settings?: Changed
+    readonly settings?: FrontDoorSettings.Changed
     readonly keys?: ReadonlyArray<Issuer.SigningKey>
     readonly route?: Effect.Effect<void, unknown, Database>
   } = {}
@@ -451,7 +416,7 @@ const started = Effect.fnUntraced(function* (
   const signer = options.keys?.[0] ?? (yield* Issuer.signingKey())
   const issuer = Issuer.make(...(options.keys ?? [signer]))
   const gateway = yield* Proxy.make({
-    configured: Effect.andThen(options.route ?? Effect.void, save(options.settings ?? {})),
+    configured: Effect.andThen(options.route ?? Effect.void, FrontDoorSettings.save(options.settings ?? {})),
     issuer: (request) => issuer.fetch(request),
     upstream: Upstream.json({ id: "answer" })
   })
@@ -466,11 +431,3 @@ const bearing = (token: string, key: Pick<Proxy.IssuedKey, "raw">) => [
   `Bearer ${token}`,
   ...keyed(key)
 ]
-
-/** The pair of headers of a gateway that is trusted. */
-const signed = (stated: Readonly<Record<string, unknown>>, by: string = secret) => {
-  const all = { tenant_id: "tenant-1", scopes: ["Models.Use"], roles: ["Reader"], groups: ["group-9"], ...stated }
-  const identity = Buffer.from(JSON.stringify(all)).toString("base64url")
-  const signature = createHmac("sha256", by).update(identity).digest("base64url")
-  return ["X-Trusted-Gateway-Identity", identity, "X-Trusted-Gateway-Signature", signature]
-}

@@ -1,35 +1,11 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import * as Changes from "../../src/gateway/model/Changes.ts"
 import { Database } from "../../src/services/Database.ts"
 import * as Proxy from "./Proxy.ts"
 import type { ClientRequest } from "./RecordingWire.ts"
 import * as Upstream from "./ScriptedUpstream.ts"
 
-/** A service as control would have registered it. */
-const register = (
-  name: string,
-  row: { readonly [column: string]: string | number | boolean | ReadonlyArray<string> | null } = {}
-) =>
-  Effect.gen(function* () {
-    const { sql, transaction } = yield* Database
-    const columns = {
-      name,
-      route_pattern: `/services/${name}/*`,
-      upstream_base_url: `https://${name}.test`,
-      sealed_credential: `clear.${name}-secret`,
-      enabled: true,
-      ...row
-    }
-    yield* transaction(
-      Effect.andThen(
-        sql`INSERT INTO service_registrations ${sql.insert(columns)}`,
-        Changes.publish({ _tag: "Configuration" })
-      )
-    )
-  })
-
-const payments = register("payments", { allowed_methods: ["GET", "POST", "DELETE"] })
+const payments = Proxy.registerService("payments", { allowed_methods: ["GET", "POST", "DELETE"] })
 const json = ["content-type", "application/json"]
 
 layer(Proxy.database)("ProxyApp, to registered services", (it) => {
@@ -73,7 +49,7 @@ layer(Proxy.database)("ProxyApp, to registered services", (it) => {
   it.effect("records the service, its endpoint and its price", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({
-        configured: register("jobs", {
+        configured: Proxy.registerService("jobs", {
           cost_mode: "fixed",
           estimated_cost_usd: 0.5,
           openapi_endpoints: JSON.stringify([
@@ -121,7 +97,7 @@ layer(Proxy.database)("ProxyApp, to registered services", (it) => {
   it.effect("takes the price from the answer of a service that says it, and its tokens", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({
-        configured: register("llm", { cost_mode: "passthrough" }),
+        configured: Proxy.registerService("llm", { cost_mode: "passthrough" }),
         upstream: Upstream.json({ usage: { input_tokens: 7, output_tokens: 5, total_cost: 0.25 } })
       })
       const key = yield* Proxy.issueKey()
@@ -145,8 +121,8 @@ layer(Proxy.database)("ProxyApp, to registered services", (it) => {
       let status = 200
       const gateway = yield* Proxy.make({
         configured: Effect.andThen(
-          register("llm", { cost_mode: "passthrough" }),
-          register("paid", { cost_mode: "fixed", estimated_cost_usd: 1 })
+          Proxy.registerService("llm", { cost_mode: "passthrough" }),
+          Proxy.registerService("paid", { cost_mode: "fixed", estimated_cost_usd: 1 })
         ),
         upstream: (sink, request) => Upstream.json({}, status)(sink, request)
       })
@@ -163,7 +139,7 @@ layer(Proxy.database)("ProxyApp, to registered services", (it) => {
   it.effect("prices a form by its fields, and forwards it as it came", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({
-        configured: register("ocr", {
+        configured: Proxy.registerService("ocr", {
           route_pattern: "/ocr",
           cost_mode: "fixed",
           estimated_cost_usd: 0.5,
@@ -189,7 +165,7 @@ layer(Proxy.database)("ProxyApp, to registered services", (it) => {
   it.effect("streams through what nobody decides on, and counts its length", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({
-        configured: register("files", { max_body_bytes: 1000 }),
+        configured: Proxy.registerService("files", { max_body_bytes: 1000 }),
         settings: { maxBufferedRequests: 1, maxInflightBufferBytes: 1 }
       })
       const key = yield* Proxy.issueKey({ tpm_limit: 100 })
@@ -212,7 +188,7 @@ layer(Proxy.database)("ProxyApp, to registered services", (it) => {
 
   it.effect("cuts off a stream that is longer than the service takes, and says so", () =>
     Effect.gen(function* () {
-      const gateway = yield* Proxy.make({ configured: register("files", { max_body_bytes: 1000 }) })
+      const gateway = yield* Proxy.make({ configured: Proxy.registerService("files", { max_body_bytes: 1000 }) })
       const key = yield* Proxy.issueKey()
       const wire = yield* gateway.ask({
         target: "/services/files/f",
@@ -252,7 +228,7 @@ layer(Proxy.database)("ProxyApp, to registered services", (it) => {
   ])("refuses %s, on the record", ([, policy, request, status, code]) =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({
-        configured: register("paid", { cost_mode: "fixed", estimated_cost_usd: 0.5 })
+        configured: Proxy.registerService("paid", { cost_mode: "fixed", estimated_cost_usd: 0.5 })
       })
       const key = yield* Proxy.issueKey(policy)
       const { headers = [], ...rest } = request
@@ -280,9 +256,9 @@ layer(Proxy.database)("ProxyApp, to registered services", (it) => {
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({
         configured: Effect.all([
-          register("off", { enabled: false }),
-          register("half", { sealed_credential: null }),
-          register("get-only", { allowed_methods: ["GET"] })
+          Proxy.registerService("off", { enabled: false }),
+          Proxy.registerService("half", { sealed_credential: null }),
+          Proxy.registerService("get-only", { allowed_methods: ["GET"] })
         ])
       })
       const key = yield* Proxy.issueKey()
@@ -296,7 +272,9 @@ layer(Proxy.database)("ProxyApp, to registered services", (it) => {
 
   it.effect("a credential that cannot be opened is not replaced by another", () =>
     Effect.gen(function* () {
-      const gateway = yield* Proxy.make({ configured: register("sealed", { sealed_credential: "v1.other.x.y" }) })
+      const gateway = yield* Proxy.make({
+        configured: Proxy.registerService("sealed", { sealed_credential: "v1.other.x.y" })
+      })
       const key = yield* Proxy.issueKey()
       const wire = yield* gateway.ask({ target: "/services/sealed", headers: [...key.headers, ...json], body: {} })
       assert.deepStrictEqual([wire.status, gateway.sent], [500, []])
@@ -307,7 +285,7 @@ layer(Proxy.database)("ProxyApp, to registered services", (it) => {
   it.effect("links decide before the policy does: a project's for its keys, a key's for itself", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({
-        configured: Effect.andThen(register("a"), register("b"))
+        configured: Effect.andThen(Proxy.registerService("a"), Proxy.registerService("b"))
       })
       const { sql } = yield* Database
       const policy = { allowed_services: ["b"], allowed_routes: ["/v1/models"] }
@@ -337,7 +315,7 @@ layer(Proxy.database)("ProxyApp, to registered services", (it) => {
   it.effect("holds a budget with the price, and settles it", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({
-        configured: register("paid", { cost_mode: "fixed", estimated_cost_usd: 0.5 })
+        configured: Proxy.registerService("paid", { cost_mode: "fixed", estimated_cost_usd: 0.5 })
       })
       const key = yield* Proxy.issueKey({ daily_budget_usd: 1.2 })
       const ask = gateway.ask({ target: "/services/paid", headers: [...key.headers, ...json], body: {} })

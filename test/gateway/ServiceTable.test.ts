@@ -8,6 +8,7 @@ import * as ServicePricing from "../../src/gateway/ServicePricing.ts"
 import * as ServiceTable from "../../src/gateway/ServiceTable.ts"
 import * as ServiceTarget from "../../src/gateway/ServiceTarget.ts"
 import * as Target from "../../src/gateway/Target.ts"
+import { sensitive } from "./ExposureTable.ts"
 import { policed, seededWith } from "./Snapshots.ts"
 
 describe("ServiceTable", () => {
@@ -168,6 +169,20 @@ describe("a route pattern", () => {
       }),
       { numRuns: 1000 }
     )
+  })
+
+  it("that can be registered leads into no sensitive path, whatever its case or the dots at its end", () => {
+    for (const path of sensitive) {
+      for (const form of [path, `${path}/*`, `${path}/x`, `${path.toUpperCase()}/x/*`, `${path}./*`, `${path}.`]) {
+        assert.match(
+          refusedRoutePattern(form) ?? "",
+          path.startsWith("/v1/") ? /not cover \/v1|not lie in \/v1/ : /not lie in/
+        )
+      }
+    }
+    for (const free of ["/keyring/*", "/uix", "/services/key/*", "/internal/ui/*", "/summary", "/login", "/models/x"]) {
+      assert.isUndefined(refusedRoutePattern(free), free)
+    }
   })
 })
 

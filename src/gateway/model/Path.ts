@@ -48,6 +48,10 @@ export const canonicalise = (target: string): Result.Result<CanonicalPath, strin
   return Result.succeed(canonical(path))
 }
 
+/** Paths as operators write them down: in the one form that canonical paths have, or with a `/*` for what lies below. */
+export const isPattern = (text: string): boolean =>
+  /^(?:\/[A-Za-z0-9_~.-]+)+(?:\/\*)?$/.test(text) && !/\/\.{1,2}(?:\/|$)/.test(text)
+
 const canonical = (path: string): CanonicalPath => ({ path, segments: path.slice(1).split("/") })
 
 /** Lenient decoders have read overlong forms such as `%c0%ae` as a dot. */

@@ -1,4 +1,6 @@
 import { Schema } from "effect"
+import { isPattern } from "./Path.ts"
+import { sensitiveGroup } from "./UpstreamPaths.ts"
 
 /** A lower-case DNS label: how a service is called in paths, links, policies and records. */
 export const serviceNamePattern = /^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/
@@ -78,7 +80,7 @@ const reserved = ["/v1", "/admin-ui", "/providers/compat"]
  */
 export const refusedRoutePattern = (pattern: string): string | undefined => {
   if (pattern.length > maxPatternLength) return `must have at most ${maxPatternLength} characters`
-  if (!/^(?:\/[A-Za-z0-9_~.-]+)+(?:\/\*)?$/.test(pattern) || /\/\.{1,2}(?:\/|$)/.test(pattern)) {
+  if (!isPattern(pattern)) {
     return "must be a path of letters, digits and - _ ~ . between single slashes; at its end it may have /*, for everything below"
   }
   const below = pattern.endsWith("/*")
@@ -87,5 +89,10 @@ export const refusedRoutePattern = (pattern: string): string | undefined => {
     (own) => path === own || path.startsWith(`${own}/`) || (below && own.startsWith(`${path}/`))
   )
   if (taken !== undefined) return `must not cover ${taken}, which is the gateway's own`
+  // services come before the wildcard: what it would close, or open to operators alone, must not be theirs to open
+  const sensitive = sensitiveGroup(path)
+  if (sensitive !== undefined) {
+    return `must not lie in ${sensitive}, a sensitive path of the upstream, which its exposure settings govern; /services/<name>/* is always free`
+  }
   return path === "/services" ? "must name a service below /services: /services/<name>/*" : undefined
 }

@@ -7,6 +7,8 @@ export class GatewaySettings extends Context.Service<
     /** Scheme, host and port. */
     readonly upstreamOrigin: string
     readonly upstreamServiceKey: Option.Option<Redacted.Redacted>
+    /** What the upstream's UI loads, by the names that it has at this upstream: exact paths, and `/prefix/*`. */
+    readonly upstreamUiPaths: ReadonlyArray<string>
     readonly directCompat: Option.Option<{ readonly origin: string; readonly serviceKey: Redacted.Redacted }>
     readonly workerToken: Option.Option<Redacted.Redacted>
     readonly maxBufferedRequests: number

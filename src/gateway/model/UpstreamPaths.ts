@@ -1,0 +1,97 @@
+import { isPattern } from "./Path.ts"
+
+/**
+ * What the upstream keeps at its paths, as far as the gateway has to know it: its UI, what it lets administrators do, and
+ * what the UI's pages load. One table for the wildcard's exposure, the operator's UI and the registration of services.
+ */
+export type Segments = ReadonlyArray<string>
+
+const segmentsOf = (path: string): Segments => path.slice(1).split("/")
+
+/** Each path of a group, and whatever lies below it. */
+const group = (...paths: ReadonlyArray<string>): ReadonlyArray<Segments> => paths.map(segmentsOf)
+const liesIn = (paths: ReadonlyArray<Segments>, segments: Segments): boolean =>
+  paths.some((path) => path.every((part, index) => part === segments[index]))
+
+/** Governed by `ui_exposure`. */
+const uiPaths = group("/ui")
+export const isUi = (segments: Segments): boolean => liesIn(uiPaths, segments)
+
+/** Governed by `admin_api_exposure`: the specification's sensitive groups joined with the reference's (§11.3). */
+const adminLikePaths = group(
+  ...["/alerting", "/api", "/audit", "/budget", "/cache", "/callbacks", "/cloudzero", "/config", "/config_overrides"],
+  ...["/credentials", "/customer", "/email", "/files", "/global", "/guardrails", "/health", "/key", "/keys", "/mcp"],
+  ...["/mcp-rest", "/model_hub", "/model_hub_table", "/organization", "/policies", "/project", "/prompts", "/provider"],
+  ...["/reload", "/router", "/search_tools", "/spend", "/sso", "/tag", "/team", "/user", "/utils", "/v2", "/v3"],
+  ...["/v1/agents", "/v1/mcp", "/v1/memory", "/v1/tool", "/v1/workflows"]
+)
+export const isAdminLike = (segments: Segments): boolean => liesIn(adminLikePaths, segments)
+
+/** The sensitive group that a path lies in, however it is written. */
+export const sensitiveGroup = (path: string): string | undefined => {
+  const segments = folded(path)
+  const found = segments && [...uiPaths, ...adminLikePaths].find((one) => liesIn([one], segments))
+  return found && `/${found.join("/")}`
+}
+
+/** What the pages of the UI load beside themselves: these paths alone, and what lies below those. */
+export interface Support {
+  readonly alone: ReadonlyArray<Segments>
+  readonly below: ReadonlyArray<Segments>
+}
+
+/** Reference §11.3. */
+export const support: Support = {
+  alone: group(
+    ...["/", "/get_image", "/in_product_nudges", "/upstream/.well-known/upstream-ui-config", "/login", "/logout"],
+    ...["/models", "/user/info", "/v2/login"]
+  ),
+  below: group(
+    ...["/get", "/health", "/upstream-asset-prefix", "/model", "/model_group", "/public", "/schedule", "/v1/model"]
+  )
+}
+
+/** With the names that a deployment knows its upstream's paths by (`UPSTREAM_UI_PATHS`): exact ones, and `/prefix/*`. */
+export const supportWith = (named: ReadonlyArray<string>): Support => {
+  const below = named.filter((path) => path.endsWith("/*"))
+  return {
+    alone: [...support.alone, ...group(...named.filter((path) => !path.endsWith("/*")))],
+    below: [...support.below, ...group(...below.map((path) => path.slice(0, -2)))]
+  }
+}
+
+export const isSupport = ({ alone, below }: Support, segments: Segments): boolean =>
+  alone.some((path) => path.length === segments.length && liesIn([path], segments)) ||
+  below.some((path) => path.length < segments.length && liesIn([path], segments))
+
+const signing = group("/login", "/logout", "/v2/login")
+export const isSigning = (segments: Segments): boolean => liesIn(signing, segments)
+
+/** Why a path cannot be named as one of the UI's, or `undefined`: each is read without a key behind a trusted ingress. */
+export const refusedUiPath = (path: string): string | undefined => {
+  if (!isPattern(path)) {
+    return "must be a path of letters, digits and - _ ~ . between single slashes; at its end it may have /*"
+  }
+  const [first, second] = segmentsOf(path)
+  if (first === "admin-ui" || first === "services" || first === "providers" || (first === "v1" && second === "*")) {
+    return "must not take what is the gateway's own"
+  }
+  const sensitive = path.endsWith("/*") ? sensitiveGroup(path) : undefined
+  return sensitive === undefined
+    ? undefined
+    : `must not open all that is below it, because ${sensitive} is sensitive: name the paths one by one`
+}
+
+/**
+ * The path as the laxest upstream might read it: decoded, without regard to case, width and invisible characters, dots and
+ * blanks at a segment's end gone. `undefined`: there is no telling how it would be read.
+ */
+export const folded = (path: string): Segments | undefined => {
+  const text = decodeURIComponent(path)
+    .normalize("NFKC")
+    .replace(/\p{Cf}/gu, "")
+    .toLowerCase()
+  if (/[\\?#%;]/.test(text)) return undefined
+  const segments = segmentsOf(text).map((segment) => segment.trim().replace(/[.\s]+$/, ""))
+  return segments.slice(0, -1).includes("") ? undefined : segments
+}
