@@ -93,7 +93,8 @@ export const kindOf = <Entry>(definition: Definition<Entry>): Kind => {
   return {
     section,
     state: Effect.flatMap(read, entriesOf),
-    written: (state) => [...state.values()],
+    // the same text for the same configuration
+    written: (state) => [...state].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry),
     steps: Effect.fnUntraced(function* (held, document) {
       const named = wanted(document)
       if (named === undefined) return []
