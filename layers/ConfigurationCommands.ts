@@ -1,8 +1,10 @@
-import { Console, Effect, FileSystem, Option, Schema } from "effect"
+import { Console, Effect, FileSystem, Layer, Option, Schema } from "effect"
 import { type ConfigurationPlan, Configuration as Document } from "../src/control/api/ConfigurationApi.ts"
 import { ControlError } from "../src/control/api/Errors.ts"
 import { Configuration } from "../src/control/Configuration.ts"
 import * as ControlApp from "../src/control/ControlApp.ts"
+import { StudioOfEnvironment } from "../src/control/StudioConnection.ts"
+import { StartupFrontDoor } from "../src/gateway/model/FrontDoor.ts"
 import * as Commands from "./Commands.ts"
 import type { Settings } from "./Environment.ts"
 import * as Start from "./Start.ts"
@@ -26,7 +28,12 @@ const withConfiguration = <A, E, R>(settings: Settings, command: string, work: E
     settings,
     work.pipe(
       Effect.provide(ControlApp.configuration),
-      Effect.provide([Start.vault(settings), Commands.author(`configuration ${command}`)]),
+      Effect.provide([
+        Start.vault(settings),
+        Layer.succeed(StudioOfEnvironment, settings.studio),
+        Layer.succeed(StartupFrontDoor, settings.frontDoor),
+        Commands.author(`configuration ${command}`)
+      ]),
       Effect.mapError((error) =>
         error instanceof ControlError ? new Commands.CommandFailed({ message: error.message }) : error
       )

@@ -3,7 +3,7 @@ import { Database } from "../services/Database.ts"
 import type { Actor } from "./Audit.ts"
 import { type ConfigurationPlan, Configuration as Document } from "./api/ConfigurationApi.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
-import { type Invalid, invalid, type Section, type Step } from "./ConfigurationKind.ts"
+import { type Invalid, invalid, type States, type Step } from "./ConfigurationKind.ts"
 import * as Kinds from "./ConfigurationKinds.ts"
 import * as Difference from "./Difference.ts"
 import { Keys } from "./Keys.ts"
@@ -37,12 +37,12 @@ const make = Effect.gen(function* () {
 
   const states = Effect.map(
     Effect.forEach(kinds, (kind) => Effect.map(kind.state, (state) => [kind.section, state] as const)),
-    (all) => new Map(all)
+    (all): States => new Map(all)
   )
 
-  const stepsTo = (document: Document, held: ReadonlyMap<Section, Difference.Entries>) =>
+  const stepsTo = (document: Document, held: States) =>
     Effect.map(
-      Effect.forEach(kinds, (kind) => kind.steps(held.get(kind.section) ?? new Map(), document)),
+      Effect.forEach(kinds, (kind) => kind.steps(held, document)),
       (steps) => steps.flat().sort((a, b) => a.rank - b.rank)
     )
 
@@ -60,7 +60,11 @@ const make = Effect.gen(function* () {
   return Configuration.of({
     export: moment(
       Effect.gen(function* () {
-        const sections = [...(yield* states)].map(([section, entries]) => [section, [...entries.values()]] as const)
+        const held = yield* states
+        const sections = kinds.flatMap(({ section, written }) => {
+          const said = written(held.get(section) ?? new Map())
+          return said === undefined ? [] : [[section, said] as const]
+        })
         const document = yield* Effect.orDie(
           decodeDocument({ format: "svc-configuration/1", ...Object.fromEntries(sections) })
         )
@@ -94,7 +98,10 @@ const make = Effect.gen(function* () {
           }
           const steps = yield* stepsTo(document, held)
           yield* Effect.forEach(steps, perform, { discard: true })
-          return { base_hash: Difference.fingerprint(yield* states), changes: steps.map(({ change }) => change) }
+          const now = yield* states
+          const [left] = yield* stepsTo(document, now)
+          if (left !== undefined) return yield* contradicted(left)
+          return { base_hash: Difference.fingerprint(now), changes: steps.map(({ change }) => change) }
         })
       ).pipe(settled)
     )
@@ -102,5 +109,13 @@ const make = Effect.gen(function* () {
 })
 
 const decodeDocument = Schema.decodeUnknownEffect(Schema.toCodecJson(Document))
+
+/** One of the changes undid what the document says of another object, as one that takes away what the other names does. */
+const contradicted = ({ change }: Step) =>
+  invalid(
+    change.section,
+    change.id,
+    `cannot be as the document says together with all else that it says: look at ${change.fields.map(({ path }) => path).join(", ")}`
+  )
 
 const withoutStop = (sentence: string): string => sentence.replace(/\.$/, "")

@@ -7,8 +7,11 @@ import type { StoreFailure } from "./Store.ts"
 
 export type Invalid = Refused<"invalid_configuration_document">
 
-/** The name of a list in the document. */
+/** The name of a list, or of one set of settings, in the document. */
 export type Section = Exclude<keyof Configuration, "format">
+
+/** What there is, by section and identity. */
+export type States = ReadonlyMap<Section, Difference.Entries>
 
 /** What a change may fail with: whatever the endpoint of its object refuses. */
 export type Write = Effect.Effect<unknown, ControlError, Actor>
@@ -22,11 +25,14 @@ export interface Definition<Entry> {
   readonly read: Effect.Effect<ReadonlyArray<Entry>, StoreFailure>
   readonly wanted: (document: Configuration) => ReadonlyArray<Entry> | undefined
   readonly create?: (entry: Entry) => Write
-  readonly update: (entry: Entry) => Write
+  /** `changed` says of a field of the entry whether there is anything new in it. */
+  readonly update: (entry: Entry, changed: (field: string) => boolean) => Write
   readonly remove?: (entry: Entry) => Write
+  /** What stays although a document does not name it, where others are removed. */
+  readonly stays?: (entry: Schema.JsonObject) => boolean
   /** Lower goes first: what others refer to is there before them and goes after them. */
   readonly rank: (action: Difference.Difference["action"], entry: Entry) => number
-  readonly summary?: (entry: Entry, fields: ReadonlyArray<Difference.FieldDifference>) => string
+  readonly summary?: (entry: Entry, difference: Difference.Difference, held: States) => string
 }
 
 /** One change, and the writing of it. */
@@ -41,11 +47,14 @@ export interface Kind {
   readonly section: Section
   /** What there is, by identity. */
   readonly state: Effect.Effect<Difference.Entries, StoreFailure>
-  readonly steps: (state: Difference.Entries, document: Configuration) => Effect.Effect<ReadonlyArray<Step>, Invalid>
+  /** The section of a document that says so; `undefined` where it says nothing. */
+  readonly written: (state: Difference.Entries) => Schema.Json | undefined
+  readonly steps: (held: States, document: Configuration) => Effect.Effect<ReadonlyArray<Step>, Invalid>
 }
 
 export const kindOf = <Entry>(definition: Definition<Entry>): Kind => {
   const { create, identity, rank, read, remove, schema, section, summary, update, wanted } = definition
+  const { stays = () => remove === undefined } = definition
   const asObject = Schema.toCodecJson(schema).pipe(Schema.encodeTo(Schema.JsonObject))
   const encode = Schema.encodeEffect(asObject)
   const decode = Schema.decodeEffect(asObject)
@@ -58,10 +67,11 @@ export const kindOf = <Entry>(definition: Definition<Entry>): Kind => {
       )
     )
 
-  const stepOf = Effect.fnUntraced(function* (difference: Difference.Difference) {
+  const stepOf = Effect.fnUntraced(function* (difference: Difference.Difference, held: States) {
     const { action, after, before, fields, id } = difference
     const entry = yield* Effect.orDie(decode(after ?? before ?? {}))
-    const write = { create, update, delete: remove }[action]
+    const changed = (field: string) => fields.some(({ path }) => path === field || path.startsWith(`${field}.`))
+    const write = { create, update: (wanted: Entry) => update(wanted, changed), delete: remove }[action]
     if (write === undefined) {
       return yield* invalid(section, id, "is not there, and cannot be made by a document: its secret would be nowhere")
     }
@@ -73,7 +83,7 @@ export const kindOf = <Entry>(definition: Definition<Entry>): Kind => {
         before,
         after,
         fields,
-        summary: summary === undefined ? null : summary(entry, fields)
+        summary: summary === undefined ? null : summary(entry, difference, held)
       },
       rank: rank(action, entry),
       write: write(entry)
@@ -83,15 +93,47 @@ export const kindOf = <Entry>(definition: Definition<Entry>): Kind => {
   return {
     section,
     state: Effect.flatMap(read, entriesOf),
-    steps: Effect.fnUntraced(function* (state, document) {
+    // the same text for the same configuration
+    written: (state) => [...state].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry),
+    steps: Effect.fnUntraced(function* (held, document) {
       const named = wanted(document)
       if (named === undefined) return []
+      const before = held.get(section) ?? new Map()
       const after = yield* entriesOf(named)
       if (after.size < named.length) return yield* invalid(section, "", "names an object twice")
-      const kept = remove === undefined ? new Map([...state, ...after]) : after
-      return yield* Effect.forEach(Difference.between(state, kept), stepOf)
+      const kept = [...before].filter(([, entry]) => stays(entry))
+      return yield* Effect.forEach(Difference.between(before, new Map([...kept, ...after])), (difference) =>
+        stepOf(difference, held)
+      )
     })
   }
+}
+
+/** Settings of which there is one set: changed, never removed. */
+export const settingsOf = <Entry>(definition: {
+  readonly section: Section
+  readonly schema: Schema.Codec<Entry, unknown>
+  /** `undefined`: nobody has decided anything yet. */
+  readonly read: Effect.Effect<Entry | undefined, StoreFailure>
+  readonly wanted: (document: Configuration) => Entry | undefined
+  readonly update: (entry: Entry) => Write
+  readonly rank: number
+}): Kind => {
+  const { rank, read, schema, section, update, wanted } = definition
+  const kind = kindOf<Entry>({
+    section,
+    schema,
+    identity: () => "singleton",
+    read: Effect.map(read, (entry) => (entry === undefined ? [] : [entry])),
+    wanted: (document) => {
+      const entry = wanted(document)
+      return entry && [entry]
+    },
+    create: update,
+    update,
+    rank: () => rank
+  })
+  return { ...kind, written: (state) => [...state.values()][0] }
 }
 
 export const invalid = (section: string, id: string, reason: string): Invalid =>

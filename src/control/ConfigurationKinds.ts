@@ -1,48 +1,97 @@
 import { Effect, Schema } from "effect"
-import { KeyPolicy, neutral, patched } from "../gateway/model/KeyPolicy.ts"
-import * as Price from "../gateway/model/Price.ts"
-import { KeyEntry, MappingEntry, PriceEntry, ProjectEntry, ProviderEntry, RouteEntry } from "./api/ConfigurationApi.ts"
+import * as Settings from "../gateway/model/FrontDoor.ts"
+import { Passthrough } from "../gateway/model/Passthrough.ts"
+import {
+  GuardrailEntry,
+  type LayerEntry,
+  MappingEntry,
+  PriceEntry,
+  ProjectEntry,
+  ProviderEntry,
+  RouteEntry,
+  ServiceEntry,
+  ServiceLinksEntry,
+  StudioEntry
+} from "./api/ConfigurationApi.ts"
 import { ControlError } from "./api/Errors.ts"
 import { type Cursor, Id } from "./api/Fields.ts"
-import type { Key } from "./api/KeysApi.ts"
-import { type Kind, kindOf } from "./ConfigurationKind.ts"
+import type { PolicyLayer } from "./api/PolicyLayersApi.ts"
+import * as Entries from "./ConfigurationEntries.ts"
+import { type Kind, kindOf, type States, settingsOf } from "./ConfigurationKind.ts"
 import { CredentialMappings } from "./CredentialMappings.ts"
+import { FrontDoor } from "./FrontDoor.ts"
+import { Guardrails } from "./Guardrails.ts"
 import * as KeyDifference from "./KeyDifference.ts"
 import { Keys } from "./Keys.ts"
 import { ModelPrices } from "./ModelPrices.ts"
+import type { Page } from "./Paging.ts"
+import { PolicyLayers } from "./PolicyLayers.ts"
 import { Projects } from "./Projects.ts"
 import { Providers } from "./Providers.ts"
 import { Routes } from "./Routes.ts"
-import { refusedOrigin } from "./Rules.ts"
+import { Services } from "./Services.ts"
+import { StudioConnection } from "./StudioConnection.ts"
+import { UpstreamPassthroughSettings } from "./UpstreamPassthroughSettings.ts"
 
 /** The tables that hold them: while a document is applied, nobody else writes there. */
-export const tables =
-  "projects, api_keys, provider_configs, upstream_credential_mappings, model_prices, canonical_routes"
+export const tables = [
+  "projects",
+  "api_keys",
+  "provider_configs",
+  "upstream_credential_mappings",
+  "model_prices",
+  "canonical_routes",
+  "guardrail_definitions",
+  "service_registrations",
+  "project_service_links",
+  "key_service_links",
+  "policy_layers",
+  "upstream_passthrough_settings",
+  "studio_connection_settings",
+  "gateway_auth_settings"
+].join(", ")
 
-/** All that can still be changed. */
-export const livingKeys = Effect.gen(function* () {
-  const keys = yield* Keys
-  const found: Array<Key> = []
+const everyPage = Effect.fnUntraced(function* <A, E>(
+  list: (query: { readonly limit: number; readonly cursor?: Cursor }) => Effect.Effect<Page<A>, E>
+) {
+  const found: Array<A> = []
   let cursor: Cursor | undefined
   do {
-    const page = yield* keys.list({ limit: 500, ...(cursor && { cursor }) })
-    found.push(...page.rows.filter(({ revoked_at }) => revoked_at === null))
+    const page = yield* list({ limit: 500, ...(cursor && { cursor }) })
+    found.push(...page.rows)
     cursor = page.next
   } while (cursor !== undefined)
   return found
 })
 
+/** All that can still be changed. */
+export const livingKeys = Effect.flatMap(Keys, (keys) =>
+  Effect.map(everyPage(keys.list), (all) => all.filter(({ revoked_at }) => revoked_at === null))
+)
+
 /** Every kind that the document has, each by the stores that its endpoints use. */
 export const make = Effect.gen(function* () {
   const [projects, keys, providers] = [yield* Projects, yield* Keys, yield* Providers]
   const [mappings, prices, routes] = [yield* CredentialMappings, yield* ModelPrices, yield* Routes]
+  const [guardrails, layers, services] = [yield* Guardrails, yield* PolicyLayers, yield* Services]
+  const [passthrough, studio, frontDoor] = [
+    yield* UpstreamPassthroughSettings,
+    yield* StudioConnection,
+    yield* FrontDoor
+  ]
 
-  const projectNames = Effect.map(projects.list, (all) => new Map(all.map(({ id, name }) => [id, name])))
+  const projectNames = Effect.map(projects.list, (all) => {
+    const names = new Map(all.map(({ id, name }) => [id, name]))
+    return (id: string | null) => (id === null ? null : (names.get(id) ?? null))
+  })
 
   const projectNamed = Effect.fnUntraced(function* (name: string) {
     const found = (yield* projects.list).find((project) => project.name === name)
     return found ?? (yield* new ControlError("missing_project", `names a project, ${name}, that there is not`))
   })
+
+  const projectId = (name: string | null) =>
+    name === null ? Effect.succeed(null) : Effect.map(projectNamed(name), ({ id }) => id)
 
   const providerNamed = Effect.fnUntraced(function* (kind: string, name: string) {
     const found = (yield* providers.list).find((row) => row.provider === kind && row.name === name)
@@ -61,6 +110,15 @@ export const make = Effect.gen(function* () {
       mappings.upsert({ scope: entry.scope, target_id, enabled: entry.enabled })
     )
 
+  const scopeIdOf = ({ kind, scope }: Pick<LayerEntry, "kind" | "scope">) =>
+    kind === "project" ? projectId(scope) : Effect.succeed(scope)
+
+  const layered = ({ scope, ...entry }: LayerEntry) =>
+    Effect.flatMap(scopeIdOf({ kind: entry.kind, scope }), (scope_id) => layers.upsert({ ...entry, scope_id }))
+
+  const linkedTo = (project: string, service_names: ReadonlyArray<string>) =>
+    Effect.flatMap(projectNamed(project), ({ id }) => projects.update(id, { service_names }))
+
   const kinds: ReadonlyArray<Kind> = [
     kindOf({
       section: "projects",
@@ -74,20 +132,117 @@ export const make = Effect.gen(function* () {
       rank: (action) => (action === "delete" ? 90 : 10)
     }),
     kindOf({
-      section: "keys",
-      schema: ComparedKey,
-      identity: ({ id }) => id,
-      read: Effect.zipWith(Effect.provideService(livingKeys, Keys, keys), projectNames, (all, names) =>
-        all.map((key) => compared({ ...key, project: key.project_id && (names.get(key.project_id) ?? null) }))
-      ),
-      wanted: (document) => document.keys?.map(compared),
-      update: ({ id, project, ...patch }) =>
-        Effect.gen(function* () {
-          const project_id = project === null ? null : (yield* projectNamed(project)).id
-          return yield* keys.update(id, { ...patch, project_id })
+      section: "guardrails",
+      schema: GuardrailEntry,
+      identity: ({ name }) => name,
+      read: Effect.map(guardrails.list, (all) => all.map(Entries.guardrailEntry)),
+      wanted: ({ guardrails }) => guardrails,
+      create: ({ endpoint_url, provider_kind, timeout_ms, ...entry }) =>
+        provider_kind === "built_in"
+          ? Effect.fail(new ControlError("invalid_guardrail_request", "is built in elsewhere: here there is none"))
+          : guardrails.create({ ...entry, endpoint_url: endpoint_url ?? "", ...(timeout_ms && { timeout_ms }) }),
+      update: ({ description, endpoint_url, name, provider_kind, timeout_ms, ...patch }) =>
+        guardrails.update(name, {
+          ...patch,
+          ...(provider_kind === "http" && {
+            description,
+            ...(endpoint_url !== null && { endpoint_url }),
+            ...(timeout_ms !== null && { timeout_ms })
+          })
         }),
-      rank: () => 20,
-      summary: ({ id }, fields) => KeyDifference.sentence(id, fields)
+      remove: ({ name }) => guardrails.remove(name),
+      stays: (entry) => entry["provider_kind"] === "built_in",
+      // A guardrail that goes is forgotten by every policy: those that the document knows better are changed before.
+      rank: (action) => (action === "delete" ? 80 : 15)
+    }),
+    kindOf({
+      section: "services",
+      schema: ServiceEntry,
+      identity: ({ name }) => name,
+      read: Effect.zipWith(services.list, projectNames, (all, nameOf) =>
+        all.map((service) => Entries.serviceEntry(service, nameOf(service.project_id)))
+      ),
+      wanted: (document) =>
+        document.services?.map((entry) => ({
+          ...entry,
+          project: entry.project?.trim() ?? null,
+          upstream_base_url: entry.upstream_base_url && Entries.originOf(entry.upstream_base_url)
+        })),
+      create: ({ project, ...entry }) =>
+        Effect.flatMap(projectId(project), (project_id) => services.create({ ...entry, project_id })),
+      update: ({ endpoint_pricing_rules, name, openapi_endpoints, project, ...patch }, changed) =>
+        Effect.flatMap(projectId(project), (project_id) =>
+          services.update(name, {
+            ...patch,
+            project_id,
+            // A synced document may hold what nobody could write by hand.
+            ...(changed("openapi_endpoints") && { openapi_endpoints }),
+            ...(changed("endpoint_pricing_rules") && { endpoint_pricing_rules })
+          })
+        ),
+      remove: ({ name }) => services.remove(name),
+      // One service may have a studio_service_id: who gives it up goes before who takes it.
+      rank: (action, { studio_service_id }) => (action === "delete" ? 20 : studio_service_id === null ? 21 : 22)
+    }),
+    kindOf({
+      section: "service_links",
+      schema: ServiceLinksEntry,
+      identity: ({ project }) => project,
+      read: Effect.map(projects.list, (all) =>
+        all.flatMap(({ name, service_names }) =>
+          service_names.length === 0 ? [] : [{ project: name, service_names: Entries.linked(service_names) }]
+        )
+      ),
+      wanted: (document) =>
+        document.service_links
+          ?.filter(({ service_names }) => service_names.length > 0)
+          .map(({ project, service_names }) => ({
+            project: project.trim(),
+            service_names: Entries.linked(service_names)
+          })),
+      create: ({ project, service_names }) => linkedTo(project, service_names),
+      update: ({ project, service_names }) => linkedTo(project, service_names),
+      remove: ({ project }) => linkedTo(project, []),
+      rank: () => 25
+    }),
+    kindOf({
+      section: "keys",
+      schema: Entries.ComparedKey,
+      identity: ({ id }) => id,
+      read: Effect.zipWith(Effect.provideService(livingKeys, Keys, keys), projectNames, (all, nameOf) =>
+        all.map((key) => Entries.comparedKey({ ...key, project: nameOf(key.project_id) }))
+      ),
+      wanted: (document) => document.keys?.map(Entries.comparedKey),
+      update: ({ id, project, ...patch }) =>
+        Effect.flatMap(projectId(project), (project_id) => keys.update(id, { ...patch, project_id })),
+      rank: () => 30,
+      summary: ({ id }, { fields }) => KeyDifference.sentence(id, fields)
+    }),
+    kindOf({
+      section: "policy_layers",
+      schema: Entries.ComparedLayer,
+      identity: layerName,
+      read: Effect.zipWith(everyPage(layers.list), projectNames, (all, nameOf) => {
+        const scopeOf = ({ kind, scope_id }: PolicyLayer) => (kind === "project" ? nameOf(scope_id) : scope_id)
+        return all
+          .map((layer) => Entries.comparedLayer({ ...layer, scope: scopeOf(layer) }))
+          .filter(({ kind, scope }) => kind === "global" || scope !== null)
+      }),
+      wanted: (document) => document.policy_layers?.map(Entries.comparedLayer),
+      create: layered,
+      update: layered,
+      remove: (entry) =>
+        Effect.flatMap(scopeIdOf(entry), (scope) =>
+          Effect.flatMap(layers.find(entry.kind, scope), (id) => (id === undefined ? Effect.void : layers.remove(id)))
+        ),
+      rank: (action) => (action === "delete" ? 35 : 36),
+      summary: (entry, { after, before }, held) =>
+        KeyDifference.layerSentence(
+          layerName(entry),
+          keysUnder(entry, held),
+          { ...Entries.unrestricting, ...before },
+          { ...Entries.unrestricting, ...after }
+        )
     }),
     kindOf({
       section: "providers",
@@ -97,13 +252,17 @@ export const make = Effect.gen(function* () {
         all.map(({ id: _, created_at: _1, credential_configured: _2, updated_at: _3, ...entry }) => entry)
       ),
       wanted: (document) =>
-        document.providers?.map((entry) => ({ ...entry, name: entry.name.trim(), base_url: originOf(entry.base_url) })),
+        document.providers?.map((entry) => ({
+          ...entry,
+          name: entry.name.trim(),
+          base_url: Entries.originOf(entry.base_url)
+        })),
       create: (entry) => providers.create(entry),
       update: ({ name, provider, ...patch }) =>
         Effect.flatMap(providerNamed(provider, name), ({ id }) => providers.update(id, patch)),
       remove: ({ name, provider }) => Effect.flatMap(providerNamed(provider, name), ({ id }) => providers.remove(id)),
       // One row may be the upstream: who stops being it goes before who becomes it.
-      rank: (action, { enabled }) => (action === "delete" || (action === "update" && !enabled) ? 30 : 31)
+      rank: (action, { enabled }) => (action === "delete" || (action === "update" && !enabled) ? 40 : 41)
     }),
     kindOf({
       section: "credential_mappings",
@@ -126,18 +285,18 @@ export const make = Effect.gen(function* () {
             return found === undefined ? Effect.void : mappings.remove(found.id)
           })
         ),
-      rank: () => 40
+      rank: () => 50
     }),
     kindOf({
       section: "model_prices",
       schema: PriceEntry,
       identity: ({ model }) => model,
       read: Effect.map(prices.list, (all) => all.map(({ updated_at: _, ...entry }) => entry)),
-      wanted: (document) => document.model_prices?.map(kept),
+      wanted: (document) => document.model_prices?.map(Entries.kept),
       create: ({ model, ...price }) => prices.put(model, price),
       update: ({ model, ...price }) => prices.put(model, price),
       remove: ({ model }) => prices.remove(model),
-      rank: () => 50
+      rank: () => 60
     }),
     kindOf({
       section: "routes",
@@ -148,7 +307,33 @@ export const make = Effect.gen(function* () {
       ),
       wanted: (document) => document.routes,
       update: ({ route_id, ...patch }) => routes.configure(route_id, patch),
-      rank: () => 60
+      rank: () => 70
+    }),
+    settingsOf({
+      section: "upstream_passthrough",
+      schema: Passthrough,
+      read: Effect.map(passthrough.get, ({ updated_at: _, ...entry }) => entry),
+      wanted: ({ upstream_passthrough: entry }) =>
+        entry && { ...entry, allowed_methods: entry.allowed_methods.map((method) => method.toUpperCase()) },
+      update: passthrough.update,
+      rank: 70
+    }),
+    settingsOf({
+      section: "studio_connection",
+      schema: StudioEntry,
+      read: Effect.map(studio.get, ({ base_url, source }) => ({ base_url: source === "persisted" ? base_url : null })),
+      wanted: ({ studio_connection: entry }) =>
+        entry && { base_url: entry.base_url && Entries.baseUrlOf(entry.base_url) },
+      update: studio.update,
+      rank: 70
+    }),
+    settingsOf({
+      section: "front_door",
+      schema: Settings.FrontDoor,
+      read: Effect.map(frontDoor.get, Entries.frontDoorEntry),
+      wanted: ({ front_door }) => front_door,
+      update: frontDoor.update,
+      rank: 70
     })
   ]
   return kinds
@@ -156,39 +341,12 @@ export const make = Effect.gen(function* () {
 
 const isId = Schema.is(Id)
 
-/** A key as it is compared: with its whole policy, and without what a rotation changes. */
-const ComparedKey = Schema.Struct({
-  id: KeyEntry.fields.id,
-  owner_type: KeyEntry.fields.owner_type,
-  project: KeyEntry.fields.project,
-  disabled: KeyEntry.fields.disabled,
-  expires_at: KeyEntry.fields.expires_at,
-  rotation_due_at: KeyEntry.fields.rotation_due_at,
-  policy: KeyPolicy
-})
+const layerName = ({ kind, scope }: Pick<LayerEntry, "kind" | "scope">): string =>
+  scope === null ? kind : `${kind}/${scope}`
 
-const compared = (key: KeyEntry): typeof ComparedKey.Type => ({
-  id: key.id,
-  owner_type: key.owner_type,
-  project: key.project,
-  disabled: key.disabled,
-  expires_at: key.expires_at,
-  rotation_due_at: key.rotation_due_at,
-  policy: patched(neutral, key.policy)
-})
-
-/** As it is stored; what cannot be is left for the refusal. */
-const originOf = (url: string): string => (refusedOrigin(url) === undefined ? new URL(url).origin : url)
-
-/** Prices are kept to the nano-dollar. */
-const kept = (price: PriceEntry): PriceEntry => {
-  const nanos = (dollars: number) => Price.toDollars(Price.toNanos(dollars))
-  const orNull = (dollars: number | null) => (dollars === null ? null : nanos(dollars))
-  return {
-    model: price.model,
-    input_usd_per_million: nanos(price.input_usd_per_million),
-    output_usd_per_million: nanos(price.output_usd_per_million),
-    cached_input_usd_per_million: orNull(price.cached_input_usd_per_million),
-    cache_write_usd_per_million: orNull(price.cache_write_usd_per_million)
-  }
+/** How many keys there are whose requests may be under it. */
+const keysUnder = ({ kind, scope }: LayerEntry, held: States): number => {
+  const keys = [...(held.get("keys")?.values() ?? [])]
+  if (kind === "project") return keys.filter((key) => key["project"] === scope).length
+  return kind === "team" ? keys.filter((key) => key["team_id"] === scope).length : keys.length
 }

@@ -69,32 +69,33 @@ export const routerConfig = {
   maxParamLength: 1024
 } as const
 
-/** What the configuration document speaks of: for it the database and the vault are enough. */
+/** What the configuration document speaks of: for it the database, the vault and the environment's settings are enough. */
 const configured = Layer.mergeAll(
   Projects.layer,
   Keys.layer,
   Routes.layer,
   Providers.layer,
   CredentialMappings.layer,
-  ModelPrices.layer
+  ModelPrices.layer,
+  Guardrails.layer,
+  Services.layer,
+  PolicyLayers.layer,
+  UpstreamPassthroughSettings.layer,
+  StudioConnection.layer,
+  FrontDoor.layer
 )
 
 /** The configuration as one document, without a listener. */
 export const configuration = Configuration.layer.pipe(Layer.provideMerge(configured), Layer.provide(Audit.layer))
 
 const stores = Layer.mergeAll(
-  configuration,
   OperatorTokens.layer,
-  PolicyLayers.layer,
   PolicySimulator.layer,
   PolicyExplanations.layer,
-  OpenApiSync.layer.pipe(Layer.provideMerge(Services.layer)),
+  OpenApiSync.layer,
   ServiceImport.layer,
-  Studio.layer.pipe(Layer.provideMerge(StudioConnection.layer)),
+  Studio.layer,
   ProviderHealth.layer,
-  UpstreamPassthroughSettings.layer,
-  FrontDoor.layer,
-  Guardrails.layer,
   GuardrailExecutions.layer,
   KeyGuardrails.layer,
   Usage.layer,
@@ -102,7 +103,7 @@ const stores = Layer.mergeAll(
   AuditEvents.layer,
   AuditChain.layer,
   DebugBundles.layer
-).pipe(Layer.provide(Audit.layer))
+).pipe(Layer.provideMerge(configuration), Layer.provide(Audit.layer))
 
 const handlers = Layer.mergeAll(
   OperationalHandlers.layer,

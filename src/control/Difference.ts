@@ -25,7 +25,7 @@ export const between = (before: Entries, after: Entries): ReadonlyArray<Differen
   [...new Set([...before.keys(), ...after.keys()])].sort().flatMap((id) => {
     const held = before.get(id) ?? null
     const wanted = after.get(id) ?? null
-    const fields = fieldsBetween(held ?? {}, wanted ?? {}, "")
+    const fields = fieldsBetween(held ?? {}, wanted ?? {})
     if (held !== null && wanted !== null && fields.length === 0) return []
     const action = held === null ? "create" : wanted === null ? "delete" : "update"
     return [{ id, action, before: held, after: wanted, fields }]
@@ -63,10 +63,11 @@ const canonical = (json: Schema.Json): string => {
 const member = (object: Schema.JsonObject, name: string): Schema.Json | undefined =>
   Object.hasOwn(object, name) ? object[name] : undefined
 
-const fieldsBetween = (
+/** Which fields differ; those of objects in them by their own path. */
+export const fieldsBetween = (
   before: Schema.JsonObject,
   after: Schema.JsonObject,
-  prefix: string
+  prefix = ""
 ): ReadonlyArray<FieldDifference> =>
   [...new Set([...Object.keys(before), ...Object.keys(after)])].sort().flatMap((name) => {
     const [held, wanted, path] = [member(before, name), member(after, name), prefix + name]

@@ -4,7 +4,7 @@ import { defaultTimeoutMs, tokenContext } from "../guardrails/Definitions.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
-import { Guardrail, type GuardrailPatch, type NewGuardrail } from "./api/GuardrailsApi.ts"
+import { Guardrail, type GuardrailPatch, type NewGuardrail, timeoutBounds } from "./api/GuardrailsApi.ts"
 import { type Refusal, refusedCredential, refusedUrl } from "./Rules.ts"
 import { onDuplicate, rows, type StoreFailure, settled } from "./Store.ts"
 
@@ -26,8 +26,6 @@ export class Guardrails extends Context.Service<
 
 const maxGuardrails = 200
 const maxConfigLength = 16_384
-const minTimeoutMs = 100
-const maxTimeoutMs = 10_000
 
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
@@ -45,7 +43,9 @@ const make = Effect.gen(function* () {
       ...rest,
       ...(modes !== undefined && { modes: [...new Set(modes)] }),
       ...(endpoint_url !== undefined && { endpoint_url: yield* unless("endpoint_url", endpoint_url, refusedUrl) }),
-      ...(timeout_ms !== undefined && { timeout_ms: Math.min(Math.max(timeout_ms, minTimeoutMs), maxTimeoutMs) }),
+      ...(timeout_ms !== undefined && {
+        timeout_ms: Math.min(Math.max(timeout_ms, timeoutBounds.minimum), timeoutBounds.maximum)
+      }),
       ...(config_schema !== undefined && { config_schema: yield* configText("config_schema", config_schema) }),
       ...(runtime_config !== undefined && { runtime_config: yield* configText("runtime_config", runtime_config) }),
       ...(bearer_token !== undefined && {

@@ -1,11 +1,25 @@
 import type { Schema } from "effect"
-import type { FieldDifference } from "./Difference.ts"
+import { type FieldDifference, fieldsBetween } from "./Difference.ts"
 
 /** What a change of its fields means for a key, in one sentence. */
 export const sentence = (key: string, fields: ReadonlyArray<FieldDifference>): string =>
   `Key ${key} ${fields.flatMap(meaning).join("; ")}.`
 
+/** The same for a policy layer, and over how many keys it lies. */
+export const layerSentence = (
+  layer: string,
+  keys: number,
+  before: Schema.JsonObject,
+  after: Schema.JsonObject
+): string => {
+  const said = fieldsBetween(before, after)
+    .filter(({ path }) => path.includes("."))
+    .flatMap(meaning)
+  return `Layer ${layer}, over ${keys === 1 ? "1 key" : `${keys} keys`}, ${said.join("; ") || "restricts nothing"}.`
+}
+
 const policyOf = "policy."
+const guardrailsOf = "guardrail_policy."
 
 const meaning = ({ after, before, path }: FieldDifference): ReadonlyArray<string> => {
   const name = path.startsWith(policyOf) ? path.slice(policyOf.length) : path
@@ -16,9 +30,12 @@ const meaning = ({ after, before, path }: FieldDifference): ReadonlyArray<string
       return [after === true ? "is disabled and loses everything" : "is enabled again"]
     case "expires_at":
       return [after === null ? `no longer expires (it would on ${text(before)})` : `expires on ${text(after)}`]
+    case "service_names":
+      return isList(before) && isList(after) ? lists("services", noneIsAll(before), noneIsAll(after)) : []
     case "rotation_due_at":
       return [after === null ? "is no longer due for rotation" : `is due for rotation on ${text(after)}`]
   }
+  if (path.startsWith(guardrailsOf)) return guardrails(path.slice(guardrailsOf.length), before, after)
   if (path === name) return [`has ${name} ${text(after)} instead of ${text(before)}`]
   if (name.startsWith("allow_")) return [`${after === true ? "gains" : "loses"} ${name.slice("allow_".length)}`]
   if (isList(before) && isList(after)) return lists(name.replace(/^allowed_/, ""), before, after)
@@ -39,6 +56,20 @@ const lists = (what: string, before: List, after: List): ReadonlyArray<string> =
   return [
     ...(lost.length === 0 ? [] : [`loses ${what} ${names(lost)}`]),
     ...(gained.length === 0 ? [] : [`gains ${what} ${names(gained)}`])
+  ]
+}
+
+/** No link leads to every service. */
+const noneIsAll = (links: List): List => (links?.length === 0 ? null : links)
+
+const guardrails = (name: string, before: Schema.Json, after: Schema.Json): ReadonlyArray<string> => {
+  if (!Array.isArray(before) || !Array.isArray(after)) return [`has ${name} ${text(after)} instead of ${text(before)}`]
+  const left = before.filter((item) => !after.includes(item))
+  const come = after.filter((item) => !before.includes(item))
+  if (left.length === 0 && come.length === 0) return [`has its ${name} in another order`]
+  return [
+    ...(left.length === 0 ? [] : [`no longer has ${names(left)} among its ${name}`]),
+    ...(come.length === 0 ? [] : [`has ${names(come)} among its ${name}`])
   ]
 }
 

@@ -23,6 +23,11 @@ export class PolicyLayers extends Context.Service<
       readonly limit?: number
       readonly cursor?: Cursor
     }) => Effect.Effect<Page<PolicyLayer>, StoreFailure>
+    /** The id of the layer about `scopeId`, if there is one. */
+    readonly find: (
+      kind: PolicyLayer["kind"],
+      scopeId: string | null
+    ) => Effect.Effect<string | undefined, StoreFailure>
     readonly upsert: (layer: PolicyLayerUpsert) => Effect.Effect<PolicyLayer, Invalid | StoreFailure, Actor>
     readonly remove: (id: string) => Effect.Effect<void, Refused<"not_found"> | StoreFailure, Actor>
   }
@@ -71,6 +76,12 @@ const make = Effect.gen(function* () {
         sql`SELECT ${columns}, ${at.micros} FROM policy_layers WHERE ${at.behind} ORDER BY ${at.order} LIMIT ${limit + 1}`
       )
       return page(read, limit, shown)
+    }, settled),
+
+    find: Effect.fn("PolicyLayers.find")(function* (kind, scopeId) {
+      const row = yield* found.first(sql`SELECT ${columns} FROM policy_layers
+        WHERE layer_kind = ${kind} AND scope_id IS NOT DISTINCT FROM ${scopeId}::text`)
+      return row?.id
     }, settled),
 
     upsert: Effect.fn("PolicyLayers.upsert")((input) =>

@@ -21,7 +21,7 @@ export class Projects extends Context.Service<
       id: string,
       patch: ProjectPatch
     ) => Effect.Effect<Project, Missing | NameRefused | Refused<"missing_service"> | StoreFailure, Actor>
-    /** Only a project that nothing refers to can go. */
+    /** Only a project that nothing refers to can go. Its credential mapping, its links and its policy layer go with it. */
     readonly remove: (id: string) => Effect.Effect<void, Missing | Refused<"project_in_use"> | StoreFailure, Actor>
   }
 >()("svc/control/Projects") {
@@ -111,13 +111,16 @@ const make = Effect.gen(function* () {
               )
             )
           }
+          // The layer's scope is text: no constraint takes it along.
+          const layers = yield* write`
+            DELETE FROM policy_layers WHERE layer_kind = 'project' AND scope_id = ${before.id} RETURNING id`
           yield* write`DELETE FROM projects WHERE id = ${id}`
           return {
             result: undefined,
             deed: { target: "project", action: "projects:delete" },
             targetId: id,
             snapshots: yield* snapshots(before, null),
-            changes: [{ _tag: "Project", id }]
+            changes: [{ _tag: "Project", id }, ...layers.map(() => ({ _tag: "Configuration" as const }))]
           }
         })
       )

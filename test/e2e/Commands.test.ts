@@ -182,6 +182,17 @@ describe.skipIf(!Deployment.available)("configuration", () => {
         )
         assert.deepStrictEqual(events, [{ action: "projects:create", user_agent: "svc-runtime configuration apply" }])
 
+        const settings = { base_url: "https://studio.example" }
+        const layer = { kind: "project", scope: "team", policy: { rpm_limit: 5 }, guardrail_policy: {} }
+        yield* write({ format: document.format, policy_layers: [layer], studio_connection: settings })
+        const more = yield* command(deployment, ["configuration", "apply", file])
+        assert.include(more.output, "Layer project/team, over 0 keys, loses: its rpm_limit is 5, where there was none.")
+        assert.match(
+          more.output,
+          /^update studio_connection singleton\n {2}base_url: null -> "https:\/\/studio\.example"$/m
+        )
+        assert.match(more.output, /^2 objects changed/m)
+
         yield* write({ ...document, secrets: "canary" })
         const wrong = yield* command(deployment, ["configuration", "plan", file])
         assert.strictEqual(wrong.code, 1)

@@ -1,17 +1,79 @@
 import { Schema, Struct } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { FrontDoor } from "../../gateway/model/FrontDoor.ts"
+import { GuardrailPolicyPatch } from "../../gateway/model/GuardrailPolicy.ts"
 import { KeyPolicyPatch } from "../../gateway/model/KeyPolicy.ts"
+import { Passthrough } from "../../gateway/model/Passthrough.ts"
+import { LayerKind } from "../../gateway/model/PolicyLayer.ts"
+import { Endpoint, EndpointPricingRule, PricingRule, ServiceMethod } from "../../gateway/model/Service.ts"
 import { refusals } from "./Errors.ts"
 import { Id, Timestamp } from "./Fields.ts"
-import { OwnerType } from "./KeysApi.ts"
+import { Description, Guardrail, Modes, timeoutBounds } from "./GuardrailsApi.ts"
+import { OwnerType, TeamId } from "./KeysApi.ts"
 import { ModelName, ModelPrice } from "./ModelPricesApi.ts"
+import { LayerScopeId } from "./PolicyLayersApi.ts"
 import { Provider } from "./ProvidersApi.ts"
 import { Route } from "./RoutesApi.ts"
 import { MaxBodyBytes, requires } from "./Security.ts"
+import { listOf, Service, ServiceNames, serviceBounds } from "./ServicesApi.ts"
 
 /** Known by its name. */
 export const ProjectEntry = Schema.Struct({ name: Schema.String })
 export type ProjectEntry = typeof ProjectEntry.Type
+
+/** Known by its name. A built-in guardrail has neither address nor timeout; it is neither made nor removed here. */
+export const GuardrailEntry = Guardrail.mapFields(Struct.omit(["endpoint_configured", "token_configured"])).pipe(
+  Schema.fieldsAssign({
+    description: Description,
+    modes: Modes,
+    timeout_ms: Schema.NullOr(Schema.Int.check(Schema.isBetween(timeoutBounds)))
+  })
+)
+export type GuardrailEntry = typeof GuardrailEntry.Type
+
+/** Known by its name: what operators decide about it, and the endpoints that its OpenAPI document had. */
+export const ServiceEntry = Service.mapFields(
+  Struct.omit([
+    "project_id",
+    "credential_configured",
+    "openapi_schema_hash",
+    "openapi_synced_at",
+    "source",
+    "sync_status",
+    "last_synced_at",
+    "disabled_at",
+    "created_at",
+    "updated_at",
+    "missing_runtime_fields"
+  ])
+).pipe(
+  Schema.fieldsAssign({
+    /** The name of the project. */
+    project: Schema.NullOr(Schema.String),
+    allowed_methods: listOf(ServiceMethod, serviceBounds.allowed_methods),
+    pricing_rules: listOf(PricingRule, serviceBounds.pricing_rules),
+    openapi_endpoints: listOf(Endpoint, serviceBounds.openapi_endpoints),
+    endpoint_pricing_rules: listOf(EndpointPricingRule, serviceBounds.endpoint_pricing_rules),
+    fallback_services: listOf(Schema.String, serviceBounds.fallback_services)
+  })
+)
+export type ServiceEntry = typeof ServiceEntry.Type
+
+/** Known by the name of its project: a project that has none may call every service that its keys' policies allow. */
+export const ServiceLinksEntry = Schema.Struct({ project: Schema.String, service_names: ServiceNames })
+export type ServiceLinksEntry = typeof ServiceLinksEntry.Type
+
+/**
+ * Known by its kind and its scope: the name of a project, team or model, or a route; `null` for the global layer. What its
+ * policies do not say restricts nothing.
+ */
+export const LayerEntry = Schema.Struct({
+  kind: LayerKind,
+  scope: Schema.NullOr(LayerScopeId),
+  policy: KeyPolicyPatch,
+  guardrail_policy: GuardrailPolicyPatch
+})
+export type LayerEntry = typeof LayerEntry.Type
 
 /**
  * Known by its id. `key_prefix` tells people which key it is and is not compared: a rotation changes it. What the policy
@@ -23,10 +85,14 @@ export const KeyEntry = Schema.Struct({
   owner_type: OwnerType,
   /** The name of the project. */
   project: Schema.NullOr(Schema.String),
+  /** Links of an individual key; a project's key has those of its project. */
+  service_names: ServiceNames,
+  team_id: Schema.NullOr(TeamId),
   disabled: Schema.Boolean,
   expires_at: Schema.NullOr(Timestamp),
   rotation_due_at: Schema.NullOr(Timestamp),
-  policy: KeyPolicyPatch
+  policy: KeyPolicyPatch,
+  guardrail_policy: GuardrailPolicyPatch
 })
 export type KeyEntry = typeof KeyEntry.Type
 
@@ -52,22 +118,34 @@ export type PriceEntry = typeof PriceEntry.Type
 export const RouteEntry = Route.mapFields(Struct.omit(["route", "updated_at"]))
 export type RouteEntry = typeof RouteEntry.Type
 
+/** What is stored; `null` stores nothing, and the environment's counts. */
+export const StudioEntry = Schema.Struct({ base_url: Schema.NullOr(Schema.String) })
+export type StudioEntry = typeof StudioEntry.Type
+
 const section = <S extends Schema.Constraint>(entry: S) =>
   Schema.optionalKey(Schema.Array(entry).check(Schema.isMaxLength(50_000)))
 
 /**
  * What operators decided, without a secret. A section that a document leaves out stays as it is; a section that is there
- * is all that there is to be, but for routes and keys: they are neither made nor removed here, and those that a section
- * does not name stay as they are. Credentials stay where they are, and what is made here has none yet.
+ * is all that there is to be, but for routes, keys and built-in guardrails: they are neither made nor removed here, and
+ * those that a section does not name stay as they are. Credentials stay where they are, and what is made here has none
+ * yet. The last three are settings of which there is one set each; `front_door` is there once somebody has saved it.
  */
 export const Configuration = Schema.Struct({
   format: Schema.String.check(Schema.isPattern(/^svc-configuration\/1$/, { expected: '"svc-configuration/1"' })),
   projects: section(ProjectEntry),
+  guardrails: section(GuardrailEntry),
+  services: section(ServiceEntry),
+  service_links: section(ServiceLinksEntry),
   keys: section(KeyEntry),
+  policy_layers: section(LayerEntry),
   providers: section(ProviderEntry),
   credential_mappings: section(MappingEntry),
   model_prices: section(PriceEntry),
-  routes: section(RouteEntry)
+  routes: section(RouteEntry),
+  upstream_passthrough: Schema.optionalKey(Passthrough),
+  studio_connection: Schema.optionalKey(StudioEntry),
+  front_door: Schema.optionalKey(FrontDoor)
 })
 export type Configuration = typeof Configuration.Type
 
@@ -79,7 +157,7 @@ export const ConfigurationChange = Schema.Struct({
   after: Schema.Json,
   /** Which fields differ, by their path: `policy.rpm_limit`. */
   fields: Schema.Array(Schema.Struct({ path: Schema.String, before: Schema.Json, after: Schema.Json })),
-  /** What a key loses or gains, in a sentence. */
+  /** What a key or a policy layer loses or gains, in a sentence. */
   summary: Schema.NullOr(Schema.String)
 })
 export type ConfigurationChange = typeof ConfigurationChange.Type

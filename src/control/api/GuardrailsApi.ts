@@ -25,14 +25,17 @@ export const Guardrail = Schema.Struct({
 })
 export type Guardrail = typeof Guardrail.Type
 
-const Modes = Schema.Array(Mode).check(Schema.isMaxLength(16))
-const Description = Schema.String.check(Schema.isMaxLength(1000))
+export const Modes = Schema.Array(Mode).check(Schema.isMaxLength(16))
+export const Description = Schema.String.check(Schema.isMaxLength(1000))
+
+/** In milliseconds. */
+export const timeoutBounds = { minimum: 100, maximum: 10_000 }
 
 const optional = {
   description: Schema.optionalKey(Description),
   modes: Schema.optionalKey(Modes),
   default_on: Schema.optionalKey(Schema.Boolean),
-  /** Milliseconds; moved into 100 to 10000. */
+  /** Milliseconds; moved into the bounds. */
   timeout_ms: Schema.optionalKey(Schema.Int),
   /** Sent as `Authorization: Bearer …`. Goes in and never comes out; `null` clears it. */
   bearer_token: Schema.optionalKey(Schema.NullOr(Credential)),

@@ -19,13 +19,15 @@ export const PolicyLayer = Schema.Struct({
 })
 export type PolicyLayer = typeof PolicyLayer.Type
 
+export const LayerScopeId = Schema.String.check(Schema.isPattern(/^[^\p{Cc}]{1,256}$/u))
+
 /**
  * One layer for each kind and scope. A policy that is given is the whole of it: what it leaves out, or `null`, is neutral.
  * One that is absent stays as it was.
  */
 export const PolicyLayerUpsert = Schema.Struct({
   kind: LayerKind,
-  scope_id: Schema.optionalKey(Schema.NullOr(Schema.String.check(Schema.isPattern(/^[^\p{Cc}]{1,256}$/u)))),
+  scope_id: Schema.optionalKey(Schema.NullOr(LayerScopeId)),
   policy: Schema.optionalKey(Schema.NullOr(KeyPolicyPatch)),
   guardrail_policy: Schema.optionalKey(Schema.NullOr(GuardrailPolicyPatch))
 })

@@ -22,7 +22,7 @@ export const ServiceSource = Schema.Literals(["gateway", "studio"])
 export const SyncStatus = Schema.Literals(["local", "synced", "incomplete", "stale", "failed"])
 
 const Text = Schema.NullOr(Schema.String)
-const listOf = <S extends Schema.Constraint>(item: S, most: number) =>
+export const listOf = <S extends Schema.Constraint>(item: S, most: number) =>
   Schema.Array(item).check(Schema.isMaxLength(most))
 
 /** Everything about a service but its credential, of which it says whether there is one (reference §9.1). */
@@ -88,6 +88,15 @@ export const EndpointPricingRuleInput = Schema.Struct({
 })
 export type EndpointPricingRuleInput = typeof EndpointPricingRuleInput.Type
 
+/** How many there may be of each. */
+export const serviceBounds = {
+  allowed_methods: 5,
+  pricing_rules: 50,
+  openapi_endpoints: 500,
+  endpoint_pricing_rules: 500,
+  fallback_services: 50
+}
+
 /** `null` clears a field, or brings its default back. */
 const settings = {
   project_id: Schema.optionalKey(Schema.NullOr(Id)),
@@ -97,17 +106,19 @@ const settings = {
   health_check_path: Schema.optionalKey(Text),
   health_check_method: Schema.optionalKey(Schema.NullOr(HealthMethod)),
   enabled: Schema.optionalKey(Schema.Boolean),
-  allowed_methods: Schema.optionalKey(Schema.NullOr(listOf(ServiceMethod, 5))),
+  allowed_methods: Schema.optionalKey(Schema.NullOr(listOf(ServiceMethod, serviceBounds.allowed_methods))),
   credential: Schema.optionalKey(Schema.NullOr(Credential)),
   timeout_ms: Schema.optionalKey(Schema.NullOr(TimeoutMs)),
   max_body_bytes: Schema.optionalKey(Schema.NullOr(BodyBytes)),
   cost_mode: Schema.optionalKey(Schema.NullOr(CostMode)),
   estimated_cost_usd: Schema.optionalKey(EstimatedCost),
-  pricing_rules: Schema.optionalKey(Schema.NullOr(listOf(PricingRuleInput, 50))),
+  pricing_rules: Schema.optionalKey(Schema.NullOr(listOf(PricingRuleInput, serviceBounds.pricing_rules))),
   openapi_source_path: Schema.optionalKey(Text),
-  openapi_endpoints: Schema.optionalKey(Schema.NullOr(listOf(EndpointInput, 500))),
-  endpoint_pricing_rules: Schema.optionalKey(Schema.NullOr(listOf(EndpointPricingRuleInput, 500))),
-  fallback_services: Schema.optionalKey(Schema.NullOr(listOf(Schema.String, 50)))
+  openapi_endpoints: Schema.optionalKey(Schema.NullOr(listOf(EndpointInput, serviceBounds.openapi_endpoints))),
+  endpoint_pricing_rules: Schema.optionalKey(
+    Schema.NullOr(listOf(EndpointPricingRuleInput, serviceBounds.endpoint_pricing_rules))
+  ),
+  fallback_services: Schema.optionalKey(Schema.NullOr(listOf(Schema.String, serviceBounds.fallback_services)))
 }
 
 export const NewService = Schema.Struct({ name: Schema.String, ...settings })
