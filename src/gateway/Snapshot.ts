@@ -3,7 +3,7 @@ import * as Definitions from "../guardrails/Definitions.ts"
 import { Database } from "../services/Database.ts"
 import * as FrontDoor from "./identity/FrontDoor.ts"
 import { type RouteConfig, RouteId, RouteMode } from "./model/CanonicalRoute.ts"
-import { authorizationBearer, type CredentialStyle, HeaderMode, HeaderValueFormat } from "./model/CredentialStyle.ts"
+import { type CredentialStyle, styleColumns, styleOf } from "./model/CredentialStyle.ts"
 import { defaults, Passthrough } from "./model/Passthrough.ts"
 import * as PolicyLayer from "./model/PolicyLayer.ts"
 import type { ModelPrice } from "./model/Price.ts"
@@ -45,9 +45,7 @@ const ProviderRow = Schema.Struct({
   id: Schema.String,
   base_url: Schema.String,
   sealed_credential: Schema.NullOr(Schema.String),
-  credential_header_mode: HeaderMode,
-  credential_header_name: Schema.NullOr(Schema.String),
-  credential_header_value_format: HeaderValueFormat
+  ...styleColumns
 })
 
 const PriceRow = Schema.Struct({
@@ -173,13 +171,9 @@ const registered = Effect.fnUntraced(function* (row: typeof ServiceRow.Type) {
 })
 
 const upstreamProvider = Effect.fnUntraced(function* (row: typeof ProviderRow.Type) {
-  const style: CredentialStyle =
-    row.credential_header_mode === "custom_header" && row.credential_header_name !== null
-      ? { _tag: "CustomHeader", name: row.credential_header_name, format: row.credential_header_value_format }
-      : authorizationBearer
   const provider: UpstreamProvider = {
     origin: new URL(row.base_url).origin,
-    style,
+    style: styleOf(row),
     credential: yield* openCredential(row.sealed_credential, `provider_configs/${row.id}`)
   }
   return provider

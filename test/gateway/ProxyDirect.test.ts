@@ -28,7 +28,8 @@ layer(Proxy.database)("ProxyApp, direct to the upstream", (it) => {
         usage_source: "status_only",
         total_tokens: null,
         cost_nanos: null,
-        cost_source: "none"
+        cost_source: "none",
+        cost_mode: "none"
       })
     })
   )
