@@ -74,7 +74,7 @@ export class Guarding extends Context.Service<
         const answering = Selection.inMode(selection, "post_call")
         const asked: GuardrailContext = {
           key_id: key.id,
-          team_id: null,
+          team_id: Option.getOrNull(key.teamId),
           user_id: null,
           project_id: Option.getOrNull(key.projectId),
           model: facts.models[0] ?? null,

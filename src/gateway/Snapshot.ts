@@ -7,10 +7,8 @@ import { type CredentialStyle, styleColumns, styleOf } from "./model/CredentialS
 import { defaults, Passthrough } from "./model/Passthrough.ts"
 import * as PolicyLayer from "./model/PolicyLayer.ts"
 import type { ModelPrice } from "./model/Price.ts"
-import { CostMode, Endpoint, EndpointPricingRule, PricingRule } from "./model/Service.ts"
+import * as ServiceTable from "./model/ServiceTable.ts"
 import { open as openCredential, type StoredCredential } from "./model/StoredCredential.ts"
-import * as ServicePricing from "./ServicePricing.ts"
-import * as ServiceTable from "./ServiceTable.ts"
 
 /** The enabled `upstream` provider row. */
 export interface UpstreamProvider {
@@ -56,23 +54,6 @@ const PriceRow = Schema.Struct({
   cache_write: Schema.NullOr(Schema.FiniteFromString)
 })
 
-const ServiceRow = Schema.Struct({
-  name: Schema.String,
-  route_pattern: Schema.String,
-  upstream_base_url: Schema.NullOr(Schema.String),
-  sealed_credential: Schema.NullOr(Schema.String),
-  enabled: Schema.Boolean,
-  allowed_methods: Schema.Array(Schema.String),
-  timeout_ms: Schema.Int,
-  max_body_bytes: Schema.Int,
-  cost_mode: CostMode,
-  estimated_cost_usd: Schema.NullOr(Schema.Finite),
-  pricing_rules: Schema.Array(PricingRule),
-  openapi_endpoints: Schema.Array(Endpoint),
-  endpoint_pricing_rules: Schema.Array(EndpointPricingRule)
-})
-
-const decodeServices = Schema.decodeUnknownEffect(Schema.Array(ServiceRow))
 const decodeRoutes = Schema.decodeUnknownEffect(Schema.Array(RouteRow))
 const decodeProviders = Schema.decodeUnknownEffect(Schema.Array(ProviderRow))
 const decodeLayers = Schema.decodeUnknownEffect(Schema.Array(PolicyLayer.LayerRow))
@@ -104,12 +85,6 @@ export const load = Effect.gen(function* () {
       FROM model_prices`,
     decodePrices
   )
-  const services = yield* Effect.flatMap(
-    sql`SELECT name, route_pattern, upstream_base_url, sealed_credential, enabled, allowed_methods, timeout_ms,
-      max_body_bytes, cost_mode, estimated_cost_usd, pricing_rules, openapi_endpoints, endpoint_pricing_rules
-      FROM service_registrations`,
-    decodeServices
-  )
   const [passthrough] = yield* Effect.flatMap(
     sql`SELECT enabled, allowed_paths, allowed_methods, ui_exposure, admin_api_exposure, timeout_ms,
       max_request_body_bytes, max_response_body_bytes FROM upstream_passthrough_settings`,
@@ -140,34 +115,13 @@ export const load = Effect.gen(function* () {
         { input, output, cachedInput: cached_input, cacheWrite: cache_write }
       ])
     ),
-    services: ServiceTable.of(yield* Effect.forEach(services, registered)),
+    services: yield* ServiceTable.load,
     frontDoor: yield* FrontDoor.load,
     passthrough: passthrough ?? defaults,
     layers: PolicyLayer.indexed(layers.map(PolicyLayer.fromRow)),
     guardrails: yield* Definitions.load
   }
   return snapshot
-})
-
-const registered = Effect.fnUntraced(function* (row: typeof ServiceRow.Type) {
-  const service: ServiceTable.Service = {
-    name: row.name,
-    pattern: row.route_pattern,
-    enabled: row.enabled,
-    methods: row.allowed_methods.map((method) => method.toUpperCase()),
-    origin: row.upstream_base_url === null ? undefined : new URL(row.upstream_base_url).origin,
-    credential: yield* openCredential(row.sealed_credential, `service_registrations/${row.name}`),
-    config: {
-      enabled: row.enabled,
-      mode: "managed_by_gateway",
-      timeoutMs: row.timeout_ms,
-      maxRequestBodyBytes: row.max_body_bytes,
-      // a service may answer as much as it likes; only a policy says how much (reference §1.2)
-      maxResponseBodyBytes: Number.POSITIVE_INFINITY
-    },
-    pricing: ServicePricing.of(row)
-  }
-  return service
 })
 
 const upstreamProvider = Effect.fnUntraced(function* (row: typeof ProviderRow.Type) {

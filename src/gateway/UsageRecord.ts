@@ -8,9 +8,9 @@ import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
 import type { Facts } from "./model/Facts.ts"
 import { Execution } from "./model/Guardrail.ts"
 import { CostMode } from "./model/Service.ts"
+import type { ServiceCall } from "./model/ServiceCall.ts"
+import { closest } from "./model/ServicePricing.ts"
 import type { Request } from "./Request.ts"
-import { closest } from "./ServicePricing.ts"
-import type { ServiceCall } from "./ServiceTarget.ts"
 import type { Routed } from "./Target.ts"
 
 /** Absent where there is nothing to say, which makes a record a fifth shorter; read back as `null`. */

@@ -227,6 +227,7 @@ suite("Guardrails", (it) => {
       const third = yield* ok("GET", `${about}&limit=2&cursor=${at(second, "next_cursor")}`)
       assert.deepStrictEqual([first, second, third].flatMap(requestsOf), ["r-4", "r-3", "r-2", "r-1", "r-0"])
       assert.isNull(at(third, "next_cursor"))
+      assert.deepStrictEqual(requestsOf(yield* ok("GET", `${about}&limit=2&offset=1`)), ["r-3", "r-2"])
       for (const [filter, expected] of [
         ["mode=post_call", ["r-3", "r-1"]],
         ["action=block", ["r-4"]],
