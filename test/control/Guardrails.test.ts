@@ -316,6 +316,20 @@ suite("Guardrails", (it) => {
     })
   )
 
+  it.effect("key endpoints: a secret that was rotated away works for as long as its grace", () =>
+    Effect.gen(function* () {
+      const key = yield* keyWith({})
+      const rotate = (body: object) => ok("POST", `${admin}/keys/${key.id}/rotate`, { body })
+      const second = String(at(yield* rotate({ grace_seconds: 60 }), "raw_key"))
+      for (const raw of [key.raw, second]) yield* ok("GET", mine, as({ ...key, raw }))
+      const third = String(at(yield* rotate({}), "raw_key"))
+      yield* ok("GET", mine, as({ ...key, raw: third }))
+      for (const raw of [key.raw, second]) {
+        assert.strictEqual(refusalOf(yield* call("GET", mine, as({ ...key, raw }))).code, "invalid_virtual_key")
+      }
+    })
+  )
+
   it.effect("the test endpoint answers as the reference's example does", () =>
     Effect.gen(function* () {
       const key = yield* keyWith({ optional_guardrails: ["pii-redact"] })
