@@ -45,13 +45,14 @@ export class GovernedRequest extends Context.Service<
   GovernedRequest,
   {
     /**
-     * Refuses without a record only where none can be kept. A chain of callbacks rather than an effect: it runs for every
+     * Refuses without a record only where none can be kept. `subject`: who sends it beside the key, where that is known. A chain of callbacks rather than an effect: it runs for every
      * request, and takes a quarter less of its time so.
      */
     readonly run: (
       request: Request.Request,
       target: Target.Target,
       key: KeyRecord,
+      subject: string | undefined,
       span: Tracing.Span,
       outcome: Request.Outcome
     ) => Request.HungUp
@@ -132,7 +133,7 @@ export class GovernedRequest extends Context.Service<
         })
       }
 
-      const run: GovernedRequest["Service"]["run"] = (request, target, key, span, outcome) => {
+      const run: GovernedRequest["Service"]["run"] = (request, target, key, subject, span, outcome) => {
         const { wire } = request
         // without a record: it would be one more in the queue that is full
         if (!usageLog.hasRoom()) {
@@ -343,7 +344,7 @@ export class GovernedRequest extends Context.Service<
               cause === undefined ? { check } : { check, layer: nameOf(cause) }
             )
           }
-          const selected = guarding.of(request, target, key, effective.guardrails, facts)
+          const selected = guarding.of(request, target, key, subject, effective.guardrails, facts)
           if (Result.isFailure(selected)) return refuse(selected.failure)
           guard = selected.success
           const destination = destinations.find(target, key)

@@ -161,7 +161,10 @@ export class ProxyApp extends Context.Service<
         const admitted = (raw: string, identity: Option.Option<Identity>) =>
           authenticate(raw, request, target.route, span, outcome, (key) => {
             if (target.routeId === "wildcard") return passThrough(request, target, key, identity, outcome)
-            if (target.closed === undefined) return governed.run(request, target, key, span, outcome)
+            if (target.closed === undefined) {
+              const subject = Option.getOrUndefined(identity)?.subject
+              return governed.run(request, target, key, subject, span, outcome)
+            }
             outcome.refused(target.closed)
             return ignored
           })
