@@ -123,7 +123,10 @@ suite("Requests", (it) => {
         ["extra", yield* refused("POST", "/projects", { name: "a", extra: "cAnArY" })],
         ["service_names.0", yield* refused("POST", "/keys", { owner_type: "individual", service_names: ["cAnArY"] })],
         ["preset", yield* refused("POST", "/keys", { owner_type: "individual", preset: "cAnArY" })],
-        ["guardrail_policy", yield* refused("PATCH", `/keys/${key}`, { guardrail_policy: {} })],
+        [
+          "guardrail_policy.mandatory_guardrails.0",
+          yield* refused("PATCH", `/keys/${key}`, { guardrail_policy: { mandatory_guardrails: ["cAnArY!"] } })
+        ],
         ["owner_type", yield* refused("POST", "/keys", { owner_type: "cAnArY" })],
         ["project_id", yield* refused("POST", "/keys", { project_id: "cAnArY" })],
         ["expires_at", yield* refused("PATCH", `/keys/${key}`, { expires_at: "cAnArY" })],
