@@ -158,7 +158,7 @@ export const describe = (mistakes: ReadonlyArray<Mistake>): string =>
     ...mistakes.map(({ message, variable }) => `  ${variable} ${message}.`)
   ].join("\n")
 
-/** Of the reference's list, what belongs to parts that do not exist yet. */
+/** Placeholders live in the memory of their request, where nothing is sealed or expires; messaging is not built yet. */
 const unread = ["GUARDRAIL_PII_MAPPING_TTL_SECONDS", "GUARDRAIL_MAPPING_ENCRYPTION_KEY", "RABBITMQ_URL"]
 
 /** The variable of each of the front door's settings. */

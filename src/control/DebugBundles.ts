@@ -113,9 +113,9 @@ const shown = (record: typeof Record.Type, guardrails: ReadonlyArray<typeof Exec
       ...line("usage_source", record.usage_source),
       ...line("cost_source", record.cost_source)
     ],
-    // the record knows how many there were and who answered in the end
+    // only the direct compatible upstream has another to fall back to; why it did is not on record
     fallback_history: Array.from({ length: Math.min(record.fallback_count, 1) }, () => ({
-      from_provider: null,
+      from_provider: "compat",
       to_provider: record.provider,
       reason: null,
       status_code: null,

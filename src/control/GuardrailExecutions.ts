@@ -1,11 +1,12 @@
 import { Context, DateTime, Effect, Layer, Schema, Struct } from "effect"
 import type { Statement } from "effect/sql"
 import { Database } from "../services/Database.ts"
-import { ControlError, type Refused } from "./api/Errors.ts"
+import type { Refused } from "./api/Errors.ts"
 import type { Cursor } from "./api/Fields.ts"
 import { type ExecutionFilter, GuardrailExecution, GuardrailSum } from "./api/GuardrailsApi.ts"
 import { keyset, type Page, page, position } from "./Paging.ts"
 import { Count, rows, type StoreFailure, settled } from "./Store.ts"
+import { ordered } from "./Usage.ts"
 
 type Unusable = Refused<"invalid_usage_query">
 
@@ -15,7 +16,7 @@ export class GuardrailExecutions extends Context.Service<
   {
     /** Newest first. */
     readonly list: (
-      query: ExecutionFilter & { readonly limit?: number; readonly cursor?: Cursor }
+      query: ExecutionFilter & { readonly limit?: number; readonly offset?: number; readonly cursor?: Cursor }
     ) => Effect.Effect<Page<GuardrailExecution>, Unusable | StoreFailure>
     readonly summary: (filter: ExecutionFilter) => Effect.Effect<ReadonlyArray<GuardrailSum>, Unusable | StoreFailure>
   }
@@ -37,14 +38,14 @@ const make = Effect.gen(function* () {
     ])
 
   return GuardrailExecutions.of({
-    list: Effect.fn("GuardrailExecutions.list")(function* ({ cursor, limit = defaultLimit, ...filter }) {
+    list: Effect.fn("GuardrailExecutions.list")(function* ({ cursor, limit = defaultLimit, offset = 0, ...filter }) {
       yield* ordered(filter)
       const at = keyset(sql, "guardrail_execution_events", cursor)
       const read = yield* executions.all(sql`
         SELECT id, created_at, request_id, key_id, project_id, route, model, provider, guardrail_name, mode, action,
           failure_policy, latency_ms, reason, metadata, ${at.micros}
         FROM guardrail_execution_events
-        WHERE ${matching(filter)} AND ${at.behind} ORDER BY ${at.order} LIMIT ${limit + 1}`)
+        WHERE ${matching(filter)} AND ${at.behind} ORDER BY ${at.order} LIMIT ${limit + 1} OFFSET ${offset}`)
       return page(read, limit, Struct.omit(["micros"]))
     }, settled),
 
@@ -69,8 +70,3 @@ const executions = rows(
   )
 )
 const sums = rows(GuardrailSum.pipe(Schema.fieldsAssign({ count: Count, total_latency_ms: Count })))
-
-const ordered = ({ from, to }: ExecutionFilter): Effect.Effect<void, Unusable> =>
-  from === undefined || to === undefined || DateTime.isLessThan(from, to)
-    ? Effect.void
-    : Effect.fail(new ControlError("invalid_usage_query", "from must be earlier than to.", { param: "from" }))

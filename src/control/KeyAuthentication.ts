@@ -17,18 +17,20 @@ export const layer: Layer.Layer<KeyAuthorization, never, Database> = Layer.effec
     const holder = Effect.gen(function* () {
       const { headers } = yield* HttpServerRequest.HttpServerRequest
       const raw = yield* bearer(headers["authorization"], Secret.keyPrefix)
+      const digest = Secret.digest(raw)
       const found = yield* settled(
         keys.first(sql`
-          SELECT id, project_id, guardrail_policy,
+          SELECT id, project_id, team_id, guardrail_policy,
             CASE WHEN revoked_at IS NOT NULL THEN 'revoked_virtual_key' WHEN disabled THEN 'disabled_virtual_key'
               WHEN expires_at <= now() THEN 'expired_virtual_key' END AS unusable
-          FROM api_keys WHERE key_hash = ${Secret.digest(raw)}`)
+          FROM api_keys WHERE key_hash = ${digest} OR (previous_key_hash = ${digest} AND previous_key_expires_at > now())`)
       )
       if (found === undefined) return yield* refusal("invalid_virtual_key")
       if (found.unusable !== null) return yield* refusal(found.unusable)
       return KeyHolder.of({
         keyId: found.id,
         projectId: Option.fromNullOr(found.project_id),
+        teamId: Option.fromNullOr(found.team_id),
         guardrails: of(found.guardrail_policy)
       })
     })
@@ -43,6 +45,7 @@ const keys = rows(
   Schema.Struct({
     id: Schema.String,
     project_id: Schema.NullOr(Schema.String),
+    team_id: Schema.NullOr(Schema.String),
     guardrail_policy: GuardrailPolicyPatch,
     unusable: Schema.NullOr(Schema.Literals(["revoked_virtual_key", "disabled_virtual_key", "expired_virtual_key"]))
   })

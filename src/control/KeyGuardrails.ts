@@ -51,7 +51,7 @@ const make = Effect.gen(function* () {
 
     test: Effect.fn("KeyGuardrails.test")(function* ({ guardrails: requested = [], input, mode }) {
       if (mode === "during_call") return yield* notAlone
-      const { guardrails, keyId, projectId } = yield* KeyHolder
+      const { guardrails, keyId, projectId, teamId } = yield* KeyHolder
       const selected = Selection.select(yield* catalogue, guardrails, requested)
       if (Result.isFailure(selected)) {
         const { code, message, param } = selected.failure
@@ -65,7 +65,7 @@ const make = Effect.gen(function* () {
         mode,
         context: {
           key_id: keyId,
-          team_id: null,
+          team_id: Option.getOrNull(teamId),
           user_id: null,
           project_id: Option.getOrNull(projectId),
           model: null,

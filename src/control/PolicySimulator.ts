@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer, Result } from "effect"
+import { Clock, Context, Effect, Layer, Predicate, Result, type Schema } from "effect"
 import { type AllowList, allows } from "../gateway/model/AllowList.ts"
 import { type BodyLimit, strictest, tooLarge } from "../gateway/model/BodyLimit.ts"
 import type { PolicyRoute, Provider, RouteId } from "../gateway/model/CanonicalRoute.ts"
@@ -14,6 +14,9 @@ import * as Policy from "../gateway/model/Policy.ts"
 import { nameOf, type PolicyLayer } from "../gateway/model/PolicyLayer.ts"
 import { toNanos } from "../gateway/model/Price.ts"
 import * as RouteTable from "../gateway/model/RouteTable.ts"
+import * as ServiceCall from "../gateway/model/ServiceCall.ts"
+import * as ServicePricing from "../gateway/model/ServicePricing.ts"
+import * as ServiceTable from "../gateway/model/ServiceTable.ts"
 import type { Vault } from "../gateway/model/Vault.ts"
 import * as Definitions from "../guardrails/Definitions.ts"
 import * as Selection from "../guardrails/Selection.ts"
@@ -39,7 +42,7 @@ export class PolicySimulator extends Context.Service<
   static readonly layer = Layer.suspend(() => Layer.effect(PolicySimulator, make))
 }
 
-/** The direct compatible upstream and services have no row of settings (reference §1.2). */
+/** The direct compatible upstream has no row of settings (reference §1.2). */
 const unconfigured = {
   enabled: true,
   mode: "managed_by_gateway",
@@ -51,11 +54,14 @@ const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
   const state = PolicyState.make(sql)
-  const definitions = Effect.provide(Definitions.load, yield* Effect.context<Database | Vault>())
+  const context = yield* Effect.context<Database | Vault>()
+  const definitions = Effect.provide(Definitions.load, context)
+  const services = Effect.provide(ServiceTable.load, context)
 
   const evaluate = Effect.fnUntraced(function* (input: Simulation) {
     const method = input.method ?? "POST"
-    const found = routeOf(method, input.path)
+    const registry = yield* services
+    const found = routeOf(method, input.path, registry)
     if (found === undefined) {
       return yield* new ControlError("unsupported_route", "Route is not supported by this gateway.", { param: "path" })
     }
@@ -63,13 +69,20 @@ const make = Effect.gen(function* () {
     if (input.key_id != null && key === undefined) {
       return yield* new ControlError("not_found", "There is no key with this id.", { param: "key_id" })
     }
-    const settings = (found.routeId === undefined ? undefined : yield* state.route(found.routeId)) ?? unconfigured
     const provider = input.provider ?? found.provider
-    const serviceName = input.service_name ?? found.serviceName
+    const serviceName = input.service_name ?? found.service?.name
+    const call = found.service?.call
+    // a service that is supposed in its place need not be registered
+    const closed = input.service_name == null ? found.service?.closed : undefined
+    const settings =
+      call === undefined
+        ? ((found.routeId === undefined ? undefined : yield* state.route(found.routeId)) ?? unconfigured)
+        : settingsOf(call)
 
-    const text = input.body === undefined || method !== "POST" ? undefined : Buffer.from(JSON.stringify(input.body))
-    const read = text === undefined ? undefined : Facts.parse(found.routeId ?? "compat", text)
-    const facts = read !== undefined && Result.isSuccess(read) ? read.success.facts : Facts.none
+    const sends = method === "POST" || found.service !== undefined
+    const text = input.body === undefined || !sends ? undefined : Buffer.from(JSON.stringify(input.body))
+    const read = text === undefined ? undefined : factsOf(found, text, input.body)
+    const facts = read !== undefined && Result.isSuccess(read) ? read.success : Facts.none
 
     const own = yield* ownLayer(key?.own, input)
     const layersFor = (models: ReadonlyArray<string>) =>
@@ -99,7 +112,9 @@ const make = Effect.gen(function* () {
       hourUtc: new Date(now).getUTCHours(),
       estimatedCostNanos:
         input.estimated_cost_usd == null
-          ? Estimate.wanted(accounting, facts, price).nanos
+          ? call === undefined
+            ? Estimate.wanted(accounting, facts, price).nanos
+            : reservedFor(call, input.body)
           : toNanos(input.estimated_cost_usd)
     }
 
@@ -111,6 +126,7 @@ const make = Effect.gen(function* () {
     const requestLimit = strictest(settings.max_request_body_bytes, unread.policy.max_request_body_bytes)
     const final: FinalDecision =
       disabledBy ??
+      (closed && refused(closed.code, closed.message)) ??
       (settings.enabled ? undefined : refused("disabled_route", "Route is disabled by gateway policy.")) ??
       (question.requestBytes > requestLimit.bytes ? oversized(requestLimit, unread) : undefined) ??
       (read !== undefined && Result.isFailure(read) ? refused(read.failure.code, read.failure.message) : undefined) ??
@@ -189,30 +205,67 @@ interface RouteMatch {
   readonly routeId: RouteId | undefined
   readonly route: PolicyRoute
   readonly provider: Provider
-  readonly serviceName: string | undefined
+  readonly service: AskedService | undefined
 }
 
-const routeOf = (method: string, target: string): RouteMatch | undefined => {
-  const path = Path.canonicalise(target)
-  if (Result.isFailure(path)) return undefined
-  const match = RouteTable.match(method, path.success)
+/** A service by its name, and what the registry has of it. */
+interface AskedService {
+  readonly name: string
+  readonly call: ServiceCall.ServiceCall | undefined
+  readonly closed: ServiceCall.Closed | undefined
+}
+
+const routeOf = (method: string, target: string, registry: ServiceTable.ServiceTable): RouteMatch | undefined => {
+  const canonical = Path.canonicalise(target)
+  if (Result.isFailure(canonical)) return undefined
+  const path = canonical.success
+  const registered = (found: ServiceCall.Found, name: string): RouteMatch => ({
+    routeId: undefined,
+    route: RouteTable.serviceRoute(path.path),
+    provider: "internal-service",
+    service: { name: found.call?.service.name ?? name, call: found.call, closed: found.closed }
+  })
+  const match = RouteTable.match(method, path)
   switch (match._tag) {
     case "Canonical":
-      return { routeId: match.route.id, route: match.route.pattern, provider: "upstream", serviceName: undefined }
+      return { routeId: match.route.id, route: match.route.pattern, provider: "upstream", service: undefined }
     case "Compat":
-      return { routeId: undefined, route: "/providers/compat/*", provider: "compat", serviceName: undefined }
+      return { routeId: undefined, route: "/providers/compat/*", provider: "compat", service: undefined }
     case "Service":
-      return {
-        routeId: undefined,
-        route: RouteTable.serviceRoute(path.success.path),
-        provider: "internal-service",
-        serviceName: match.name
-      }
+      return registered(
+        ServiceCall.byPattern(registry, method, path) ?? ServiceCall.byName(registry, method, path, match.name),
+        match.name
+      )
     case "Control":
-    case "Unrouted":
       return undefined
+    case "Unrouted": {
+      const found = ServiceCall.byPattern(registry, method, path)
+      return found === undefined ? undefined : registered(found, "")
+    }
   }
 }
+
+const settingsOf = ({ service: { config } }: ServiceCall.ServiceCall) => ({
+  enabled: config.enabled,
+  mode: config.mode,
+  max_request_body_bytes: config.maxRequestBodyBytes,
+  max_response_body_bytes: config.maxResponseBodyBytes
+})
+
+const reservedFor = ({ method, path, service: { pricing } }: ServiceCall.ServiceCall, body: unknown): number => {
+  const price = ServicePricing.resolve(pricing, method, path, ServicePricing.selectJson(body))
+  return ServicePricing.reservation(pricing, method, path, price).nanos
+}
+
+/** A service takes any JSON; what is no object only has a size. */
+const factsOf = (
+  { routeId, service }: RouteMatch,
+  text: Uint8Array,
+  body: Schema.Json = null
+): Result.Result<Facts.Facts, Facts.BodyProblem> =>
+  service !== undefined && !Predicate.isObject(body)
+    ? Result.succeed(Facts.sized(Facts.estimateInput(body)))
+    : Result.map(Facts.parse(routeId ?? (service === undefined ? "compat" : "service"), text), ({ facts }) => facts)
 
 /** An unused key is disabled at its next use, which this would have been. */
 const keyRefusal = (

@@ -1,6 +1,6 @@
-import { Context, DateTime, Effect, Layer, Redacted, Schema } from "effect"
+import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import { Provider } from "../gateway/model/CanonicalRoute.ts"
-import { HeaderMode, HeaderValueFormat } from "../gateway/model/CredentialStyle.ts"
+import { authorizationBearer, credentialField, styleColumns, styleOf } from "../gateway/model/CredentialStyle.ts"
 import { Vault } from "../gateway/model/Vault.ts"
 import { Database } from "../services/Database.ts"
 import { Upstream } from "../services/Upstream.ts"
@@ -74,10 +74,7 @@ const make = Effect.gen(function* () {
   const opened = (sealed: string | null, context: string) =>
     sealed === null
       ? Effect.succeed(undefined)
-      : vault.open(sealed, context).pipe(
-          Effect.map(Redacted.value),
-          Effect.catchTag("UnreadableSecret", () => Effect.succeed(undefined))
-        )
+      : vault.open(sealed, context).pipe(Effect.catchTag("UnreadableSecret", () => Effect.succeed(undefined)))
 
   const providers = Effect.gen(function* () {
     const found = yield* providerRows.all(sql`
@@ -89,7 +86,12 @@ const make = Effect.gen(function* () {
         (credential): Subject => ({
           provider: row.provider,
           name: row.name,
-          probe: { baseUrl: row.base_url, method: "GET", path: "/", headers: presented(row, credential) }
+          probe: {
+            baseUrl: row.base_url,
+            method: "GET",
+            path: "/",
+            headers: credential === undefined ? [] : credentialField(styleOf(row), credential)
+          }
         })
       )
     )
@@ -109,7 +111,7 @@ const make = Effect.gen(function* () {
             baseUrl: row.upstream_base_url ?? undefined,
             method: row.health_check_method,
             path: row.health_check_path ?? "/",
-            headers: credential === undefined ? [] : ["authorization", `Bearer ${credential}`]
+            headers: credential === undefined ? [] : credentialField(authorizationBearer, credential)
           }
         })
       )
@@ -242,9 +244,7 @@ const ProviderRow = Schema.Struct({
   name: Schema.String,
   base_url: Schema.String,
   sealed_credential: Text,
-  credential_header_mode: HeaderMode,
-  credential_header_name: Text,
-  credential_header_value_format: HeaderValueFormat
+  ...styleColumns
 })
 
 const ServiceRow = Schema.Struct({
@@ -254,18 +254,6 @@ const ServiceRow = Schema.Struct({
   health_check_path: Text,
   health_check_method: HealthMethod
 })
-
-/** The credential in the header that the row asks for. */
-const presented = (row: typeof ProviderRow.Type, credential: string | undefined): ReadonlyArray<string> => {
-  if (credential === undefined) return []
-  if (row.credential_header_mode === "authorization_bearer" || row.credential_header_name === null) {
-    return ["authorization", `Bearer ${credential}`]
-  }
-  return [
-    row.credential_header_name,
-    row.credential_header_value_format === "raw" ? credential : `Bearer ${credential}`
-  ]
-}
 
 const Time = Schema.NullOr(Schema.DateTimeUtcFromDate)
 

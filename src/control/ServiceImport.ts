@@ -15,6 +15,7 @@ import {
 } from "./api/ServiceImportApi.ts"
 import type { Service } from "./api/ServicesApi.ts"
 import * as RegistryPlan from "./RegistryPlan.ts"
+import { linkedTo } from "./ServiceLinks.ts"
 import { credentialContext, ServiceRow, serviceColumns, snapshots as serviceSnapshots, shown } from "./Services.ts"
 import { type Columns, Count, onDuplicate, rows, type StoreFailure, settled } from "./Store.ts"
 
@@ -91,19 +92,7 @@ const make = Effect.gen(function* () {
       Effect.catchTag("UnreadableSecret", () => Effect.succeed(null))
     )
     yield* write`UPDATE service_registrations SET sealed_credential = ${sealed} WHERE name = ${to}`
-    return yield* linked(to)
-  })
-
-  /** Who is linked to it, told as changes: gateways keep links with their keys. */
-  const linked = Effect.fnUntraced(function* (name: string) {
-    const projects = yield* sql<{ readonly id: string }>`
-      SELECT project_id AS id FROM project_service_links WHERE service_name = ${name}`
-    const keys = yield* sql<{ readonly id: string }>`
-      SELECT key_id AS id FROM key_service_links WHERE service_name = ${name}`
-    return [
-      ...projects.map(({ id }): Change => ({ _tag: "Project", id })),
-      ...keys.map(({ id }): Change => ({ _tag: "Key", id }))
-    ]
+    return yield* linkedTo(sql, to)
   })
 
   /** Writes one step, and answers whom it concerns beside the registry. */

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
+import type { Change } from "../gateway/model/Changes.ts"
 import { Mutation } from "./Audit.ts"
 import { ControlError } from "./api/Errors.ts"
 
@@ -39,3 +40,15 @@ export const linksOf = (sql: SqlClient, kind: keyof typeof places) => {
     })
   }
 }
+
+/** Who is linked to the service, told as changes: gateways keep links with their keys. */
+export const linkedTo = Effect.fnUntraced(function* (sql: SqlClient, name: string) {
+  const projects = yield* sql<{ readonly id: string }>`
+    SELECT project_id AS id FROM project_service_links WHERE service_name = ${name}`
+  const keys = yield* sql<{ readonly id: string }>`
+    SELECT key_id AS id FROM key_service_links WHERE service_name = ${name}`
+  return [
+    ...projects.map(({ id }): Change => ({ _tag: "Project", id })),
+    ...keys.map(({ id }): Change => ({ _tag: "Key", id }))
+  ]
+})

@@ -7,6 +7,7 @@ import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
 import { type NewService, Service, type ServicePatch } from "./api/ServicesApi.ts"
 import { refusedCredential, refusedOrigin } from "./Rules.ts"
+import { linkedTo } from "./ServiceLinks.ts"
 import * as ServiceRules from "./ServiceRules.ts"
 import { type Columns, onDuplicate, rowStamps, rows, type StoreFailure, settled } from "./Store.ts"
 
@@ -181,18 +182,6 @@ const make = Effect.gen(function* () {
       Effect.die
     )
 
-  /** Who is linked to it, told as changes: gateways keep links with their keys. */
-  const linked = Effect.fnUntraced(function* (name: string) {
-    const projects = yield* sql<{ readonly id: string }>`
-      SELECT project_id AS id FROM project_service_links WHERE service_name = ${name}`
-    const keys = yield* sql<{ readonly id: string }>`
-      SELECT key_id AS id FROM key_service_links WHERE service_name = ${name}`
-    return [
-      ...projects.map(({ id }): Change => ({ _tag: "Project", id })),
-      ...keys.map(({ id }): Change => ({ _tag: "Key", id }))
-    ]
-  })
-
   return Services.of({
     list: found.all(sql`SELECT ${columns} FROM service_registrations ORDER BY name`).pipe(
       Effect.map((services) => services.map(shown)),
@@ -212,7 +201,7 @@ const make = Effect.gen(function* () {
         Effect.gen(function* () {
           const { write } = yield* Mutation
           const before = shown(yield* lock(name))
-          const told = yield* linked(name)
+          const told = yield* linkedTo(sql, name)
           yield* write`DELETE FROM service_registrations WHERE name = ${name}`
           return {
             result: undefined,

@@ -5,8 +5,8 @@ import {
   authorizationBearer,
   type CredentialStyle,
   credentialField,
-  HeaderMode,
-  HeaderValueFormat
+  styleColumns,
+  styleOf
 } from "../gateway/model/CredentialStyle.ts"
 import { GatewaySettings } from "../gateway/model/Settings.ts"
 import { Vault } from "../gateway/model/Vault.ts"
@@ -172,10 +172,7 @@ const destinationOf = Effect.gen(function* () {
   if (Option.isNone(credential)) return yield* unusable
   const destination: Destination = {
     origin: row === undefined ? settings.upstreamOrigin : new URL(row.base_url).origin,
-    style:
-      row?.credential_header_mode === "custom_header" && row.credential_header_name !== null
-        ? { _tag: "CustomHeader", name: row.credential_header_name, format: row.credential_header_value_format }
-        : authorizationBearer,
+    style: row === undefined ? authorizationBearer : styleOf(row),
     credential: credential.value
   }
   return destination
@@ -186,9 +183,7 @@ const provider = rows(
     id: Schema.String,
     base_url: Schema.String,
     sealed_credential: Schema.NullOr(Schema.String),
-    credential_header_mode: HeaderMode,
-    credential_header_name: Schema.NullOr(Schema.String),
-    credential_header_value_format: HeaderValueFormat
+    ...styleColumns
   })
 )
 

@@ -2,33 +2,13 @@ import { DateTime, Schema, Struct } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { Fragment } from "effect/sql/Statement"
 import { toDollars, toNanos } from "../gateway/model/Price.ts"
+import { dimensions, summands } from "../gateway/model/UsageSums.ts"
 import type { UsageFilter, UsageSummary } from "./api/UsageApi.ts"
 import { Count } from "./Store.ts"
 import { type Grain, type Span, split } from "./UsageSpans.ts"
 
 /** A request of a dollar and more stands out; the sums of the gateway count by this. */
 const expensiveNanos = 1_000_000_000
-
-/** What a row of sums, and an event as one, has to filter and to group by. */
-const dimensions =
-  "project_id, key_id, route, model, provider, service_name, http_method, endpoint, status_code, task_id, run_id"
-
-const counted = [
-  "request_count",
-  "reported_count",
-  "estimated_count",
-  "guardrail_block_count",
-  "expensive_request_count",
-  "input_tokens",
-  "output_tokens",
-  "total_tokens",
-  "cached_input_tokens",
-  "cache_write_tokens",
-  "reasoning_tokens",
-  "cost_nanos",
-  "total_latency_ms",
-  "fallback_count"
-]
 
 /** Fragments of statements about usage. */
 export const make = (sql: SqlClient) => {
@@ -90,7 +70,7 @@ export const make = (sql: SqlClient) => {
     latency_ms AS total_latency_ms,
     fallback_count::bigint AS fallback_count`
 
-  const bucketColumns = sql.literal(`bucket AS at, ${dimensions}, ${counted.join(", ")}`)
+  const bucketColumns = sql.literal(`bucket AS at, ${dimensions}, ${summands.join(", ")}`)
 
   return {
     events: (filter: UsageFilter): Fragment => ofEvents(filter, span(filter)),
@@ -115,7 +95,7 @@ export const make = (sql: SqlClient) => {
 
     /** The same rows with their time left out, one for each combination of the other columns. */
     merged: (rows: Fragment): Fragment => sql`
-      SELECT ${sql.literal(dimensions)}, ${sql.literal(counted.map((name) => `sum(${name}) AS ${name}`).join(", "))}
+      SELECT ${sql.literal(dimensions)}, ${sql.literal(summands.map((name) => `sum(${name}) AS ${name}`).join(", "))}
       FROM (${rows}) AS matching GROUP BY ${sql.literal(dimensions)}`,
 
     /** Sums over such rows. */

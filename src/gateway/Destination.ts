@@ -4,9 +4,9 @@ import * as Credentials from "./Credentials.ts"
 import { GatewayError } from "./GatewayError.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 import { authorizationBearer, type CredentialStyle } from "./model/CredentialStyle.ts"
+import type { Service } from "./model/ServiceTable.ts"
 import { GatewaySettings } from "./model/Settings.ts"
 import { missing } from "./model/StoredCredential.ts"
-import type { Service } from "./ServiceTable.ts"
 import type { Routed } from "./Target.ts"
 
 /** The upstream of a request, and how the gateway identifies itself there. */

@@ -48,7 +48,7 @@ export interface Passed {
   /** The upstream's status, when the client has seen it. */
   readonly status: number | undefined
   /** The upstream's status, when the gateway kept its answer from the client. */
-  readonly withheld?: number
+  readonly withheld?: number | undefined
   /** The upstream's answer was whole, and the client may have all of it. */
   readonly whole: boolean
   /** The client has seen the upstream's status and headers. */
@@ -122,7 +122,8 @@ class Answer implements Sink {
   readonly #passage: Passage
   #status: number | undefined
   #headSent = false
-  #declined = false
+  /** The status of an answer that another upstream is to better. */
+  #declined: number | undefined
   #cutBy: CutBy | undefined
   #tap: UsageTap.UsageTap = UsageTap.blind
   #received = 0
@@ -144,7 +145,7 @@ class Answer implements Sink {
   head(status: number, headers: Headers.RawHeaders): Flow {
     const passage = this.#passage
     if (passage.mayFallBack && fallbackStatuses.has(status)) {
-      this.#declined = true
+      this.#declined = status
       return "stop"
     }
     this.#status = status
@@ -199,13 +200,14 @@ class Answer implements Sink {
     return {
       passed: {
         status: this.#headSent ? this.#status : undefined,
+        withheld: this.#declined,
         whole,
         headSent: this.#headSent,
         error,
         cutBy: this.#cutBy,
         clientGone,
         begun: true,
-        fallsBack: mayFallBack && !this.#headSent && !clientGone && (this.#declined || failsOver(error)),
+        fallsBack: mayFallBack && !this.#headSent && !clientGone && (this.#declined !== undefined || failsOver(error)),
         seen: this.#tap.seen(),
         firstByteAt: this.#firstByteAt,
         endedAt: now()

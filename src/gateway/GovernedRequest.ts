@@ -27,6 +27,7 @@ import * as RequestBody from "./RequestBody.ts"
 import * as ServiceBilling from "./ServiceBilling.ts"
 import * as ServiceBody from "./ServiceBody.ts"
 import * as Target from "./Target.ts"
+import type * as Telemetry from "./Telemetry.ts"
 import type * as Tracing from "./Tracing.ts"
 import { UsageLog } from "./UsageLog.ts"
 import * as UsageRecord from "./UsageRecord.ts"
@@ -44,13 +45,14 @@ export class GovernedRequest extends Context.Service<
   GovernedRequest,
   {
     /**
-     * Refuses without a record only where none can be kept. A chain of callbacks rather than an effect: it runs for every
+     * Refuses without a record only where none can be kept. `subject`: who sends it beside the key, where that is known. A chain of callbacks rather than an effect: it runs for every
      * request, and takes a quarter less of its time so.
      */
     readonly run: (
       request: Request.Request,
       target: Target.Target,
       key: KeyRecord,
+      subject: string | undefined,
       span: Tracing.Span,
       outcome: Request.Outcome
     ) => Request.HungUp
@@ -131,7 +133,7 @@ export class GovernedRequest extends Context.Service<
         })
       }
 
-      const run: GovernedRequest["Service"]["run"] = (request, target, key, span, outcome) => {
+      const run: GovernedRequest["Service"]["run"] = (request, target, key, subject, span, outcome) => {
         const { wire } = request
         // without a record: it would be one more in the queue that is full
         if (!usageLog.hasRoom()) {
@@ -275,13 +277,14 @@ export class GovernedRequest extends Context.Service<
           billOf: (outcome: Billing.Outcome) => Billing.Bill
         ) => {
           const sentAt = now()
-          const conclude = ({ finish, passed }: Forward.Settleable, fellBack: boolean) => {
+          if (facts.stream) outcome.streams()
+          const conclude = ({ finish, passed }: Forward.Settleable, fallback?: Telemetry.Fallback) => {
             const account: Accounted = {
               status: passed.status ?? passed.error?.status ?? Request.clientClosed,
               error: passed.error,
               bill: billOf(outcomeOf(passed)),
-              provider: fellBack ? "upstream" : target.provider,
-              fallbackCount: fellBack ? 1 : 0,
+              provider: fallback === undefined ? target.provider : fallback.to,
+              fallbackCount: fallback === undefined ? 0 : 1,
               denial: passed.cutBy === undefined ? undefined : cutDenial(passed.cutBy, effective, target.config)
             }
             settle(reservation, account, () => {
@@ -291,6 +294,7 @@ export class GovernedRequest extends Context.Service<
                 ...account,
                 streamed: facts.stream,
                 aborted: passed.headSent && !passed.whole,
+                fallback,
                 ...(passed.begun ? { upstreamMs: passed.endedAt - sentAt } : {}),
                 ...(passed.firstByteAt === undefined ? {} : { firstByteMs: passed.firstByteAt - sentAt })
               })
@@ -298,8 +302,12 @@ export class GovernedRequest extends Context.Service<
           }
           forward("gateway.upstream", first, body, Option.isSome(fallback), (settleable) => {
             if (settleable.passed.fallsBack && Option.isSome(fallback)) {
-              forward("gateway.upstream.fallback", fallback.value, body, false, (second) => conclude(second, true))
-            } else conclude(settleable, false)
+              const { error, withheld } = settleable.passed
+              const reason = withheld === undefined ? (error?.code ?? "internal_error") : `http_${withheld}`
+              forward("gateway.upstream.fallback", fallback.value, body, false, (second) =>
+                conclude(second, { from: target.provider, to: "upstream", reason })
+              )
+            } else conclude(settleable)
           })
         }
 
@@ -336,7 +344,7 @@ export class GovernedRequest extends Context.Service<
               cause === undefined ? { check } : { check, layer: nameOf(cause) }
             )
           }
-          const selected = guarding.of(request, target, key, effective.guardrails, facts)
+          const selected = guarding.of(request, target, key, subject, effective.guardrails, facts)
           if (Result.isFailure(selected)) return refuse(selected.failure)
           guard = selected.success
           const destination = destinations.find(target, key)

@@ -78,7 +78,7 @@ class HeldAnswer implements Sink {
   #headers: Headers.RawHeaders = []
   #isJson = false
   #received = 0
-  #declined = false
+  #declined: number | undefined
   #cutBy: Forward.CutBy | undefined
   #refused: GatewayError | undefined
   #tap: UsageTap.UsageTap = UsageTap.blind
@@ -93,7 +93,7 @@ class HeldAnswer implements Sink {
   head(status: number, headers: Headers.RawHeaders): Flow {
     const passage = this.#passage
     if (passage.mayFallBack && Forward.fallbackStatuses.has(status)) {
-      this.#declined = true
+      this.#declined = status
       return "stop"
     }
     this.#status = status
@@ -159,9 +159,10 @@ class HeldAnswer implements Sink {
 
   #kept(error: GatewayError, whole: boolean): Forward.Settleable {
     const { mayFallBack } = this.#passage
-    const fallsBack = mayFallBack && (this.#declined || (this.#status === undefined && Forward.failsOver(error)))
-    const withheld = this.#status === undefined ? {} : { withheld: this.#status }
-    return this.#settleable({ error, whole, fallsBack, ...withheld }, () => {})
+    const withheld = this.#status ?? this.#declined
+    const fallsBack =
+      mayFallBack && (this.#declined !== undefined || (this.#status === undefined && Forward.failsOver(error)))
+    return this.#settleable({ error, whole, fallsBack, withheld }, () => {})
   }
 
   #settleable(passed: Pick<Forward.Passed, "whole"> & Partial<Forward.Passed>, finish: () => void): Forward.Settleable {

@@ -29,12 +29,13 @@ export class Guarding extends Context.Service<
   {
     /**
      * `undefined` where `policy` selects nothing: then nothing more is done. What a policy selects is remembered for that
-     * very object, as long as the catalogue stays.
+     * very object, as long as the catalogue stays. `subject`: who sends it, where an identity says so.
      */
     readonly of: (
       request: Request,
       target: Target,
       key: KeyRecord,
+      subject: string | undefined,
       policy: GuardrailPolicy,
       facts: Facts.Facts
     ) => Result.Result<Guard | undefined, GatewayError>
@@ -67,6 +68,7 @@ export class Guarding extends Context.Service<
         request: Request,
         target: Target,
         key: KeyRecord,
+        subject: string | undefined,
         facts: Facts.Facts
       ): Guard => {
         const executions: Array<Execution> = []
@@ -74,8 +76,8 @@ export class Guarding extends Context.Service<
         const answering = Selection.inMode(selection, "post_call")
         const asked: GuardrailContext = {
           key_id: key.id,
-          team_id: null,
-          user_id: null,
+          team_id: Option.getOrNull(key.teamId),
+          user_id: subject ?? null,
           project_id: Option.getOrNull(key.projectId),
           model: facts.models[0] ?? null,
           route: target.route,
@@ -126,7 +128,7 @@ export class Guarding extends Context.Service<
       }
 
       return Guarding.of({
-        of: (request, target, key, policy, facts) => {
+        of: (request, target, key, subject, policy, facts) => {
           if (target.config.mode !== "managed_by_gateway") return unguarded
           const definitions = control.snapshot().guardrails
           const selected = Selection.forRequest(
@@ -138,7 +140,7 @@ export class Guarding extends Context.Service<
           if (Result.isFailure(selected)) return Result.fail(new GatewayError(selected.failure))
           const selection = selected.success
           if (selection.length === 0) return unguarded
-          return Result.succeed(guardOf(selection, request, target, key, facts))
+          return Result.succeed(guardOf(selection, request, target, key, subject, facts))
         }
       })
     })

@@ -97,7 +97,7 @@ export class Limits extends Context.Service<
             ? sql`coalesce(sum(cost_nanos), 0)`
             : meter.unit === "tokens"
               ? sql`coalesce(sum(total_tokens), 0)`
-              : sql`count(*) FILTER (WHERE error_code IS NULL OR error_code LIKE 'upstream_%' OR error_code = 'response_body_too_large')`
+              : sql`count(*) FILTER (WHERE error_code IS NULL OR error_code LIKE 'upstream_%' OR error_code IN ('response_body_too_large', 'guardrail_blocked'))`
         return sql<{ used: string }>`SELECT (${column})::text AS used FROM usage_events WHERE key_id = ${keyId}
           AND created_at >= ${new Date(startsAt)} AND created_at < ${new Date(endsAt)}`.pipe(
           Effect.map((rows) => Number(rows[0]?.used ?? 0)),

@@ -163,7 +163,10 @@ export class ProxyApp extends Context.Service<
         const admitted = (raw: string, identity: Option.Option<Identity>) =>
           authenticate(raw, request, target.route, span, outcome, (key) => {
             if (target.routeId === "wildcard") return passThrough(request, target, key, identity, outcome)
-            if (target.closed === undefined) return governed.run(request, target, key, span, outcome)
+            if (target.closed === undefined) {
+              const subject = Option.getOrUndefined(identity)?.subject
+              return governed.run(request, target, key, subject, span, outcome)
+            }
             outcome.refused(target.closed)
             return ignored
           })
@@ -207,11 +210,13 @@ export class ProxyApp extends Context.Service<
         const target = Result.getOrUndefined(found)
         const span = traced(request, target)
         let over = false
+        let streamEnded: (() => void) | undefined
         const ended = (ended: Telemetry.Ended) => {
           // what fails behind the end changes nothing of it
           if (over) return
           over = true
           try {
+            streamEnded?.()
             telemetry.end(target, ended, now() - request.startedAt)
             span.end(ended.status)
             if (ended.status >= 500) fork(Effect.logWarning("request failed", line(request, target, ended)))
@@ -222,6 +227,9 @@ export class ProxyApp extends Context.Service<
         }
         const outcome: Request.Outcome = {
           ended,
+          streams: () => {
+            streamEnded ??= telemetry.stream()
+          },
           refused: (error) => ended(refuse(request, error)),
           failed: (defect) => {
             fork(Effect.logError("a request failed in the gateway", { request_id: request.requestId, defect }))

@@ -60,6 +60,8 @@ const mintId: () => string = crypto.randomUUIDv7 ?? crypto.randomUUID
 
 /** How a request tells its end: one of these, once. */
 export interface Outcome {
+  /** It has become a stream. */
+  readonly streams: () => void
   readonly ended: (ended: Ended) => void
   /** Nobody is known to have asked: no record is kept. */
   readonly refused: (error: GatewayError.GatewayError) => void

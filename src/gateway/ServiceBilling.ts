@@ -1,8 +1,10 @@
 import * as Billing from "./Billing.ts"
 import type { Wanted } from "./model/Estimate.ts"
+import { toNanos } from "./model/Price.ts"
+import type { ServiceCall } from "./model/ServiceCall.ts"
+import * as ServicePricing from "./model/ServicePricing.ts"
 import type { Body } from "./ServiceBody.ts"
-import * as ServicePricing from "./ServicePricing.ts"
-import type { ServiceCall } from "./ServiceTarget.ts"
+import type { CostSource } from "./UsageRecord.ts"
 
 /** What a request to a service is reserved for, and what it comes to: its operator's price, and the tokens that its answer reports. */
 export interface Charge {
@@ -22,7 +24,7 @@ export const of = ({ method, path, service }: ServiceCall, { facts, passing, sel
     },
     bill: (outcome) => {
       if (outcome._tag === "Nothing") return { ...Billing.nothing, ...terms }
-      const cost = ServicePricing.charged(price, outcome)
+      const cost = charged(price, outcome)
       const nanos = cost.costNanos ?? 0
       const usage = outcome._tag === "Answered" ? outcome.seen.reported?.usage : undefined
       if (usage?.input === undefined && usage?.output === undefined) {
@@ -40,4 +42,28 @@ export const of = ({ method, path, service }: ServiceCall, { facts, passing, sel
       }
     }
   }
+}
+
+interface Charged {
+  /** `null`: nobody knows. */
+  readonly costNanos: number | null
+  readonly costSource: CostSource
+}
+
+/** What an answered request, or one whose answer nobody waited for, is charged. */
+export const charged = (price: ServicePricing.Price, outcome: Billing.Outcome): Charged => {
+  if (outcome._tag === "Nothing" || price.cost_mode === "none") return { costNanos: null, costSource: "none" }
+  if (price.cost_mode === "fixed") {
+    return {
+      costNanos: toNanos(price.estimated_cost_usd ?? 0),
+      costSource: price.by === "rule" ? "service_pricing_rule_fixed" : "service_default_fixed"
+    }
+  }
+  const costUsd = outcome._tag === "Answered" ? outcome.seen.reported?.costUsd : undefined
+  return costUsd === undefined
+    ? { costNanos: null, costSource: "missing_upstream_cost" }
+    : {
+        costNanos: toNanos(costUsd),
+        costSource: price.by === "rule" ? "service_pricing_rule_passthrough" : "service_default_passthrough"
+      }
 }

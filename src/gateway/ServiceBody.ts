@@ -4,9 +4,9 @@ import * as Headers from "./Headers.ts"
 import * as Multipart from "./Multipart.ts"
 import type { BodyLimit } from "./model/BodyLimit.ts"
 import * as Facts from "./model/Facts.ts"
+import type { ServiceCall } from "./model/ServiceCall.ts"
+import * as ServicePricing from "./model/ServicePricing.ts"
 import * as RequestBody from "./RequestBody.ts"
-import * as ServicePricing from "./ServicePricing.ts"
-import type { ServiceCall } from "./ServiceTarget.ts"
 import type { BodyFailure, Wire } from "./Wire.ts"
 
 /** A service's request body, and what of it its price hangs on. */
@@ -96,7 +96,7 @@ const understand = (
   }
   const select = priced ? ServicePricing.selectJson(json.value) : ServicePricing.selectNothing
   if (!json.isObject) {
-    return Result.succeed({ ...opaque(bytes), facts: sized(Facts.estimateInput(json.value)), select })
+    return Result.succeed({ ...opaque(bytes), facts: Facts.sized(Facts.estimateInput(json.value)), select })
   }
   return Result.map(RequestBody.understand(bytes, options), (body): Body => ({ ...body, select }))
 }
@@ -106,9 +106,7 @@ const fieldOf = (pointer: string): ReadonlyArray<string> => {
   return tokens.length === 1 ? tokens : []
 }
 
-const sized = (inputTokens: number): Facts.Facts => ({ ...Facts.none, inputTokens: Math.max(1, inputTokens) })
-
-const opaque = (bytes: Buffer): Body => ({ ...nobody, bytes, facts: sized(Math.ceil(bytes.length / 4)) })
+const opaque = (bytes: Buffer): Body => ({ ...nobody, bytes, facts: Facts.sized(Math.ceil(bytes.length / 4)) })
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
@@ -142,7 +140,7 @@ const passing = (wire: Wire, limit: BodyLimit, idleMs: number): Result.Result<Bo
   }
   return Result.succeed({
     ...nobody,
-    facts: sized(Number.isFinite(declared) ? Math.ceil(declared / 4) : 1),
+    facts: Facts.sized(Number.isFinite(declared) ? Math.ceil(declared / 4) : 1),
     passing: {
       bytes: counted(),
       refusal: () => (failed === undefined ? undefined : RequestBody.refusal(failed, limit, idleMs)),

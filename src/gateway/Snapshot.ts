@@ -4,14 +4,12 @@ import { Database } from "../services/Database.ts"
 import * as FrontDoor from "./identity/FrontDoor.ts"
 import { type RouteConfig, RouteId, RouteMode } from "./model/CanonicalRoute.ts"
 import { readEpoch } from "./model/Changes.ts"
-import { authorizationBearer, type CredentialStyle, HeaderMode, HeaderValueFormat } from "./model/CredentialStyle.ts"
+import { type CredentialStyle, styleColumns, styleOf } from "./model/CredentialStyle.ts"
 import { defaults, Passthrough } from "./model/Passthrough.ts"
 import * as PolicyLayer from "./model/PolicyLayer.ts"
 import type { ModelPrice } from "./model/Price.ts"
-import { CostMode, Endpoint, EndpointPricingRule, PricingRule } from "./model/Service.ts"
+import * as ServiceTable from "./model/ServiceTable.ts"
 import { open as openCredential, type StoredCredential } from "./model/StoredCredential.ts"
-import * as ServicePricing from "./ServicePricing.ts"
-import * as ServiceTable from "./ServiceTable.ts"
 
 /** The enabled `upstream` provider row. */
 export interface UpstreamProvider {
@@ -46,9 +44,7 @@ const ProviderRow = Schema.Struct({
   id: Schema.String,
   base_url: Schema.String,
   sealed_credential: Schema.NullOr(Schema.String),
-  credential_header_mode: HeaderMode,
-  credential_header_name: Schema.NullOr(Schema.String),
-  credential_header_value_format: HeaderValueFormat
+  ...styleColumns
 })
 
 const PriceRow = Schema.Struct({
@@ -59,23 +55,6 @@ const PriceRow = Schema.Struct({
   cache_write: Schema.NullOr(Schema.FiniteFromString)
 })
 
-const ServiceRow = Schema.Struct({
-  name: Schema.String,
-  route_pattern: Schema.String,
-  upstream_base_url: Schema.NullOr(Schema.String),
-  sealed_credential: Schema.NullOr(Schema.String),
-  enabled: Schema.Boolean,
-  allowed_methods: Schema.Array(Schema.String),
-  timeout_ms: Schema.Int,
-  max_body_bytes: Schema.Int,
-  cost_mode: CostMode,
-  estimated_cost_usd: Schema.NullOr(Schema.Finite),
-  pricing_rules: Schema.Array(PricingRule),
-  openapi_endpoints: Schema.Array(Endpoint),
-  endpoint_pricing_rules: Schema.Array(EndpointPricingRule)
-})
-
-const decodeServices = Schema.decodeUnknownEffect(Schema.Array(ServiceRow))
 const decodeRoutes = Schema.decodeUnknownEffect(Schema.Array(RouteRow))
 const decodeProviders = Schema.decodeUnknownEffect(Schema.Array(ProviderRow))
 const decodeLayers = Schema.decodeUnknownEffect(Schema.Array(PolicyLayer.LayerRow))
@@ -100,12 +79,6 @@ export const load = Effect.gen(function* () {
       cached_input_nanos_per_million::text AS cached_input, cache_write_nanos_per_million::text AS cache_write
       FROM model_prices`,
     decodePrices
-  )
-  const services = yield* Effect.flatMap(
-    sql`SELECT name, route_pattern, upstream_base_url, sealed_credential, enabled, allowed_methods, timeout_ms,
-      max_body_bytes, cost_mode, estimated_cost_usd, pricing_rules, openapi_endpoints, endpoint_pricing_rules
-      FROM service_registrations`,
-    decodeServices
   )
   const [passthrough] = yield* Effect.flatMap(
     sql`SELECT enabled, allowed_paths, allowed_methods, ui_exposure, admin_api_exposure, timeout_ms,
@@ -137,7 +110,7 @@ export const load = Effect.gen(function* () {
         { input, output, cachedInput: cached_input, cacheWrite: cache_write }
       ])
     ),
-    services: ServiceTable.of(yield* Effect.forEach(services, registered)),
+    services: yield* ServiceTable.load,
     frontDoor: yield* FrontDoor.load,
     passthrough: passthrough ?? defaults,
     layers: PolicyLayer.indexed(layers.map(PolicyLayer.fromRow)),
@@ -146,35 +119,10 @@ export const load = Effect.gen(function* () {
   return snapshot
 })
 
-const registered = Effect.fnUntraced(function* (row: typeof ServiceRow.Type) {
-  const service: ServiceTable.Service = {
-    name: row.name,
-    pattern: row.route_pattern,
-    enabled: row.enabled,
-    methods: row.allowed_methods.map((method) => method.toUpperCase()),
-    origin: row.upstream_base_url === null ? undefined : new URL(row.upstream_base_url).origin,
-    credential: yield* openCredential(row.sealed_credential, `service_registrations/${row.name}`),
-    config: {
-      enabled: row.enabled,
-      mode: "managed_by_gateway",
-      timeoutMs: row.timeout_ms,
-      maxRequestBodyBytes: row.max_body_bytes,
-      // a service may answer as much as it likes; only a policy says how much (reference §1.2)
-      maxResponseBodyBytes: Number.POSITIVE_INFINITY
-    },
-    pricing: ServicePricing.of(row)
-  }
-  return service
-})
-
 const upstreamProvider = Effect.fnUntraced(function* (row: typeof ProviderRow.Type) {
-  const style: CredentialStyle =
-    row.credential_header_mode === "custom_header" && row.credential_header_name !== null
-      ? { _tag: "CustomHeader", name: row.credential_header_name, format: row.credential_header_value_format }
-      : authorizationBearer
   const provider: UpstreamProvider = {
     origin: new URL(row.base_url).origin,
-    style,
+    style: styleOf(row),
     credential: yield* openCredential(row.sealed_credential, `provider_configs/${row.id}`)
   }
   return provider

@@ -7,8 +7,9 @@ import { type Accounting, accountingOf } from "./model/Estimate.ts"
 import type { Passthrough } from "./model/Passthrough.ts"
 import * as Path from "./model/Path.ts"
 import * as RouteTable from "./model/RouteTable.ts"
+import { byName, byPattern, type ServiceCall } from "./model/ServiceCall.ts"
 import * as UpstreamPaths from "./model/UpstreamPaths.ts"
-import { behind, byName, byPattern, type ServiceCall } from "./ServiceTarget.ts"
+import * as ServiceTarget from "./ServiceTarget.ts"
 import type { Snapshot } from "./Snapshot.ts"
 
 /** Where a request goes, and under which of the operator's settings. */
@@ -86,20 +87,24 @@ export const find = (
         provider: "compat",
         family: familyOf(route.rest, []),
         config: compatConfig,
-        target: behind(target, 2),
+        target: ServiceTarget.behind(target, 2),
         accounting: "answer",
         usageOnRequest: route.rest === "/v1/chat/completions"
       })
     case "Service":
       return Result.succeed(
-        byPattern(method, target, path.success, snapshot.services) ??
-          byName(method, target, path.success, snapshot.services, route.name)
+        ServiceTarget.of(
+          byPattern(snapshot.services, method, path.success) ??
+            byName(snapshot.services, method, path.success, route.name),
+          target,
+          path.success.path
+        )
       )
     case "Control":
       return Result.fail(unsupported("The control API is served by the control listener, not here."))
     case "Unrouted": {
-      const registered = byPattern(method, target, path.success, snapshot.services)
-      if (registered !== undefined) return Result.succeed(registered)
+      const registered = byPattern(snapshot.services, method, path.success)
+      if (registered !== undefined) return Result.succeed(ServiceTarget.of(registered, target, path.success.path))
       const access = Exposure.accessOf(snapshot.passthrough, support, method, path.success)
       if (access !== "closed") return Result.succeed(wildcard(target, access, snapshot.passthrough))
       return Result.fail(

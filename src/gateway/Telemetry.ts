@@ -15,10 +15,18 @@ export interface Ended {
   readonly aborted: boolean
   /** Who answered; none when the gateway refused. */
   readonly provider?: Provider
-  readonly fallbackCount?: number
+  readonly fallback?: Fallback | undefined
   readonly bill: Bill
   readonly upstreamMs?: number
   readonly firstByteMs?: number
+}
+
+/** One upstream in the place of another. */
+export interface Fallback {
+  readonly from: Provider
+  readonly to: Provider
+  /** `http_<status>`, or the gateway's code of what went wrong. */
+  readonly reason: string
 }
 
 const boundaries = [5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000]
@@ -32,6 +40,10 @@ const cost = counter("gateway_estimated_cost_total", "Cost of settled requests, 
 const aborts = counter("gateway_stream_aborts_total", "Answers that ended before they were whole")
 const selections = counter("gateway_provider_selections_total", "Requests sent to an upstream")
 const fallbacks = counter("gateway_provider_fallbacks_total", "Requests that a second upstream answered")
+const fallbacksByProvider = counter(
+  "gateway_provider_fallbacks_by_provider_total",
+  "Requests that a second upstream answered, by the two and what the first one did"
+)
 const byDimension = counter("gateway_requests_by_dimension_total", "Requests by route, provider and status class")
 const denials = counter("gateway_denials_total", "Refusals by kind, route and code")
 const duration = histogram("gateway_request_duration_ms", "From the request's headers to the end of the answer")
@@ -44,6 +56,7 @@ const firstByte = histogram(
   "From the request to the upstream to the first byte of its answer"
 )
 const active = Metric.gauge("gateway_active_requests")
+const activeStreams = Metric.gauge("gateway_active_streams", { description: "Streams that were asked for and run" })
 
 const refusals: Partial<Record<ErrorCode, Metric.Counter<number>>> = Object.fromEntries(
   (
@@ -100,6 +113,8 @@ const label = (route: string): string => route.replace(/[^A-Za-z0-9\-_.]/g, "").
 /** Labels are closed sets: no key, project or request id ever becomes one (reference §13). */
 export interface Telemetry {
   readonly begin: () => void
+  /** A stream is on its way; answers what to call at its end. */
+  readonly stream: () => () => void
   readonly end: (target: Routed | undefined, ended: Ended, durationMs: number) => void
 }
 
@@ -109,9 +124,11 @@ export const make: Effect.Effect<Telemetry, never, Scope.Scope> = Effect.gen(fun
   const series = yield* Series.make
   const kinds = new Map<string, Kind>()
   let requestsNow = 0
+  let streamsNow = 0
   const sum = { requests: 0, errors: 0, tokens: 0, costNanos: 0, aborts: 0, selections: 0, fallbacks: 0 }
 
   series.gauge(active, () => requestsNow)
+  series.gauge(activeStreams, () => streamsNow)
   series.counter(requests, () => sum.requests)
   series.counter(errors, () => sum.errors)
   series.counter(tokens, () => sum.tokens)
@@ -146,8 +163,14 @@ export const make: Effect.Effect<Telemetry, never, Scope.Scope> = Effect.gen(fun
     begin: () => {
       requestsNow++
     },
+    stream: () => {
+      streamsNow++
+      return () => {
+        streamsNow--
+      }
+    },
     end: (target, ended, durationMs) => {
-      const { aborted, bill, error, fallbackCount = 0, firstByteMs, status, upstreamMs } = ended
+      const { aborted, bill, error, fallback, firstByteMs, status, upstreamMs } = ended
       const route = target?.route ?? "unrouted"
       const kind = kindOf(route, ended.provider ?? target?.provider ?? "none", ended)
       requestsNow--
@@ -155,8 +178,15 @@ export const make: Effect.Effect<Telemetry, never, Scope.Scope> = Effect.gen(fun
       kind.requests++
       if (status >= 400) sum.errors++
       if (aborted) sum.aborts++
-      if (upstreamMs !== undefined) sum.selections++
-      if (fallbackCount > 0) sum.fallbacks++
+      if (upstreamMs !== undefined) sum.selections += fallback === undefined ? 1 : 2
+      if (fallback !== undefined) {
+        const { from, reason, to } = fallback
+        sum.fallbacks++
+        Metric.withAttributes(fallbacksByProvider, { from_provider: from, to_provider: to, reason }).updateUnsafe(
+          1,
+          context
+        )
+      }
       sum.tokens += bill.usage.total ?? 0
       sum.costNanos += bill.costNanos ?? 0
       kind.duration.updateUnsafe(durationMs, context)

@@ -8,9 +8,9 @@ import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
 import type { Facts } from "./model/Facts.ts"
 import { Execution } from "./model/Guardrail.ts"
 import { CostMode } from "./model/Service.ts"
+import type { ServiceCall } from "./model/ServiceCall.ts"
+import { closest } from "./model/ServicePricing.ts"
 import type { Request } from "./Request.ts"
-import { closest } from "./ServicePricing.ts"
-import type { ServiceCall } from "./ServiceTarget.ts"
 import type { Routed } from "./Target.ts"
 
 /** Absent where there is nothing to say, which makes a record a fifth shorter; read back as `null`. */
@@ -77,6 +77,7 @@ export const UsageRecord = Schema.Struct({
   endpoint_path: orAbsent(Schema.String),
   /** The path of the service's OpenAPI document that `endpoint_path` is an instance of. */
   endpoint_template: orAbsent(Schema.String),
+  /** `none` also where nothing is accounted: direct mode and the wildcard. */
   cost_mode: orAbsent(CostMode),
   pricing_rule_name: orAbsent(Schema.String),
   /** What the policy saw, to explain the decision later. */
@@ -144,6 +145,8 @@ export const of = (account: Account): UsageRecord => {
     reasoning_tokens: bill.usage.reasoning,
     cost_nanos: bill.costNanos,
     cost_source: bill.costSource,
+    cost_mode: bill.costMode ?? (target.config.mode === "direct_upstream_passthrough" ? "none" : undefined),
+    pricing_rule_name: bill.pricingRule,
     streamed: facts.stream,
     task_id: request.taskId,
     run_id: request.runId,
@@ -156,7 +159,7 @@ export const of = (account: Account): UsageRecord => {
     guardrail_action_count: account.guardrails?.length,
     guardrails: account.guardrails
   }
-  return target.service === undefined ? record : { ...record, ...asked(target.service), ...terms(bill) }
+  return target.service === undefined ? record : { ...record, ...asked(target.service) }
 }
 
 const asked = ({ method, path, service }: ServiceCall): Partial<UsageRecord> => ({
@@ -164,11 +167,6 @@ const asked = ({ method, path, service }: ServiceCall): Partial<UsageRecord> => 
   http_method: method,
   endpoint_path: path.slice(0, 1024),
   endpoint_template: closest(service.pricing.endpoints, method, path)?.path_template
-})
-
-const terms = ({ costMode, pricingRule }: Bill): Partial<UsageRecord> => ({
-  cost_mode: costMode,
-  pricing_rule_name: pricingRule
 })
 
 /** A client's word, made fit for any store: well-formed, without control characters, of bounded length. */

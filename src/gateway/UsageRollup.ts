@@ -2,6 +2,7 @@ import { Clock, Effect, Layer, Schedule } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { Fragment } from "effect/sql/Statement"
 import { Database } from "../services/Database.ts"
+import { dimensions, summands } from "./model/UsageSums.ts"
 
 /**
  * Sums by hour and by day, so that a query over months reads thousands of rows and not millions. Everything before the
@@ -58,34 +59,15 @@ export const roll = (before: number, size = stepSize) =>
     )
   })
 
-const dimensions = `project_id, key_id, route, model, provider, service_name, http_method, endpoint, status_code, task_id, run_id`
-
 /** What an event shows of itself in each part of the sums. */
 const shown = `kept.project_id, kept.key_id, route, kept.model, provider, service_name, kept.http_method, kept.endpoint, status_code,
     kept.task_id, kept.run_id`
 
-const sums = [
-  "request_count",
-  "reported_count",
-  "estimated_count",
-  "guardrail_block_count",
-  "expensive_request_count",
-  "input_tokens",
-  "output_tokens",
-  "total_tokens",
-  "cached_input_tokens",
-  "cache_write_tokens",
-  "reasoning_tokens",
-  "cost_nanos",
-  "total_latency_ms",
-  "fallback_count"
-]
-
 /** The statement that adds the events of `source` ("FROM …") to the sums. */
 export const summed = (sql: SqlClient, source: Fragment): Fragment => sql`
-  INSERT INTO usage_rollups (grain, part, bucket, series, ${sql.literal(dimensions)}, ${sql.literal(sums.join(", "))})
+  INSERT INTO usage_rollups (grain, part, bucket, series, ${sql.literal(dimensions)}, ${sql.literal(summands.join(", "))})
   SELECT grain, part, date_trunc(grain, hour, 'UTC') AS at, md5(ROW(${sql.literal(shown)})::text)::uuid,
-    ${sql.literal(shown)}, ${sql.literal(sums.map((name) => `sum(${name})`).join(", "))}
+    ${sql.literal(shown)}, ${sql.literal(summands.map((name) => `sum(${name})`).join(", "))}
   FROM (
     SELECT date_trunc('hour', created_at, 'UTC') AS hour, project_id, key_id, route, model, provider, service_name,
       http_method, coalesce(endpoint_template, endpoint_path) AS endpoint, status_code, task_id, run_id,
@@ -116,4 +98,4 @@ export const summed = (sql: SqlClient, source: Fragment): Fragment => sql`
   ) AS kept ON true
   GROUP BY grain, part, at, ${sql.literal(shown)}
   ON CONFLICT (grain, part, bucket, series) DO UPDATE SET
-    ${sql.literal(sums.map((name) => `${name} = usage_rollups.${name} + excluded.${name}`).join(", "))}`
+    ${sql.literal(summands.map((name) => `${name} = usage_rollups.${name} + excluded.${name}`).join(", "))}`

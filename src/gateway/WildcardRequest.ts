@@ -44,7 +44,7 @@ export const make: Effect.Effect<WildcardRequests, never, Destinations | Upstrea
       }
       const settle: StreamedRequest.Streamed["settle"] = ({ error, status }, then) => {
         const record = UsageRecord.of({ ...unaccounted, request, target, key, status, error, endedAt: now() })
-        usageLog.settle(undefined, Billing.nothing.settled, { ...record, cost_mode: "none" }, () => {
+        usageLog.settle(undefined, Billing.nothing.settled, record, () => {
           try {
             then()
           } catch (defect) {

@@ -1,3 +1,5 @@
+import { closeBrace, closeBracket, comma, openBrace, openBracket, quote, stringEnd } from "../gateway/model/JsonScan.ts"
+
 /** A string value of a JSON text, by its place: from its opening quote to just behind the closing one. */
 interface Place {
   readonly start: number
@@ -93,22 +95,4 @@ const read = (text: string): Container => {
     }
   }
   return root
-}
-
-const quote = 0x22
-const backslash = 0x5c
-const comma = 0x2c
-const openBrace = 0x7b
-const closeBrace = 0x7d
-const openBracket = 0x5b
-const closeBracket = 0x5d
-
-/** Just behind the closing quote of the string that opens at `from`. */
-const stringEnd = (text: string, from: number): number => {
-  for (let end = text.indexOf('"', from + 1); end !== -1; end = text.indexOf('"', end + 1)) {
-    let before = end - 1
-    while (text.charCodeAt(before) === backslash) before--
-    if ((end - before) % 2 === 1) return end + 1
-  }
-  return text.length
 }

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import * as DatabaseEmbedded from "../../layers/DatabaseEmbedded.ts"
 import first from "../../migrations/0001_control_state.ts"
+import guardrails from "../../migrations/0006_guardrails.ts"
 import chained from "../../migrations/0009_operators.ts"
 import { AuditChain, follow } from "../../src/control/AuditChain.ts"
 import { hashOf, type Linked } from "../../src/gateway/model/AuditLog.ts"
@@ -212,6 +213,8 @@ describeWith(DatabaseEmbedded.layer, { excludeTestServices: true, timeout: "60 s
       const { sql } = yield* Database
       const migrate = (migration: typeof first) => Effect.provideService(migration, SqlClient.SqlClient, sql)
       yield* migrate(first)
+      // the same migration is about its table as well
+      yield* migrate(guardrails)
       yield* sql`INSERT INTO operator_tokens (token_prefix, token_hash) VALUES ('op_live_', sha256('x'))`
       yield* sql`
         INSERT INTO audit_events (actor_token_id, action, target_type, target_id, before_json, after_json, request_id, ip, created_at)

@@ -86,11 +86,18 @@ suite("Debug bundles", (it) => {
   it.effect("are of the latest request, where clients used an id twice", () =>
     Effect.gen(function* () {
       yield* record("twice", "2026-11-20T12:00:00Z", { provider: "upstream" })
-      yield* record("twice", "2026-11-20T12:00:01Z", { provider: "compat", fallback_count: 1 })
+      yield* record("twice", "2026-11-20T12:00:01Z", {
+        route: "/providers/compat/*",
+        provider: "upstream",
+        fallback_count: 1
+      })
       const bundle = yield* ok("GET", `${admin}/debug-bundles/twice`)
       assert.strictEqual(at(bundle, "created_at"), "2026-11-20T12:00:01.000Z")
       assert.deepStrictEqual(at(bundle, "policy_trace"), ["policy_not_loaded", "streamed=false"])
-      assert.deepInclude(at(bundle, "fallback_history", 0), { from_provider: null, to_provider: "compat" })
+      assert.deepInclude(at(bundle, "fallback_history", 0), {
+        from_provider: "compat",
+        to_provider: "upstream"
+      })
     })
   )
 

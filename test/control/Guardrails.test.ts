@@ -227,6 +227,7 @@ suite("Guardrails", (it) => {
       const third = yield* ok("GET", `${about}&limit=2&cursor=${at(second, "next_cursor")}`)
       assert.deepStrictEqual([first, second, third].flatMap(requestsOf), ["r-4", "r-3", "r-2", "r-1", "r-0"])
       assert.isNull(at(third, "next_cursor"))
+      assert.deepStrictEqual(requestsOf(yield* ok("GET", `${about}&limit=2&offset=1`)), ["r-3", "r-2"])
       for (const [filter, expected] of [
         ["mode=post_call", ["r-3", "r-1"]],
         ["action=block", ["r-4"]],
@@ -312,6 +313,20 @@ suite("Guardrails", (it) => {
         }
       )
       for (const name of [on, optional, forbidden, off]) yield* ok("DELETE", `${guardrails}/${name}`)
+    })
+  )
+
+  it.effect("key endpoints: a secret that was rotated away works for as long as its grace", () =>
+    Effect.gen(function* () {
+      const key = yield* keyWith({})
+      const rotate = (body: object) => ok("POST", `${admin}/keys/${key.id}/rotate`, { body })
+      const second = String(at(yield* rotate({ grace_seconds: 60 }), "raw_key"))
+      for (const raw of [key.raw, second]) yield* ok("GET", mine, as({ ...key, raw }))
+      const third = String(at(yield* rotate({}), "raw_key"))
+      yield* ok("GET", mine, as({ ...key, raw: third }))
+      for (const raw of [key.raw, second]) {
+        assert.strictEqual(refusalOf(yield* call("GET", mine, as({ ...key, raw }))).code, "invalid_virtual_key")
+      }
     })
   )
 

@@ -238,7 +238,11 @@ suite("Policy simulation", (it) => {
         [{ path, policy: { allowed_providers: ["upstream"] }, provider: "compat" }, false, "policy_denied"],
         [{ path, team_id: "blue", body: { tools: [{}] } }, false, "policy_denied"],
         [{ path, body: { stream: "yes" } }, false, "invalid_request_body"],
-        [{ path: "/services/ocr/scan", policy: { allowed_services: ["summary"] } }, false, "policy_denied"],
+        [
+          { path: "/services/ocr/scan", service_name: "ocr", policy: { allowed_services: ["summary"] } },
+          false,
+          "policy_denied"
+        ],
         [{ path, service_name: "ocr", policy: { allowed_services: ["summary"] } }, false, "policy_denied"],
         [{ path: "/v1/models", method: "GET" }, true, null]
       ] as const
@@ -252,6 +256,53 @@ suite("Policy simulation", (it) => {
       const disjoint = yield* simulate({ path, policy: { allowed_models: ["b"] }, body: { model: "c" } })
       assert.deepStrictEqual(at(disjoint, "warnings", 1), "allowed_models of global and key have nothing in common.")
       assert.deepStrictEqual(at(disjoint, "final_decision", "layers"), ["global", "key"])
+    })
+  )
+
+  it.effect("knows registered services as the gateway does: by pattern and name, with their limits and prices", () =>
+    Effect.gen(function* () {
+      yield* fresh
+      const name = yield* Fixtures.service
+      const body = {
+        route_pattern: `/internal/${name}/*`,
+        allowed_methods: ["POST", "PUT"],
+        max_body_bytes: 100,
+        cost_mode: "fixed",
+        estimated_cost_usd: 0.2,
+        pricing_rules: [{ json_pointer: "/quality", equals: "high", cost_mode: "fixed", estimated_cost_usd: 3 }]
+      }
+      const service = `${admin}/services/${name}`
+      yield* ok("PATCH", service, { body })
+      const path = `/internal/${name}/scan?page=1`
+      const cheap = { max_cost_per_request: 1 }
+      const cases = [
+        [{ path }, true, null],
+        [{ path, method: "PUT", body: [1, 2] }, true, null],
+        [{ path: `/services/${name}` }, true, null],
+        [{ path: `/services/${name}`, method: "GET" }, false, "unsupported_route"],
+        [{ path: "/services/nowhere/x" }, false, "missing_service"],
+        [{ path: "/services/No_Name" }, false, "invalid_service_payload"],
+        [{ path, request_body_bytes: 101 }, false, "request_body_too_large"],
+        [{ path, response_body_bytes: 5_000_000 }, true, null],
+        [{ path, policy: cheap, body: { quality: "low" } }, true, null],
+        [{ path, policy: cheap, body: { quality: "high" } }, false, "policy_denied"],
+        [{ path, policy: { allowed_services: ["other"] } }, false, "policy_denied"],
+        [{ path, policy: { allowed_services: ["other"] }, service_name: "other" }, true, null]
+      ] as const
+      for (const [simulation, allowed, code] of cases) {
+        assert.deepStrictEqual(decisionOf(yield* simulate(simulation)), [allowed, code], JSON.stringify(simulation))
+      }
+      assert.deepStrictEqual<unknown>(at(yield* simulate({ path }), "route_match"), {
+        route: "/services/*",
+        provider: "internal-service",
+        service_name: name
+      })
+      yield* ok("PATCH", service, { body: { credential: null } })
+      assert.deepStrictEqual(decisionOf(yield* simulate({ path })), [false, "incomplete_service"])
+      yield* ok("POST", `${service}/disable`)
+      assert.deepStrictEqual(decisionOf(yield* simulate({ path })), [false, "disabled_service"])
+      const answer = yield* call("POST", `${admin}/policy/simulate`, { body: { path, method: "GET" } })
+      assert.deepStrictEqual(refusalOf(answer), { status: 404, code: "unsupported_route", param: "path" })
     })
   )
 

@@ -257,10 +257,13 @@ export const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, database: L
         yield* key.recorded("2026-11-20T08:00:00Z", { tokens: 1000, nanos: 2_000_000_000 })
         yield* key.recorded("2026-11-20T00:00:00Z", { tokens: 100, nanos: 100_000_000 })
         yield* key.recorded("2026-11-20T09:00:00Z", { error: "upstream_connection" })
+        // a guardrail comes behind the limits, a policy before them
+        yield* key.recorded("2026-11-20T09:01:00Z", { error: "guardrail_blocked" })
+        yield* key.recorded("2026-11-20T09:02:00Z", { error: "policy_denied" })
         yield* key.recorded("2026-11-19T23:59:59.999Z", { tokens: 50, nanos: 50_000_000 })
         yield* key.recorded("2026-10-31T23:59:59.999Z", { tokens: 7, nanos: 7_000_000 })
         yield* key.admitted({ inputTokens: 1, tokens: 1, nanos: 1, nanosGuessed: false })
-        assert.deepStrictEqual(yield* key.counters, [4, 1101, 2_100_000_001, 2_150_000_001])
+        assert.deepStrictEqual(yield* key.counters, [5, 1101, 2_100_000_001, 2_150_000_001])
       })
     )
 

@@ -1,5 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Option } from "effect"
+import { PrometheusMetrics } from "effect/observability"
 import type { ErrorCode } from "../../src/gateway/GatewayError.ts"
 import { Database } from "../../src/services/Database.ts"
 import { eventually } from "../Eventually.ts"
@@ -28,7 +29,8 @@ layer(Proxy.database)("ProxyApp, direct to the upstream", (it) => {
         usage_source: "status_only",
         total_tokens: null,
         cost_nanos: null,
-        cost_source: "none"
+        cost_source: "none",
+        cost_mode: "none"
       })
     })
   )
@@ -140,35 +142,44 @@ layer(Proxy.database)("ProxyApp, to the direct compatible upstream", (it) => {
     })
   )
 
-  it.effect.each([
-    ...[429, 500, 502, 503, 504].map((status) => Upstream.json({ no: "thanks" }, status)),
-    Upstream.fails("connect", "refused"),
-    Upstream.fails("connect", "busy"),
-    Upstream.fails("headers", "timeout")
-  ])("falls back to the model proxy once when that one fails, and says so on the record", (failing) =>
-    Effect.gen(function* () {
-      const ok = Upstream.json({ usage: { prompt_tokens: 3, completion_tokens: 4 } })
-      const gateway = yield* Proxy.make({
-        upstream: (sink, request) => (request.origin === "https://compat.test" ? failing : ok)(sink, request)
+  it.effect.each<[reason: string, failing: Upstream.Script]>([
+    ...[429, 500, 502, 503, 504].map((status): [string, Upstream.Script] => [
+      `http_${status}`,
+      Upstream.json({ no: "thanks" }, status)
+    ]),
+    ["upstream_connection", Upstream.fails("connect", "refused")],
+    ["gateway_overloaded", Upstream.fails("connect", "busy")],
+    ["upstream_timeout", Upstream.fails("headers", "timeout")]
+  ])(
+    "falls back to the model proxy once when that one fails (%s), and says so on record and meter",
+    ([reason, failing]) =>
+      Effect.gen(function* () {
+        const ok = Upstream.json({ usage: { prompt_tokens: 3, completion_tokens: 4 } })
+        const gateway = yield* Proxy.make({
+          upstream: (sink, request) => (request.origin === "https://compat.test" ? failing : ok)(sink, request)
+        })
+        const key = yield* Proxy.issueKey({ rpm_limit: 5 })
+        const wire = yield* gateway.ask({ target: compat, headers: key.headers, body: '{"model":"m"}' })
+        assert.deepStrictEqual(
+          [wire.status, wire.ending, wire.header("x-ratelimit-remaining-requests")],
+          [200, "whole", "4"]
+        )
+        assert.deepStrictEqual(
+          gateway.sent.map(({ origin, target, text }) => [origin, target, text]),
+          [
+            ["https://compat.test", "/v1/chat/completions", '{"model":"m"}'],
+            ["https://upstream.test", "/v1/chat/completions", '{"model":"m"}']
+          ]
+        )
+        assert.isFalse(gateway.sent[1]?.headers.includes("Bearer compat-secret"))
+        const [record, ...more] = yield* gateway.records
+        assert.lengthOf(more, 0)
+        assert.deepInclude(record, { provider: "upstream", fallback_count: 1, status_code: 200, total_tokens: 7 })
+        const [counted = ""] = (yield* PrometheusMetrics.format())
+          .split("\n")
+          .filter((line) => line.startsWith("gateway_provider_fallbacks_by_provider_total{") && line.includes(reason))
+        for (const part of ['from_provider="compat"', 'to_provider="upstream"', "} 1"]) assert.include(counted, part)
       })
-      const key = yield* Proxy.issueKey({ rpm_limit: 5 })
-      const wire = yield* gateway.ask({ target: compat, headers: key.headers, body: '{"model":"m"}' })
-      assert.deepStrictEqual(
-        [wire.status, wire.ending, wire.header("x-ratelimit-remaining-requests")],
-        [200, "whole", "4"]
-      )
-      assert.deepStrictEqual(
-        gateway.sent.map(({ origin, target, text }) => [origin, target, text]),
-        [
-          ["https://compat.test", "/v1/chat/completions", '{"model":"m"}'],
-          ["https://upstream.test", "/v1/chat/completions", '{"model":"m"}']
-        ]
-      )
-      assert.isFalse(gateway.sent[1]?.headers.includes("Bearer compat-secret"))
-      const [record, ...more] = yield* gateway.records
-      assert.lengthOf(more, 0)
-      assert.deepInclude(record, { provider: "upstream", fallback_count: 1, status_code: 200, total_tokens: 7 })
-    })
   )
 
   it.effect.each<[what: string, policy: object, script: Upstream.Script, status: number]>([

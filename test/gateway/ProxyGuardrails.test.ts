@@ -167,6 +167,8 @@ layer(Proxy.database)("ProxyApp, guardrails", (it) => {
       })
       const guardrails = { mandatory_guardrails: ["guard"], guardrail_config_overrides: { guard: { more: true } } }
       const key = yield* Proxy.issueKey({}, { guardrails, project: true })
+      const { sql } = yield* Database
+      yield* sql`UPDATE api_keys SET team_id = 'blue' WHERE id = ${key.id}`
       const headers = [...key.headers, "x-request-id", "r-1"]
       const body = '{"model":"m","seed":12345678901234567890}'
       const wire = yield* gateway.ask({ target: Proxy.chat, headers, body })
@@ -176,7 +178,7 @@ layer(Proxy.database)("ProxyApp, guardrails", (it) => {
       assert.deepInclude(asked, { url: "https://guard.test/check", bearer: "guard-token", withinMs: 1500 })
       assert.strictEqual(
         asked?.text,
-        `{"request_id":"r-1","guardrail":"guard","mode":"pre_call","context":{"key_id":"${key.id}","team_id":null,` +
+        `{"request_id":"r-1","guardrail":"guard","mode":"pre_call","context":{"key_id":"${key.id}","team_id":"blue",` +
           `"user_id":null,"project_id":"${key.projectId}","model":"m","route":"/v1/chat/completions",` +
           `"provider":"upstream"},"config":{"level":1,"more":true},"request":${body},"response":null}`
       )

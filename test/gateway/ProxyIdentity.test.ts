@@ -3,9 +3,10 @@ import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import type { ErrorCode } from "../../src/gateway/GatewayError.ts"
-import type { Database } from "../../src/services/Database.ts"
+import { Database } from "../../src/services/Database.ts"
 import { eventually } from "../Eventually.ts"
 import * as RealTime from "../RealTime.ts"
+import * as Egress from "../ScriptedEgress.ts"
 import * as FrontDoorSettings from "./FrontDoorSettings.ts"
 import * as Issuer from "./Issuer.ts"
 import * as Proxy from "./Proxy.ts"
@@ -287,6 +288,26 @@ layer(Proxy.database)("ProxyApp, behind a trusted gateway", (it) => {
       }
       const sent = JSON.stringify(gateway.sent)
       for (const secret of ["trusted-gateway", key.raw, "whatever"]) assert.notInclude(sent.toLowerCase(), secret)
+    })
+  )
+
+  it.effect("tells guardrails who the identity is of", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const guarded = sql`INSERT INTO guardrail_definitions
+        (name, description, provider_kind, modes, failure_policy, endpoint_url, timeout_ms)
+        VALUES ('who', '', 'http', '{pre_call}', 'fail_closed', 'https://guard.test/check', 1500)`
+      const gateway = yield* Proxy.make({
+        configured: Effect.andThen(guarded, FrontDoorSettings.save(trusting)),
+        egress: Egress.says({ action: "allow" })
+      })
+      const key = yield* Proxy.issueKey({}, { guardrails: { mandatory_guardrails: ["who"] } })
+      yield* ask(gateway, [...FrontDoorSettings.signed({ subject: "ada" }), ...keyed(key)])
+      yield* ask(gateway, [...FrontDoorSettings.signed({}), ...keyed(key)])
+      assert.deepStrictEqual(
+        gateway.asked.map(({ text }) => JSON.parse(text).context.user_id),
+        ["ada", null]
+      )
     })
   )
 

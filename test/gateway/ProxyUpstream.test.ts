@@ -241,6 +241,27 @@ layer(Proxy.database)("ProxyApp and an upstream", (it) => {
     })
   )
 
+  it.effect("that is a stream is among the active streams for as long as it runs", () =>
+    Effect.gen(function* () {
+      const seen: Array<string | undefined> = []
+      const streams = Effect.map(
+        PrometheusMetrics.format(),
+        (page) => /^gateway_active_streams (\d+)$/m.exec(page)?.[1]
+      )
+      const gateway = yield* Proxy.make({
+        upstream: (sink, request) =>
+          Effect.andThen(
+            Effect.map(streams, (now) => seen.push(now)),
+            Upstream.events("data: {}\n\n")(sink, request)
+          )
+      })
+      const key = yield* Proxy.issueKey()
+      yield* gateway.ask({ target: Proxy.chat, headers: key.headers, body: {} })
+      yield* gateway.ask({ target: Proxy.chat, headers: key.headers, body: { stream: true } })
+      assert.deepStrictEqual([...seen, yield* streams], ["0", "1", "0"])
+    })
+  )
+
   it.effect("that the gateway itself fails on: 500, with nothing of the defect in the answer", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({ upstream: () => Effect.die(new Error("canary-defect")) })

@@ -2,7 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import type { Outcome } from "../../src/gateway/Billing.ts"
 import { nanosPerDollar } from "../../src/gateway/model/Price.ts"
-import * as ServicePricing from "../../src/gateway/ServicePricing.ts"
+import * as ServicePricing from "../../src/gateway/model/ServicePricing.ts"
+import { charged } from "../../src/gateway/ServiceBilling.ts"
 
 type Row = Parameters<typeof ServicePricing.of>[0]
 
@@ -214,7 +215,7 @@ describe("what a request to a service is charged", () => {
     [passing, { _tag: "Abandoned" }, null, "missing_upstream_cost"]
   ])("%j, %j: $%s from %s", (row, outcome, usd, costSource) => {
     const price = ServicePricing.resolve(pricing(row), "POST", "/x", json({ size: "l" }))
-    assert.deepStrictEqual(ServicePricing.charged(price, outcome), {
+    assert.deepStrictEqual(charged(price, outcome), {
       costNanos: usd === null ? null : usd * nanosPerDollar,
       costSource
     })

@@ -4,8 +4,8 @@ import { canonicalRoutes, type RouteConfig } from "../../src/gateway/model/Canon
 import { off } from "../../src/gateway/model/FrontDoor.ts"
 import { defaults } from "../../src/gateway/model/Passthrough.ts"
 import * as PolicyLayer from "../../src/gateway/model/PolicyLayer.ts"
+import * as ServiceTable from "../../src/gateway/model/ServiceTable.ts"
 import { missing } from "../../src/gateway/model/StoredCredential.ts"
-import * as ServiceTable from "../../src/gateway/ServiceTable.ts"
 import type { Snapshot } from "../../src/gateway/Snapshot.ts"
 import * as Target from "../../src/gateway/Target.ts"
 

@@ -129,7 +129,13 @@ export const GuardrailsApi = HttpApiGroup.make("guardrails")
       error: invalid
     }).annotateMerge(requires("guardrails:update")),
     HttpApiEndpoint.get("executions", "/executions", {
-      query: { ...filter, limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(Cursor) },
+      query: {
+        ...filter,
+        limit: Schema.optionalKey(PageLimit),
+        /** Further than this, `cursor` leads. */
+        offset: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000 }))),
+        cursor: Schema.optionalKey(Cursor)
+      },
       success: Schema.Struct({ executions: Schema.Array(GuardrailExecution), next_cursor: Schema.NullOr(Cursor) }),
       error: refusals("invalid_usage_query")
     }).annotateMerge(requires("operators:manage")),

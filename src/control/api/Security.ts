@@ -74,6 +74,7 @@ export class KeyHolder extends Context.Service<
   {
     readonly keyId: string
     readonly projectId: Option.Option<string>
+    readonly teamId: Option.Option<string>
     readonly guardrails: GuardrailPolicy
   }
 >()("svc/control/KeyHolder") {}

@@ -17,6 +17,19 @@ export const credentialField = (style: CredentialStyle, credential: Redacted.Red
 export const HeaderMode = Schema.Literals(["authorization_bearer", "custom_header"])
 export const HeaderValueFormat = Schema.Literals(["raw", "bearer"])
 
+/** The columns of a provider row that say how its credential is presented. */
+export const styleColumns = {
+  credential_header_mode: HeaderMode,
+  credential_header_name: Schema.NullOr(Schema.String),
+  credential_header_value_format: HeaderValueFormat
+}
+const StyleColumns = Schema.Struct(styleColumns)
+
+export const styleOf = (row: typeof StyleColumns.Type): CredentialStyle =>
+  row.credential_header_mode === "custom_header" && row.credential_header_name !== null
+    ? { _tag: "CustomHeader", name: row.credential_header_name, format: row.credential_header_value_format }
+    : authorizationBearer
+
 /** Header names that a provider row must not take over: framing, and everything that the gateway strips or sets. */
 const refused = new Set([
   "host",

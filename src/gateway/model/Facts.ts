@@ -41,6 +41,9 @@ export const none: Facts = {
   namesGuardrails: false
 }
 
+/** Of a body that says nothing and has a size. */
+export const sized = (inputTokens: number): Facts => ({ ...none, inputTokens: Math.max(1, inputTokens) })
+
 export interface BodyProblem {
   readonly code: "invalid_request_body" | "invalid_guardrail_request"
   readonly message: string

@@ -1,3 +1,5 @@
+import { closeBrace, closeBracket, comma, openBrace, openBracket, quote, stringEnd } from "./JsonScan.ts"
+
 /** One member of a JSON object, by its place in the text. */
 export interface Member {
   readonly key: string
@@ -75,31 +77,10 @@ export const withMember = (text: string, key: string, json: string): string => {
   return `${text.slice(0, open)}${JSON.stringify(key)}:${json}${members.length === 0 ? "" : ","}${text.slice(open)}`
 }
 
-const quote = 0x22
-const backslash = 0x5c
-const comma = 0x2c
-const openBrace = 0x7b
-const closeBrace = 0x7d
-const openBracket = 0x5b
-const closeBracket = 0x5d
-
 const skipSpace = (text: string, from: number): number => {
   let at = from
   while (text.charCodeAt(at) <= 0x20) at++
   return at
-}
-
-/** Just behind the closing quote of the string that opens at `from`. `indexOf` makes long strings cheap. */
-const stringEnd = (text: string, from: number): number => {
-  let end = text.indexOf('"', from + 1)
-  while (isEscaped(text, end)) end = text.indexOf('"', end + 1)
-  return end + 1
-}
-
-const isEscaped = (text: string, end: number): boolean => {
-  let at = end - 1
-  while (text.charCodeAt(at) === backslash) at--
-  return (end - at) % 2 === 0
 }
 
 const valueEnd = (text: string, from: number): number => {

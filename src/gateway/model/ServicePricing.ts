@@ -1,8 +1,6 @@
-import type { Outcome } from "./Billing.ts"
-import type { Wanted } from "./model/Estimate.ts"
-import { toNanos } from "./model/Price.ts"
-import type { CostMode, Endpoint, EndpointPricingRule, PricingRule } from "./model/Service.ts"
-import type { CostSource } from "./UsageRecord.ts"
+import type { Wanted } from "./Estimate.ts"
+import { toNanos } from "./Price.ts"
+import type { CostMode, Endpoint, EndpointPricingRule, PricingRule } from "./Service.ts"
 
 /** What an operator said a service costs (reference §9.5), made ready for requests. */
 export interface Pricing {
@@ -129,30 +127,6 @@ export const reservation = (
     0
   )
   return { nanos: toNanos(dearest), nanosGuessed: true }
-}
-
-export interface Charged {
-  /** `null`: nobody knows. */
-  readonly costNanos: number | null
-  readonly costSource: CostSource
-}
-
-/** What an answered request, or one whose answer nobody waited for, is charged. */
-export const charged = (price: Price, outcome: Outcome): Charged => {
-  if (outcome._tag === "Nothing" || price.cost_mode === "none") return { costNanos: null, costSource: "none" }
-  if (price.cost_mode === "fixed") {
-    return {
-      costNanos: toNanos(price.estimated_cost_usd ?? 0),
-      costSource: price.by === "rule" ? "service_pricing_rule_fixed" : "service_default_fixed"
-    }
-  }
-  const costUsd = outcome._tag === "Answered" ? outcome.seen.reported?.costUsd : undefined
-  return costUsd === undefined
-    ? { costNanos: null, costSource: "missing_upstream_cost" }
-    : {
-        costNanos: toNanos(costUsd),
-        costSource: price.by === "rule" ? "service_pricing_rule_passthrough" : "service_default_passthrough"
-      }
 }
 
 /** The texts of a JSON body: strings as they are, numbers and booleans as JSON writes them. */

@@ -1,0 +1,115 @@
+import { Effect, Schema } from "effect"
+import { Database } from "../../services/Database.ts"
+import type { RouteConfig } from "./CanonicalRoute.ts"
+import {
+  CostMode,
+  Endpoint,
+  EndpointPricingRule,
+  missingRuntimeFields,
+  PricingRule,
+  type RuntimeField
+} from "./Service.ts"
+import * as ServicePricing from "./ServicePricing.ts"
+import { open as openCredential, type StoredCredential } from "./StoredCredential.ts"
+
+/** A registered service as the request path needs it. */
+export interface Service {
+  readonly name: string
+  /** `X/*` stands for `X` and everything below it; any other pattern for itself. */
+  readonly pattern: string
+  readonly enabled: boolean
+  /** Upper case. */
+  readonly methods: ReadonlyArray<string>
+  /** Scheme, host and port. */
+  readonly origin: string | undefined
+  readonly credential: StoredCredential
+  readonly config: RouteConfig
+  readonly pricing: ServicePricing.Pricing
+}
+
+/** All of them, found by name and by path in time that does not grow with their number. */
+export interface ServiceTable {
+  readonly byName: ReadonlyMap<string, Service>
+  /** Several of one pattern differ in their methods; the first by name that has the method answers. */
+  readonly byPattern: ReadonlyMap<string, ReadonlyArray<Service>>
+}
+
+export const of = (services: ReadonlyArray<Service>): ServiceTable => {
+  const inOrder = services.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  return {
+    byName: new Map(inOrder.map((service) => [service.name, service])),
+    byPattern: Map.groupBy(inOrder, ({ pattern }) => pattern)
+  }
+}
+
+export const empty: ServiceTable = of([])
+
+/**
+ * The service whose pattern fits a canonical path, the longest pattern first (reference §1.1). One that does not have the
+ * method is passed over.
+ */
+export const match = ({ byPattern }: ServiceTable, method: string, path: string): Service | undefined => {
+  if (byPattern.size === 0) return undefined
+  const of = (pattern: string) => byPattern.get(pattern)?.find(({ methods }) => methods.includes(method))
+  const exact = of(`${path}/*`) ?? of(path)
+  if (exact !== undefined) return exact
+  for (let end = path.lastIndexOf("/"); end > 0; end = path.lastIndexOf("/", end - 1)) {
+    const found = of(`${path.slice(0, end)}/*`)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** What keeps a service from being called. A credential that cannot be read is there: that is told when it is used. */
+export const missing = ({ credential, origin }: Service): ReadonlyArray<RuntimeField> =>
+  missingRuntimeFields({ upstream: origin !== undefined, credential: credential._tag !== "Missing" })
+
+const ServiceRow = Schema.Struct({
+  name: Schema.String,
+  route_pattern: Schema.String,
+  upstream_base_url: Schema.NullOr(Schema.String),
+  sealed_credential: Schema.NullOr(Schema.String),
+  enabled: Schema.Boolean,
+  allowed_methods: Schema.Array(Schema.String),
+  timeout_ms: Schema.Int,
+  max_body_bytes: Schema.Int,
+  cost_mode: CostMode,
+  estimated_cost_usd: Schema.NullOr(Schema.Finite),
+  pricing_rules: Schema.Array(PricingRule),
+  openapi_endpoints: Schema.Array(Endpoint),
+  endpoint_pricing_rules: Schema.Array(EndpointPricingRule)
+})
+const decodeRows = Schema.decodeUnknownEffect(Schema.Array(ServiceRow))
+
+/** As the registry stands now. */
+export const load = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const rows = yield* Effect.flatMap(
+    sql`SELECT name, route_pattern, upstream_base_url, sealed_credential, enabled, allowed_methods, timeout_ms,
+      max_body_bytes, cost_mode, estimated_cost_usd, pricing_rules, openapi_endpoints, endpoint_pricing_rules
+      FROM service_registrations`,
+    decodeRows
+  )
+  return of(yield* Effect.forEach(rows, registered))
+})
+
+const registered = Effect.fnUntraced(function* (row: typeof ServiceRow.Type) {
+  const service: Service = {
+    name: row.name,
+    pattern: row.route_pattern,
+    enabled: row.enabled,
+    methods: row.allowed_methods.map((method) => method.toUpperCase()),
+    origin: row.upstream_base_url === null ? undefined : new URL(row.upstream_base_url).origin,
+    credential: yield* openCredential(row.sealed_credential, `service_registrations/${row.name}`),
+    config: {
+      enabled: row.enabled,
+      mode: "managed_by_gateway",
+      timeoutMs: row.timeout_ms,
+      maxRequestBodyBytes: row.max_body_bytes,
+      // a service may answer as much as it likes; only a policy says how much (reference §1.2)
+      maxResponseBodyBytes: Number.POSITIVE_INFINITY
+    },
+    pricing: ServicePricing.of(row)
+  }
+  return service
+})
