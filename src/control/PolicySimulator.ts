@@ -63,7 +63,8 @@ const make = Effect.gen(function* () {
     if (input.key_id != null && key === undefined) {
       return yield* new ControlError("not_found", "There is no key with this id.", { param: "key_id" })
     }
-    const settings = (found.routeId === undefined ? undefined : yield* state.route(found.routeId)) ?? unconfigured
+    const configured = found.provider === "upstream" ? found.routeId : undefined
+    const settings = (configured === undefined ? undefined : yield* state.route(configured)) ?? unconfigured
     const provider = input.provider ?? found.provider
     const serviceName = input.service_name ?? found.serviceName
 
@@ -186,6 +187,7 @@ const make = Effect.gen(function* () {
 const snapshots = Snapshots.of(Simulated)
 
 interface RouteMatch {
+  /** What the body is read as. */
   readonly routeId: RouteId | undefined
   readonly route: PolicyRoute
   readonly provider: Provider
@@ -200,7 +202,7 @@ const routeOf = (method: string, target: string): RouteMatch | undefined => {
     case "Canonical":
       return { routeId: match.route.id, route: match.route.pattern, provider: "upstream", serviceName: undefined }
     case "Compat":
-      return { routeId: undefined, route: "/providers/compat/*", provider: "compat", serviceName: undefined }
+      return { routeId: match.like?.id, route: "/providers/compat/*", provider: "compat", serviceName: undefined }
     case "Service":
       return {
         routeId: undefined,
