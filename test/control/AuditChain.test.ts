@@ -3,8 +3,10 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import * as DatabaseEmbedded from "../../layers/DatabaseEmbedded.ts"
 import first from "../../migrations/0001_control_state.ts"
+import guardrails from "../../migrations/0006_guardrails.ts"
 import chained from "../../migrations/0009_operators.ts"
-import { AuditChain, follow, hashOf, type Linked } from "../../src/control/AuditChain.ts"
+import { AuditChain, follow } from "../../src/control/AuditChain.ts"
+import { hashOf, type Linked } from "../../src/gateway/model/AuditLink.ts"
 import { Database } from "../../src/services/Database.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { admin, at, call, ok, refusalOf, suite } from "./Listener.ts"
@@ -217,6 +219,7 @@ describeWith(DatabaseEmbedded.layer, { excludeTestServices: true, timeout: "60 s
         SELECT t.id, 'keys:update', 'key', 'Schlüssel ' || n, CASE WHEN n > 1 THEN '{"b":[1.50, null],"a":"ä\\n"}'::jsonb END,
           NULL, 'r', CASE WHEN n = 2 THEN '192.0.2.1' END, now() + n * interval '1 microsecond'
         FROM operator_tokens t, generate_series(1, 3) AS n`
+      yield* migrate(guardrails)
       yield* migrate(chained)
       const chain = yield* AuditChain
       const { fault, intact, verified_through } = yield* chain.verify({})

@@ -1,6 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
+import { AuditChain } from "../../src/control/AuditChain.ts"
 import * as Changes from "../../src/gateway/model/Changes.ts"
 import { Database } from "../../src/services/Database.ts"
 import * as Proxy from "./Proxy.ts"
@@ -327,7 +328,8 @@ layer(Proxy.database)("ProxyApp, for a key that nobody used", (it) => {
                 }
               ]
         )
-      })
+        assert.isTrue((yield* AuditChain.use((chain) => chain.verify({}))).intact)
+      }).pipe(Effect.provide(AuditChain.layer))
   )
 
   it.effect("a use that this process does not know of keeps it", () =>
