@@ -49,12 +49,16 @@ const kindOf = (ip: string): Kind | undefined => {
   return table.find(([, list]) => list.check(address, family === 4 ? "ipv4" : "ipv6"))?.[0]
 }
 
-/** Every form in which IPv6 carries the addresses of an IPv4 range: compatible, NAT64, 6to4. A list knows `::ffff:` itself. */
+/**
+ * Every form in which IPv6 carries the addresses of an IPv4 range: compatible, translated (SIIT), NAT64, 6to4. A list
+ * knows `::ffff:` itself.
+ */
 const carriedBy = (net: string, bits: number): ReadonlyArray<readonly [net: string, bits: number]> => {
   const [a = 0, b = 0, c = 0, d = 0] = net.split(".").map(Number)
   const hex = [a * 256 + b, c * 256 + d].map((group) => group.toString(16)).join(":")
   return [
     [`::${net}`, 96 + bits],
+    [`::ffff:0:${net}`, 96 + bits],
     [`64:ff9b::${net}`, 96 + bits],
     [`2002:${hex}::`, 16 + bits]
   ]

@@ -74,9 +74,10 @@ const make = Effect.gen(function* () {
     const call = found.service?.call
     // a service that is supposed in its place need not be registered
     const closed = input.service_name == null ? found.service?.closed : undefined
+    const configured = found.provider === "upstream" ? found.routeId : undefined
     const settings =
       call === undefined
-        ? ((found.routeId === undefined ? undefined : yield* state.route(found.routeId)) ?? unconfigured)
+        ? ((configured === undefined ? undefined : yield* state.route(configured)) ?? unconfigured)
         : settingsOf(call)
 
     const sends = method === "POST" || found.service !== undefined
@@ -202,6 +203,7 @@ const make = Effect.gen(function* () {
 const snapshots = Snapshots.of(Simulated)
 
 interface RouteMatch {
+  /** What the body is read as. */
   readonly routeId: RouteId | undefined
   readonly route: PolicyRoute
   readonly provider: Provider
@@ -230,7 +232,7 @@ const routeOf = (method: string, target: string, registry: ServiceTable.ServiceT
     case "Canonical":
       return { routeId: match.route.id, route: match.route.pattern, provider: "upstream", service: undefined }
     case "Compat":
-      return { routeId: undefined, route: "/providers/compat/*", provider: "compat", service: undefined }
+      return { routeId: match.like?.id, route: "/providers/compat/*", provider: "compat", service: undefined }
     case "Service":
       return registered(
         ServiceCall.byPattern(registry, method, path) ?? ServiceCall.byName(registry, method, path, match.name),

@@ -316,7 +316,7 @@ export class GovernedRequest extends Context.Service<
           reservation: Reservation,
           then: (body: RequestBody.Body) => void
         ) => {
-          if (guard === undefined || body.bytes === null) return then(body)
+          if (guard === undefined || body.bytes === null || body.opaque) return then(body)
           const looked = span.phase("gateway.guardrails")
           guard.onRequest(
             body.bytes,

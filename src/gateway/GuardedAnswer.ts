@@ -77,6 +77,8 @@ class HeldAnswer implements Sink {
   #status: number | undefined
   #headers: Headers.RawHeaders = []
   #isJson = false
+  /** How much it may come to is known; else it takes room as it comes. */
+  #bounded = true
   #received = 0
   #declined: number | undefined
   #cutBy: Forward.CutBy | undefined
@@ -106,13 +108,16 @@ class HeldAnswer implements Sink {
     this.#isJson = isPlainJson(headers)
     if (!this.#isJson && status < 300 && Forward.bodied(status) && length !== 0) return this.#refuse(notJson)
     // an answer of unknown length takes the room that it may come to need: it must not fail half-way
-    return this.#lease.grow(length ?? passage.maxResponseBytes) ? "continue" : this.#refuse(noRoom)
+    const room = length ?? passage.maxResponseBytes
+    this.#bounded = Number.isFinite(room)
+    return !this.#bounded || this.#lease.grow(room) ? "continue" : this.#refuse(noRoom)
   }
 
   chunk(bytes: Uint8Array): Flow {
     const chunk = Forward.asBuffer(bytes)
     this.#received += chunk.length
     if (this.#received > this.#passage.maxResponseBytes) return this.#refuseLarge()
+    if (!this.#bounded && !this.#lease.grow(chunk.length)) return this.#refuse(noRoom)
     this.#tap.push(chunk)
     this.#chunks.push(chunk)
     return "continue"

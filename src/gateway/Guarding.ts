@@ -118,7 +118,7 @@ export class Guarding extends Context.Service<
             run("pre_call", Selection.inMode(selection, "pre_call"), text, (guarded) =>
               done(
                 Result.flatMap(guarded, (changed) =>
-                  changed === text ? Result.succeed(body) : rewritten(target, facts, Buffer.from(changed))
+                  changed === text ? Result.succeed(body) : rewritten(target, facts, text, changed)
                 )
               )
             )
@@ -150,22 +150,34 @@ export class Guarding extends Context.Service<
 const unguarded: Result.Result<Guard | undefined, GatewayError> = Result.succeed(undefined)
 
 /** Policy and limits were decided for what the client sent; a guardrail may change the words, and not that. */
-const rewritten = (target: Target, before: Facts.Facts, body: Buffer): Result.Result<Buffer, GatewayError> => {
+const rewritten = (
+  target: Target,
+  before: Facts.Facts,
+  text: string,
+  changed: string
+): Result.Result<Buffer, GatewayError> => {
+  const body = Buffer.from(changed)
+  // a registered service takes any JSON, and nothing is decided on what is no object
+  if (target.routeId === "service" && !isObject(text) && !isObject(changed)) return Result.succeed(body)
   const parsed = Result.getOrUndefined(Facts.parse(target.routeId, body))
   const same =
     parsed !== undefined &&
     parsed.facts.stream === before.stream &&
     parsed.facts.requests === before.requests &&
-    (before.tools || !parsed.facts.tools) &&
+    parsed.facts.toolCount <= before.toolCount &&
+    (before.largestOutput === 0 || parsed.facts.largestOutput <= before.largestOutput) &&
+    parsed.facts.service === before.service &&
     parsed.facts.models.length === before.models.length &&
     parsed.facts.models.every((model, index) => model === before.models[index])
   return same ? Result.succeed(body) : Result.fail(overstepped)
 }
 
+const isObject = (json: string): boolean => json.trimStart().startsWith("{")
+
 const overstepped = new GatewayError({
   code: "guardrail_unavailable",
   message:
-    "A guardrail changed more of the request than its words (the model, streaming, tools, or its form as a JSON object), so the request goes no further."
+    "A guardrail changed more of the request than its words (the model, streaming, tools, output, service, or its form as a JSON object), so the request goes no further."
 })
 
 const broken = new GatewayError({

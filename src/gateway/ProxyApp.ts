@@ -102,13 +102,17 @@ export class ProxyApp extends Context.Service<
             else return found(exit.value.value)
             return ignored
           })
-        const usable = (key: KeyRecord): Request.HungUp => {
-          const days = overdue(key, control.policyOf(key, route, []).policy, now())
-          if (days === undefined || unusable(key, now()) !== undefined) return admitted(key)
-          return lookUp(control.retired(digest, key, days, request.requestId), admitted)
-        }
+        const usable =
+          (then: typeof admitted) =>
+          (key: KeyRecord): Request.HungUp => {
+            const days = overdue(key, control.policyOf(key, route, []).policy, now())
+            if (days === undefined || unusable(key, now()) !== undefined) return admitted(key)
+            return lookUp(control.retired(digest, key, days, request.requestId), then)
+          }
+        // a record that came in between, for whatever reason, has its turn as well
+        const first = usable(usable(admitted))
         const known = control.knownKey(digest)
-        return known === undefined ? lookUp(control.key(digest), usable) : usable(known)
+        return known === undefined ? lookUp(control.key(digest), first) : first(known)
       }
 
       /** Who sends the request, at once unless it is a token that is new here. */

@@ -36,6 +36,8 @@ export interface Body {
   readonly facts: Facts.Facts
   /** The gateway asks for the stream's usage, and the client did not: hide it. */
   readonly hideUsage: boolean
+  /** Not JSON: guardrails have nothing to look at. */
+  readonly opaque?: boolean
   /** In the place of `bytes`: what nobody looks into goes through as it comes. */
   readonly passing?: Passing
 }

@@ -80,7 +80,7 @@ const understand = (
   priced: boolean,
   options: RequestBody.ReadOptions
 ): Result.Result<Body, GatewayError> => {
-  if (bytes.length === 0) return Result.succeed({ ...nobody, bytes })
+  if (bytes.length === 0) return Result.succeed({ ...nobody, bytes, opaque: true })
   if (kind === "form") {
     const wanted = new Set(call.service.pricing.bodyRules.flatMap(({ json_pointer }) => fieldOf(json_pointer)))
     return Result.mapBoth(Multipart.fields(Headers.get(wire.headers, "content-type") ?? "", bytes, wanted), {
@@ -96,7 +96,7 @@ const understand = (
   }
   const select = priced ? ServicePricing.selectJson(json.value) : ServicePricing.selectNothing
   if (!json.isObject) {
-    return Result.succeed({ ...opaque(bytes), facts: Facts.sized(Facts.estimateInput(json.value)), select })
+    return Result.succeed({ ...nobody, bytes, facts: Facts.sized(Facts.estimateInput(json.value)), select })
   }
   return Result.map(RequestBody.understand(bytes, options), (body): Body => ({ ...body, select }))
 }
@@ -106,7 +106,12 @@ const fieldOf = (pointer: string): ReadonlyArray<string> => {
   return tokens.length === 1 ? tokens : []
 }
 
-const opaque = (bytes: Buffer): Body => ({ ...nobody, bytes, facts: Facts.sized(Math.ceil(bytes.length / 4)) })
+const opaque = (bytes: Buffer): Body => ({
+  ...nobody,
+  bytes,
+  opaque: true,
+  facts: Facts.sized(Math.ceil(bytes.length / 4))
+})
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 

@@ -25,6 +25,7 @@ export interface Routed {
 
 /** A route that policies know. */
 export interface Target extends Routed {
+  /** What its body is read as: at the compatible upstream as on the gateway's own route of the same path. */
   readonly routeId: RouteId | "compat" | "service"
   readonly route: PolicyRoute
   /** In whose terms the answer reports its usage: the path's, whatever the request's headers say. */
@@ -82,14 +83,14 @@ export const find = (
     }
     case "Compat":
       return Result.succeed({
-        routeId: "compat",
+        routeId: route.like?.id ?? "compat",
         route: "/providers/compat/*",
         provider: "compat",
         family: familyOf(route.rest, []),
         config: compatConfig,
         target: ServiceTarget.behind(target, 2),
-        accounting: "answer",
-        usageOnRequest: route.rest === "/v1/chat/completions"
+        accounting: route.like === undefined ? "answer" : accountingOf(route.like.id, method, compatConfig.mode),
+        usageOnRequest: route.like?.id === "chat-completions"
       })
     case "Service":
       return Result.succeed(

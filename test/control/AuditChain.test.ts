@@ -221,6 +221,7 @@ describeWith(DatabaseEmbedded.layer, { excludeTestServices: true, timeout: "60 s
         SELECT t.id, 'keys:update', 'key', 'Schlüssel ' || n, CASE WHEN n > 1 THEN '{"b":[1.50, null],"a":"ä\\n"}'::jsonb END,
           NULL, 'r', CASE WHEN n = 2 THEN '192.0.2.1' END, now() + n * interval '1 microsecond'
         FROM operator_tokens t, generate_series(1, 3) AS n`
+      yield* migrate(guardrails)
       yield* migrate(chained)
       const chain = yield* AuditChain
       const { fault, intact, verified_through } = yield* chain.verify({})

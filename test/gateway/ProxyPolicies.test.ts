@@ -1,6 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
+import { AuditChain } from "../../src/control/AuditChain.ts"
 import * as Changes from "../../src/gateway/model/Changes.ts"
 import { Database } from "../../src/services/Database.ts"
 import * as Proxy from "./Proxy.ts"
@@ -162,6 +163,33 @@ layer(Proxy.database)("ProxyApp, under layers of policy", (it) => {
     })
   )
 
+  it.effect.each(["/v1/messages/batches", "/v1/messages/batches/", "/v1/%6Dessages/batches"])(
+    "a message batch for the compatible upstream is read as one: %s",
+    (path) =>
+      Effect.gen(function* () {
+        const gateway = yield* Proxy.make({ configured: layers() })
+        const key = yield* Proxy.issueKey({ allowed_models: ["cheap"], max_output_tokens_per_request: 10 })
+        const ask = (params: object) =>
+          Effect.map(
+            gateway.ask({
+              target: `/providers/compat${path}`,
+              headers: key.headers,
+              body: { requests: [{ custom_id: "c", params }] }
+            }),
+            ({ status }) => status
+          )
+        assert.deepStrictEqual(
+          [
+            yield* ask({ model: "cheap", max_tokens: 10 }),
+            yield* ask({ model: "dear", max_tokens: 10 }),
+            yield* ask({ model: "cheap", max_tokens: 11 })
+          ],
+          [200, 403, 403]
+        )
+        assert.lengthOf(gateway.sent, 1)
+      })
+  )
+
   it.effect("a fallback goes only where the layers of its own route let it", () =>
     Effect.gen(function* () {
       const target = "/providers/compat/v1/chat/completions"
@@ -300,7 +328,8 @@ layer(Proxy.database)("ProxyApp, for a key that nobody used", (it) => {
                 }
               ]
         )
-      })
+        assert.isTrue((yield* AuditChain.use((chain) => chain.verify({}))).intact)
+      }).pipe(Effect.provide(AuditChain.layer))
   )
 
   it.effect("a use that this process does not know of keeps it", () =>

@@ -9,6 +9,48 @@ const payments = Proxy.registerService("payments", { allowed_methods: ["GET", "P
 const json = ["content-type", "application/json"]
 
 layer(Proxy.database)("ProxyApp, to registered services", (it) => {
+  it.effect("guardrails look at JSON of any form, and at nothing else", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        configured: Proxy.registerService("payments", {
+          pricing_rules: JSON.stringify([
+            { name: null, json_pointer: "/tier", equals: "a", cost_mode: "fixed", estimated_cost_usd: 0.5 }
+          ])
+        }),
+        upstream: Upstream.answers(200, json, '{"mail":', '"jane@example.com"}')
+      })
+      const key = yield* Proxy.issueKey({}, { guardrails: { mandatory_guardrails: ["pii-redact"] } })
+      const sentOf = (headers: ReadonlyArray<string>, body: string) =>
+        Effect.gen(function* () {
+          const target = "/services/payments/charges"
+          const wire = yield* gateway.ask({ target, headers: [...key.headers, ...headers], body })
+          return [wire.status, wire.text, gateway.sent.at(-1)?.text]
+        })
+      const form = ["content-type", "multipart/form-data; boundary=b"]
+      const parts = (mail: string) =>
+        ["--b", 'content-disposition: form-data; name="tier"', "", `say "${mail}" \\x`, "--b--", ""].join("\r\n")
+      const redacted = (kind: string) => `{"mail":"[EMAIL_${kind}]"}`
+      assert.deepStrictEqual(
+        [
+          yield* sentOf(json, '["john@example.com"]'),
+          yield* sentOf(json, '"john@example.com"'),
+          yield* sentOf([], '{"to":"john@example.com"}'),
+          yield* sentOf([], 'say "john@example.com" and \\x "\\x"'),
+          yield* sentOf([], ""),
+          yield* sentOf(form, parts("john@example.com"))
+        ],
+        [
+          [200, redacted("2"), '["[EMAIL_1]"]'],
+          [200, redacted("2"), '"[EMAIL_1]"'],
+          [200, redacted("2"), '{"to":"[EMAIL_1]"}'],
+          [200, redacted("1"), 'say "john@example.com" and \\x "\\x"'],
+          [200, redacted("1"), ""],
+          [200, redacted("1"), parts("john@example.com")]
+        ]
+      )
+    })
+  )
+
   it.effect("forwards what is behind the prefix, byte for byte, with the service's credential and nobody else's", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({

@@ -63,7 +63,10 @@ describe("Target", () => {
       ["GET", "/v1/messages/batches/b1/results", "free", "free"],
       ["POST", "/v1/messages/batches/b1/cancel", "free", "free"],
       ["GET", "/v1/models", "free", "free"],
-      ["POST", "/providers/compat/v1/chat/completions", "answer", "answer"]
+      ["POST", "/providers/compat/v1/chat/completions", "answer", "answer"],
+      ["POST", "/providers/compat/v1/messages/batches", "estimate", "estimate"],
+      ["POST", "/providers/compat/v1/messages/batches/b1/cancel", "free", "free"],
+      ["POST", "/providers/compat/v1/models", "answer", "answer"]
     ])("%s %s: managed %s, direct %s", (method, target, managed, direct) => {
       const accounting = (mode: RouteMode) => policed(method, target, seededWith({ mode })).accounting
       assert.deepStrictEqual(

@@ -13,6 +13,7 @@ const disguises = (bytes: Quad) => [
   `::ffff:${dotted(bytes)}`,
   `::FFFF:${hex(bytes).toUpperCase()}`,
   `0:0:0:0:0:ffff:${hex(bytes)}`,
+  `::ffff:0:${dotted(bytes)}`,
   `64:ff9b::${dotted(bytes)}`,
   `2002:${hex(bytes)}::`,
   `2002:${hex(bytes)}:1:2:3:4:5`

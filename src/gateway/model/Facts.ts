@@ -19,7 +19,7 @@ export interface Facts {
   readonly inputTokens: number
   /** The most output tokens that the request asks for, when it says so. */
   readonly maxOutputTokens: number | undefined
-  /** The same of the one request that asks for the most; 0 when none says. */
+  /** By whichever member an upstream may go, of the one request that asks for the most; 0 when none says. */
   readonly largestOutput: number
   /** Top-level `guardrails`: names that the client asks for. The member is the gateway's, and no upstream sees it. */
   readonly guardrails: ReadonlyArray<string>
@@ -81,8 +81,11 @@ export const parse = (
   if (!isObject(json)) return Result.fail(problem("The body must be a JSON object."))
   const scanned = scan(decidingObjects(routeId, text))
   if (Result.isFailure(scanned)) return Result.fail(scanned.failure)
+  if (routeId === "message-batches" && json["requests"] !== undefined && !Array.isArray(json["requests"])) {
+    return Result.fail(problem('"requests" must be an array.', "requests"))
+  }
   const requests = requestsOf(routeId, json)
-  const mistyped = typeMistake(json, requests)
+  const mistyped = typeMistake(json, requests, routeId)
   if (mistyped !== undefined) return Result.fail(mistyped)
   const guardrails = json["guardrails"] ?? []
   if (!isStrings(guardrails)) {
@@ -180,10 +183,14 @@ const requestsOf = (routeId: RouteId | "compat" | "service", json: JsonObject): 
 }
 
 /** The members that decisions hang on must have their types: `"stream":"true"` must not stream past a permission. */
-const typeMistake = (json: JsonObject, requests: ReadonlyArray<Json>): BodyProblem | undefined => {
+const typeMistake = (
+  json: JsonObject,
+  requests: ReadonlyArray<Json>,
+  routeId: RouteId | "compat" | "service"
+): BodyProblem | undefined => {
   for (let index = 0; index < requests.length; index++) {
     const request = requests[index]!
-    const mistake = mistakeIn(request)
+    const mistake = mistakeIn(request) ?? (routeId === "service" ? undefined : countMistakeIn(request))
     if (mistake === undefined) continue
     const [type, ...member] = mistake
     const path = (request === json ? member : ["requests", index, "params", ...member]).join(".")
@@ -199,6 +206,14 @@ const mistakeIn = (request: Json): readonly [type: string, member?: string] | un
   if (stream !== undefined && stream !== null && typeof stream !== "boolean") return ["true or false", "stream"]
   if (tools !== undefined && tools !== null && !Array.isArray(tools)) return ["an array", "tools"]
   return undefined
+}
+
+/** What goes by these names in a registered service's body is its own business. */
+const countMistakeIn = (request: Json): readonly [type: string, member: string] | undefined => {
+  if (!isObject(request)) return undefined
+  if (request["functions"] != null && !Array.isArray(request["functions"])) return ["an array", "functions"]
+  const count = countMembers.find((name) => request[name] != null && typeof request[name] !== "number")
+  return count === undefined ? undefined : ["a number", count]
 }
 
 const factsOf = (
@@ -240,6 +255,9 @@ const named = (json: Json | undefined): string | undefined =>
 /** Counted on their own, in this order of preference: what the request asks for, not what it says. */
 const outputMembers = ["max_completion_tokens", "max_output_tokens", "max_tokens"]
 
+/** Upstreams take `"5000"` for a number too. */
+const countMembers = [...outputMembers, "n", "best_of"]
+
 /** What providers charge for a picture of usual size; its base64 text says nothing about tokens. */
 const inlineMediaTokens = 1600
 
@@ -248,20 +266,19 @@ const askedOutput = (requests: ReadonlyArray<Json>): Pick<Facts, "maxOutputToken
   let sum: number | undefined = 0
   let largestOutput = 0
   for (const request of requests) {
-    const asked = isObject(request) ? outputOf(request) : undefined
+    const outputs = isObject(request) ? outputsOf(request) : []
+    const [asked] = outputs
     sum = asked === undefined || sum === undefined ? undefined : sum + asked
-    largestOutput = Math.max(largestOutput, asked ?? 0)
+    largestOutput = Math.max(largestOutput, ...outputs)
   }
   return { maxOutputTokens: sum, largestOutput }
 }
 
-const outputOf = (request: JsonObject): number | undefined => {
-  for (const name of outputMembers) {
+const outputsOf = (request: JsonObject): ReadonlyArray<number> =>
+  outputMembers.flatMap((name) => {
     const asked = request[name]
-    if (typeof asked === "number" && asked > 0) return Math.min(Math.ceil(asked) * choicesOf(request), 1e12)
-  }
-  return undefined
-}
+    return typeof asked === "number" && asked > 0 ? [Math.min(Math.ceil(asked) * choicesOf(request), 1e12)] : []
+  })
 
 /** How many answers a request asks for at once (`best_of` are made, `n` of them shown). */
 const choicesOf = ({ best_of, n }: JsonObject): number =>

@@ -8,8 +8,8 @@ export type Route =
   /** `/services…`, and POST on the four services with a path of their own: never falls through to anything else. */
   | { readonly _tag: "Service"; readonly name: string }
   | { readonly _tag: "Canonical"; readonly route: CanonicalRoute }
-  /** `/providers/compat/…`: the direct compatible upstream. `rest` is the path there. */
-  | { readonly _tag: "Compat"; readonly rest: string }
+  /** `/providers/compat/…`: the direct compatible upstream. `rest` is the path there, `like` the gateway's own route of it. */
+  | { readonly _tag: "Compat"; readonly rest: string; readonly like?: CanonicalRoute }
   /** `allowed`: methods that the path has, when it has any. */
   | { readonly _tag: "Unrouted"; readonly allowed: ReadonlyArray<string> }
 
@@ -20,12 +20,13 @@ export const match = (method: string, { path, segments }: CanonicalPath): Route 
   if (first === "services") return { _tag: "Service", name: second ?? "" }
   // One trailing slash is the same route: an upstream that ignores it must not be a way around the route's policy.
   const wanted = segments.at(-1) === "" ? segments.slice(0, -1) : segments
-  const onPath = routes.find((route) => fits(route.segments, wanted))?.route
+  const onPath = routeOn(wanted)
   if (onPath?.methods.some((one) => one === method)) return { _tag: "Canonical", route: onPath }
   if (first === "providers" && second === "compat") {
-    return method === "POST"
-      ? { _tag: "Compat", rest: path.slice("/providers/compat".length) || "/" }
-      : { _tag: "Unrouted", allowed: ["POST"] }
+    if (method !== "POST") return { _tag: "Unrouted", allowed: ["POST"] }
+    const like = routeOn(wanted.slice(2))
+    const rest = path.slice("/providers/compat".length) || "/"
+    return like?.methods.some((one) => one === method) ? { _tag: "Compat", rest, like } : { _tag: "Compat", rest }
   }
   if (method === "POST" && segments.length === 1 && builtInServices.some((name) => name === first)) {
     return { _tag: "Service", name: first ?? "" }
@@ -40,6 +41,9 @@ const serviceRoutes: ReadonlyMap<string, PolicyRoute> = new Map(builtInServices.
 
 /** No path fits two of them. */
 const routes = canonicalRoutes.map((route) => ({ route, segments: route.pattern.slice(1).split("/") }))
+
+const routeOn = (segments: ReadonlyArray<string>): CanonicalRoute | undefined =>
+  routes.find((route) => fits(route.segments, segments))?.route
 
 const fits = (pattern: ReadonlyArray<string>, segments: ReadonlyArray<string>): boolean =>
   pattern.length === segments.length &&

@@ -133,10 +133,14 @@ describe("Facts", () => {
       [{ max_tokens: 1e300 }, 1e12],
       [{ max_tokens: 0 }, undefined],
       [{ max_tokens: -5 }, undefined],
-      [{ max_tokens: "7" }, undefined],
       [{}, undefined]
     ])("%j: %s", (body, expected) => {
       assert.strictEqual(factsOf(body).maxOutputTokens, expected)
+    })
+
+    it("a limit goes by whichever member asks for the most, because upstreams differ in the one they go by", () => {
+      const facts = factsOf({ max_completion_tokens: 1, max_tokens: 50_000, n: 2 })
+      assert.deepStrictEqual([facts.maxOutputTokens, facts.largestOutput], [2, 100_000])
     })
   })
 

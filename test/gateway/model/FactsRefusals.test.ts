@@ -93,13 +93,27 @@ describe("Facts refuses a body that two readers could understand differently", (
       [{ stream: "true" }, "stream", "must be true or false"],
       [{ stream: 1 }, "stream", "must be true or false"],
       [{ tools: {} }, "tools", "must be an array"],
-      [{ tools: "all" }, "tools", "must be an array"]
+      [{ tools: "all" }, "tools", "must be an array"],
+      [{ functions: { a: {} } }, "functions", "must be an array"],
+      [{ max_tokens: "5000" }, "max_tokens", "must be a number"],
+      [{ max_completion_tokens: 1, max_output_tokens: ["5000"] }, "max_output_tokens", "must be a number"],
+      [{ max_tokens: 1, n: "50" }, "n", "must be a number"]
     ])("%j", (body, param, what) => {
       assert.deepStrictEqual(refusal("chat-completions", JSON.stringify(body)), {
         code: "invalid_request_body",
         message: `"${param}" ${what}.`,
         param
       })
+    })
+
+    it("a registered service may call its own members so", () => {
+      const body = JSON.stringify({ n: "a", functions: {}, max_tokens: "few" })
+      assert.isTrue(Result.isSuccess(Facts.parse("service", Buffer.from(body))))
+    })
+
+    it("a batch without a list of requests", () => {
+      const body = '{"requests":{"0":{"params":{"model":"dear"}}}}'
+      assert.strictEqual(refusal("message-batches", body).message, '"requests" must be an array.')
     })
 
     it.each([
