@@ -92,7 +92,8 @@ export const call = Effect.fnUntraced(function* (method: HttpMethod.HttpMethod, 
   const { authorization = `Bearer ${operatorToken}`, headers = {}, text } = options
   const body = text ?? (options.body === undefined ? undefined : JSON.stringify(options.body))
   const request = HttpClientRequest.make(method)(path, {
-    headers: { ...(authorization !== null && { authorization }), ...headers }
+    // the embedded database may hold the process up for longer than an idle connection lasts
+    headers: { connection: "close", ...(authorization !== null && { authorization }), ...headers }
   })
   const response = yield* HttpClient.execute(
     body === undefined
