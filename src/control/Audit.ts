@@ -1,12 +1,11 @@
-import { randomUUID } from "node:crypto"
 import { Context, Effect, Layer, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
+import * as AuditLog from "../gateway/model/AuditLog.ts"
 import * as Changes from "../gateway/model/Changes.ts"
 import { Database } from "../services/Database.ts"
-import * as AuditChain from "./AuditChain.ts"
 import { RequestId } from "./api/Errors.ts"
 import { Operator } from "./api/Security.ts"
-import { Count, rows, type StatementFailure, type StoreFailure, settled } from "./Store.ts"
+import { type StatementFailure, type StoreFailure, settled } from "./Store.ts"
 
 /**
  * What changes the control state is written with `write`. `Audit.mutate` alone grants it, for the length of one
@@ -137,39 +136,18 @@ export class Audit extends Context.Service<
       const database = yield* Database
       const { sql, transaction } = database
 
-      // The head of the chain is locked from here to the end of the transaction, which by now has every other lock that
-      // it needs: whoever holds the head waits for nobody.
       const append = Effect.fnUntraced(function* ({ deed, targetId, snapshots }: Recorded<unknown>) {
         const { ip, tokenId, userAgent } = yield* Operator
-        const requestId = yield* RequestId
-        const { after, before } = Snapshots.text(snapshots)
-        const head = yield* heads.only(sql`
-          SELECT sequence, hash, (extract(epoch FROM now()) * 1000000)::bigint AS micros,
-            ${before}::jsonb::text AS before, ${after}::jsonb::text AS after
-          FROM audit_chain FOR UPDATE`)
-        const event = {
-          sequence: head.sequence + 1,
-          previousHash: head.hash,
-          id: randomUUID(),
-          micros: head.micros,
+        yield* AuditLog.append({
+          ...Snapshots.text(snapshots),
           actorTokenId: tokenId,
           action: deed.action,
           targetType: deed.target,
           targetId,
-          before: head.before,
-          after: head.after,
-          requestId,
+          requestId: yield* RequestId,
           ip,
           userAgent
-        }
-        const hash = AuditChain.hashOf(event)
-        yield* sql`
-          WITH head AS (UPDATE audit_chain SET sequence = ${event.sequence}, hash = ${hash})
-          INSERT INTO audit_events
-            (sequence, previous_hash, hash, id, actor_token_id, action, target_type, target_id, before_json, after_json,
-             request_id, ip, user_agent)
-          VALUES (${event.sequence}, ${head.hash}, ${hash}, ${event.id}, ${tokenId}, ${deed.action}, ${deed.target},
-            ${targetId}, ${before}::jsonb, ${after}::jsonb, ${requestId}, ${ip}, ${userAgent})`
+        })
       })
 
       const mutate: Audit["Service"]["mutate"] = (change) =>
@@ -184,7 +162,3 @@ export class Audit extends Context.Service<
     })
   )
 }
-
-const Text = Schema.NullOr(Schema.String)
-
-const heads = rows(Schema.Struct({ sequence: Count, hash: AuditChain.Hash, micros: Count, before: Text, after: Text }))

@@ -1,52 +1,8 @@
-import { createHash } from "node:crypto"
 import { Context, Effect, Layer, Schema } from "effect"
+import { Hash, hashOf, hex, type Linked } from "../gateway/model/AuditLog.ts"
 import { Database } from "../services/Database.ts"
 import type { AuditVerification, ChainFault } from "./api/AuditApi.ts"
 import { Count, rows, type StoreFailure, settled } from "./Store.ts"
-
-/** SHA-256, as the driver gives and takes it. */
-export const Hash = Schema.Uint8Array
-
-/** An event, as its hash sees it: JSON in the database's own text, time in microseconds since 1970. */
-export interface Linked {
-  readonly sequence: number
-  readonly previousHash: Uint8Array
-  readonly id: string
-  readonly micros: number
-  readonly actorTokenId: string | null
-  readonly action: string
-  readonly targetType: string
-  readonly targetId: string
-  readonly before: string | null
-  readonly after: string | null
-  readonly requestId: string
-  readonly ip: string | null
-  readonly userAgent: string | null
-}
-
-/**
- * SHA-256 over every field, each with its length in bytes before it (`5:hello,`; nothing is `-,`), so that no two events
- * are written alike. The migration that chained the first events writes the same.
- */
-export const hashOf = (event: Linked): Uint8Array => {
-  const fields = [
-    `${event.sequence}`,
-    hex(event.previousHash),
-    event.id,
-    `${event.micros}`,
-    event.actorTokenId,
-    event.action,
-    event.targetType,
-    event.targetId,
-    event.before,
-    event.after,
-    event.requestId,
-    event.ip,
-    event.userAgent
-  ]
-  const written = fields.map((field) => (field === null ? "-," : `${Buffer.byteLength(field)}:${field},`))
-  return createHash("sha256").update(written.join("")).digest()
-}
 
 /** What precedes the first event. */
 const nothing = new Uint8Array(32)
@@ -56,8 +12,6 @@ interface Link {
   readonly sequence: number
   readonly hash: Uint8Array
 }
-
-const hex = (hash: Uint8Array): string => Buffer.from(hash).toString("hex")
 
 const equal = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0
 

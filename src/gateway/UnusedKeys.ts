@@ -1,5 +1,6 @@
 import { Clock, Effect } from "effect"
 import { Database } from "../services/Database.ts"
+import * as AuditLog from "./model/AuditLog.ts"
 import * as Changes from "./model/Changes.ts"
 import { unusedSince } from "./model/KeyState.ts"
 
@@ -17,10 +18,17 @@ export const retire = (keyId: string, days: number, requestId: string) =>
           WHERE id = ${keyId} AND NOT disabled AND revoked_at IS NULL
           AND greatest(coalesce(last_used_at, created_at), enabled_at) <= ${since} RETURNING 1`
         if (retired === undefined) return
-        yield* sql`INSERT INTO audit_events
-          (action, target_type, target_id, before_json, after_json, request_id, user_agent)
-          VALUES ('keys:disable', 'key', ${keyId}, '{"disabled":false}', ${JSON.stringify({ disabled: true, unused_for_days: days })}::jsonb,
-          ${requestId}, 'gateway')`
+        yield* AuditLog.append({
+          actorTokenId: null,
+          action: "keys:disable",
+          targetType: "key",
+          targetId: keyId,
+          before: JSON.stringify({ disabled: false }),
+          after: JSON.stringify({ disabled: true, unused_for_days: days }),
+          requestId,
+          ip: null,
+          userAgent: "gateway"
+        })
         yield* Changes.publish({ _tag: "Key", id: keyId })
       })
     )
