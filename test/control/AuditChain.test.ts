@@ -3,7 +3,6 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import * as DatabaseEmbedded from "../../layers/DatabaseEmbedded.ts"
 import first from "../../migrations/0001_control_state.ts"
-import guardrails from "../../migrations/0006_guardrails.ts"
 import chained from "../../migrations/0009_operators.ts"
 import { AuditChain, follow } from "../../src/control/AuditChain.ts"
 import { hashOf, type Linked } from "../../src/gateway/model/AuditLog.ts"
@@ -213,15 +212,12 @@ describeWith(DatabaseEmbedded.layer, { excludeTestServices: true, timeout: "60 s
       const { sql } = yield* Database
       const migrate = (migration: typeof first) => Effect.provideService(migration, SqlClient.SqlClient, sql)
       yield* migrate(first)
-      // the same migration is about its table as well
-      yield* migrate(guardrails)
       yield* sql`INSERT INTO operator_tokens (token_prefix, token_hash) VALUES ('op_live_', sha256('x'))`
       yield* sql`
         INSERT INTO audit_events (actor_token_id, action, target_type, target_id, before_json, after_json, request_id, ip, created_at)
         SELECT t.id, 'keys:update', 'key', 'Schlüssel ' || n, CASE WHEN n > 1 THEN '{"b":[1.50, null],"a":"ä\\n"}'::jsonb END,
           NULL, 'r', CASE WHEN n = 2 THEN '192.0.2.1' END, now() + n * interval '1 microsecond'
         FROM operator_tokens t, generate_series(1, 3) AS n`
-      yield* migrate(guardrails)
       yield* migrate(chained)
       const chain = yield* AuditChain
       const { fault, intact, verified_through } = yield* chain.verify({})
