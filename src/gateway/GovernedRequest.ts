@@ -4,21 +4,20 @@ import * as Billing from "./Billing.ts"
 import { BodyAdmission } from "./BodyAdmission.ts"
 import { ControlState } from "./ControlState.ts"
 import { disabledRoute } from "./DelegatedRequest.ts"
-import { type Destination, Destinations } from "./Destination.ts"
+import { Destinations } from "./Destination.ts"
+import * as Fallback from "./Fallback.ts"
 import * as Forward from "./Forward.ts"
 import { GatewayError } from "./GatewayError.ts"
 import * as GuardedAnswer from "./GuardedAnswer.ts"
 import { type Guard, Guarding } from "./Guarding.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
+import * as LimitDenial from "./LimitDenial.ts"
 import { Limits, type Reading, type Reservation } from "./Limits.ts"
 import * as Meters from "./Meters.ts"
 import { strictest } from "./model/BodyLimit.ts"
-import type { RouteConfig } from "./model/CanonicalRoute.ts"
-import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
 import * as Estimate from "./model/Estimate.ts"
 import * as Facts from "./model/Facts.ts"
 import type { KeyPolicy } from "./model/KeyPolicy.ts"
-import type { Limit } from "./model/Limit.ts"
 import * as Policy from "./model/Policy.ts"
 import { nameOf } from "./model/PolicyLayer.ts"
 import * as Outbound from "./Outbound.ts"
@@ -26,27 +25,20 @@ import * as Request from "./Request.ts"
 import * as RequestBody from "./RequestBody.ts"
 import * as ServiceBilling from "./ServiceBilling.ts"
 import * as ServiceBody from "./ServiceBody.ts"
-import * as Target from "./Target.ts"
+import type * as Target from "./Target.ts"
 import type * as Telemetry from "./Telemetry.ts"
 import type * as Tracing from "./Tracing.ts"
 import { UsageLog } from "./UsageLog.ts"
 import * as UsageRecord from "./UsageRecord.ts"
 import type { BodyLease } from "./Wire.ts"
 
-/** One upstream to try, under the settings of its route. */
-interface Hop {
-  readonly destination: Destination
-  readonly config: RouteConfig
-  readonly policy: KeyPolicy
-}
-
 /** A request that came with a gateway key. Whatever becomes of it, it is recorded, once. */
 export class GovernedRequest extends Context.Service<
   GovernedRequest,
   {
     /**
-     * Refuses without a record only where none can be kept. `subject`: who sends it beside the key, where that is known. A chain of callbacks rather than an effect: it runs for every
-     * request, and takes a quarter less of its time so.
+     * Refuses without a record only where none can be kept. `subject`: who sends it beside the key, where that is known.
+     * A chain of callbacks rather than an effect: it runs for every request, and takes a quarter less of its time so.
      */
     readonly run: (
       request: Request.Request,
@@ -106,32 +98,6 @@ export class GovernedRequest extends Context.Service<
         hourUtc: new Date(now()).getUTCHours(),
         estimatedCostNanos
       })
-
-      /**
-       * Reference §1.6: what the direct compatible upstream fails, the model proxy may try once. There the path is a
-       * route of the gateway, and goes only where the key might have gone by itself.
-       */
-      const fallbackOf = (
-        target: Target.Target,
-        key: KeyRecord,
-        question: Policy.Question,
-        bytes: number
-      ): Option.Option<Hop> => {
-        if (target.provider !== "compat") return Option.none()
-        return Option.gen(function* () {
-          const direct = yield* Result.getSuccess(Target.find("POST", target.target, control.snapshot()))
-          if (direct.routeId === "wildcard") return yield* Option.none()
-          const { config, route } = direct
-          const { policy } = control.policyOf(key, route, question.facts.models)
-          const open =
-            direct.provider === "upstream" &&
-            config.enabled &&
-            bytes <= config.maxRequestBodyBytes &&
-            Policy.decide(policy, { ...question, route, provider: "upstream" })._tag === "Allowed"
-          if (!open) return yield* Option.none()
-          return { destination: yield* Result.getSuccess(destinations.find(direct, key)), config, policy }
-        })
-      }
 
       const run: GovernedRequest["Service"]["run"] = (request, target, key, subject, span, outcome) => {
         const { wire } = request
@@ -215,7 +181,7 @@ export class GovernedRequest extends Context.Service<
 
         const forward = (
           phase: string,
-          { config, destination, policy }: Hop,
+          { config, destination, policy }: Fallback.Hop,
           body: RequestBody.Body,
           mayFallBack: boolean,
           then: (settleable: Forward.Settleable) => void
@@ -271,8 +237,8 @@ export class GovernedRequest extends Context.Service<
 
         const send = (
           body: RequestBody.Body,
-          first: Hop,
-          fallback: Option.Option<Hop>,
+          first: Fallback.Hop,
+          fallback: Option.Option<Fallback.Hop>,
           reservation: Reservation,
           billOf: (outcome: Billing.Outcome) => Billing.Bill
         ) => {
@@ -285,7 +251,8 @@ export class GovernedRequest extends Context.Service<
               bill: billOf(outcomeOf(passed)),
               provider: fallback === undefined ? target.provider : fallback.to,
               fallbackCount: fallback === undefined ? 0 : 1,
-              denial: passed.cutBy === undefined ? undefined : cutDenial(passed.cutBy, effective, target.config)
+              denial:
+                passed.cutBy === undefined ? undefined : LimitDenial.ofAnswer(passed.cutBy, effective, target.config)
             }
             settle(reservation, account, () => {
               if (passed.error !== undefined && !passed.headSent) Request.refuse(request, passed.error, readings, now())
@@ -349,7 +316,7 @@ export class GovernedRequest extends Context.Service<
           guard = selected.success
           const destination = destinations.find(target, key)
           if (Result.isFailure(destination)) return refuse(destination.failure)
-          const fallback = fallbackOf(target, key, question, body.bytes?.length ?? 0)
+          const fallback = Fallback.find(control, destinations, target, key, question, body.bytes?.length ?? 0)
           const checked = span.phase("gateway.limits.admit")
           limits.admit(
             request.recordId,
@@ -402,7 +369,7 @@ export class GovernedRequest extends Context.Service<
           })
         const refuseBody = (failure: GatewayError) => {
           const byPolicy = failure.code === "request_body_too_large" && options.limit.setBy !== "the route"
-          refuse(failure, byPolicy ? tooLargeDenial(effective) : undefined)
+          refuse(failure, byPolicy ? LimitDenial.ofBody(effective) : undefined)
         }
         if (service === undefined) {
           RequestBody.read(
@@ -452,39 +419,6 @@ export const queueFull = new GatewayError({
 
 const streamsUnlimited = ({ max_sse_event_bytes, max_stream_duration_seconds }: KeyPolicy): boolean =>
   max_sse_event_bytes._tag === "Unlimited" && max_stream_duration_seconds._tag === "Unlimited"
-
-const tooLargeDenial = (effective: EffectivePolicy): UsageRecord.Denied =>
-  limitDenial("request_bytes", effective, ({ max_request_body_bytes }) => max_request_body_bytes)
-
-/** The policy's part in it, if an answer was cut by the policy and not by the route. */
-const cutDenial = (
-  cutBy: Forward.CutBy,
-  effective: EffectivePolicy,
-  { maxResponseBodyBytes }: RouteConfig
-): UsageRecord.Denied | undefined => {
-  switch (cutBy) {
-    case "event":
-      return limitDenial("event_bytes", effective, ({ max_sse_event_bytes }) => maxOf(max_sse_event_bytes))
-    case "duration":
-      return limitDenial("stream_duration", effective, (policy) => maxOf(policy.max_stream_duration_seconds))
-    case "size":
-      return (effective.policy.max_response_body_bytes ?? Number.POSITIVE_INFINITY) < maxResponseBodyBytes
-        ? limitDenial("response_bytes", effective, ({ max_response_body_bytes }) => max_response_body_bytes)
-        : undefined
-  }
-}
-
-/** The layer whose limit it is. */
-const limitDenial = (
-  check: string,
-  { layers, policy }: EffectivePolicy,
-  limit: (policy: KeyPolicy) => number | null
-): UsageRecord.Denied => {
-  const layer = layers.find((one) => limit(one.policy) === limit(policy))
-  return layer === undefined ? { check } : { check, layer: nameOf(layer) }
-}
-
-const maxOf = (limit: Limit): number | null => (limit._tag === "Limited" ? limit.max : null)
 
 const refusal = ({ meter, used }: Reading, wanted: number, now: number): GatewayError =>
   new GatewayError({
