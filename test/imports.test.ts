@@ -8,6 +8,7 @@ const areas: ReadonlyArray<readonly [area: string, may: ReadonlyArray<string>]> 
   ["src/gateway/model", ["src/services"]],
   // one runner: operators try out the very guardrails that requests go through
   ["src/guardrails", ["src/services", "src/gateway/model"]],
+  ["src/messaging", ["src/services"]],
   ["src/gateway", ["src/services", "src/guardrails"]],
   ["src/control", ["src/services", "src/gateway/model", "src/guardrails"]],
   ["layers", ["src"]],
