@@ -54,8 +54,8 @@ export const encode = (record: UsageRecord): string => {
 const field = (value: UsageRecord[keyof UsageRecord]): string | number | boolean => {
   switch (typeof value) {
     case "string":
-      // JSON has none of these, and names have none that clients choose; an operator's may
-      return value.replace(separators, " ")
+      // no name that a client chooses has one, but an operator's may
+      return separator.test(value) ? value.replaceAll(/[\t\n]/g, " ") : value
     case "object":
       return value === null ? "" : JSON.stringify(value)
     case "undefined":
@@ -65,4 +65,4 @@ const field = (value: UsageRecord[keyof UsageRecord]): string | number | boolean
   }
 }
 
-const separators = /[\t\n]/g
+const separator = /[\t\n]/
