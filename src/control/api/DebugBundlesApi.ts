@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { refusals } from "./Errors.ts"
 import { Id, Timestamp } from "./Fields.ts"
 import { requires } from "./Security.ts"
@@ -45,11 +45,14 @@ export const DebugBundle = Schema.Struct({
 export type DebugBundle = typeof DebugBundle.Type
 
 export const DebugBundlesApi = HttpApiGroup.make("debug-bundles")
+  .annotate(OpenApi.Description, "What was decided on the way of one request.")
   .add(
     HttpApiEndpoint.get("get", "/:request_id", {
       params: { request_id: Schema.String.check(Schema.isPattern(/^[\x21-\x7e]{1,128}$/)) },
       success: DebugBundle,
       error: refusals("debug_bundle_not_found")
-    }).annotateMerge(requires("usage:read"))
+    })
+      .annotate(OpenApi.Summary, "Show how a request was treated")
+      .annotateMerge(requires("usage:read"))
   )
   .prefix("/debug-bundles")
