@@ -283,7 +283,11 @@ export class GovernedRequest extends Context.Service<
           reservation: Reservation,
           then: (body: RequestBody.Body) => void
         ) => {
-          if (guard === undefined || body.bytes === null || body.opaque) return then(body)
+          if (guard === undefined || body.bytes === null || body.bytes.length === 0) return then(body)
+          if (body.opaque) {
+            const unreadable = guard.onUnreadable()
+            return unreadable === undefined ? then(body) : refuse(unreadable, undefined, reservation)
+          }
           const looked = span.phase("gateway.guardrails")
           guard.onRequest(
             body.bytes,
@@ -382,10 +386,15 @@ export class GovernedRequest extends Context.Service<
             })
           )
         } else {
+          const bodiesDecide = () =>
+            Policy.looksAtBodies(effective.policy) ||
+            control.snapshot().layers.of.model.size > 0 ||
+            guarding.looksAtRequests(effective.guardrails)
           ServiceBody.read(
             wire,
             service,
             options,
+            bodiesDecide,
             whenRead((understood) => {
               const body = understood()
               if (Result.isFailure(body)) refuseBody(body.failure)

@@ -60,6 +60,15 @@ export const decide = (policy: KeyPolicy, question: Question): Decision => {
   return allowed
 }
 
+/** Whether a decision hangs on what a body says; on its length it may hang all the same. */
+export const looksAtBodies = (policy: KeyPolicy): boolean =>
+  policy.allowed_models._tag === "Allow" ||
+  !policy.allow_streaming ||
+  !policy.allow_tools ||
+  policy.max_tool_call_count._tag === "Limited" ||
+  policy.max_tool_schema_bytes._tag === "Limited" ||
+  policy.max_output_tokens_per_request._tag === "Limited"
+
 /** Every check that fails, in their order: what one layer alone has against a request. */
 export const denials = (policy: KeyPolicy, question: Question): ReadonlyArray<Denial> =>
   checks.flatMap((rule) => tested(rule, policy, question) ?? [])
