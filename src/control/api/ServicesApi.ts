@@ -161,9 +161,15 @@ export const ServicesApi = HttpApiGroup.make("services")
     HttpApiEndpoint.delete("remove", "/:name", {
       params,
       success: HttpApiSchema.NoContent,
-      error: missing
+      error: refusals("missing_service", "service_in_use")
     })
-      .annotate(OpenApi.Summary, "Delete a service")
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Delete a service",
+          description:
+            "Not while it is all that a project or a key is linked to: without links they could call every other."
+        })
+      )
       .annotateMerge(requires("services:update")),
     HttpApiEndpoint.post("enable", "/:name/enable", { params, success: Service, error: missing })
       .annotate(OpenApi.Summary, "Enable a service")
