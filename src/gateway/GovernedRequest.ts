@@ -21,6 +21,7 @@ import type { KeyPolicy } from "./model/KeyPolicy.ts"
 import * as Policy from "./model/Policy.ts"
 import { nameOf } from "./model/PolicyLayer.ts"
 import * as Outbound from "./Outbound.ts"
+import * as OutputBound from "./OutputBound.ts"
 import * as Request from "./Request.ts"
 import * as RequestBody from "./RequestBody.ts"
 import * as ServiceBilling from "./ServiceBilling.ts"
@@ -343,7 +344,13 @@ export class GovernedRequest extends Context.Service<
               const billOf =
                 charge?.bill ??
                 ((outcome: Billing.Outcome) => Billing.bill(target.accounting, facts, price, wanted, outcome))
-              guardBody(body, reservation, (guardedBody) => send(guardedBody, hop, fallback, reservation, billOf))
+              const bounded = OutputBound.written(
+                target.routeId,
+                body,
+                facts,
+                effective.policy.max_output_tokens_per_request
+              )
+              guardBody(bounded, reservation, (guardedBody) => send(guardedBody, hop, fallback, reservation, billOf))
             })
           )
         }

@@ -28,6 +28,41 @@ const layers = (...made: ReadonlyArray<Layered>) =>
 const codeOf = (wire: { readonly text: string }): unknown => JSON.parse(wire.text).error?.code
 
 layer(Proxy.database)("ProxyApp, under layers of policy", (it) => {
+  it.effect.each<[string, string, string]>([
+    [Proxy.chat, '{ "model":"large" }', '{"max_completion_tokens":40, "model":"large" }'],
+    [Proxy.chat, '{"n":3}', '{"max_completion_tokens":13,"n":3}'],
+    [Proxy.chat, '{"max_completion_tokens":null}', '{"max_completion_tokens":40}'],
+    [Proxy.chat, '{"max_tokens":7}', '{"max_tokens":7}'],
+    ["/v1/responses", '{"model":"large"}', '{"max_output_tokens":40,"model":"large"}'],
+    [Proxy.messages, '{"model":"large"}', '{"max_tokens":40,"model":"large"}'],
+    ["/v1/embeddings", '{"input":"a"}', '{"input":"a"}'],
+    ["/v1/messages/count_tokens", '{"messages":[]}', '{"messages":[]}']
+  ])("%s %s: what a request leaves open is bounded by max_output_tokens_per_request", ([target, body, forwarded]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: layers() })
+      const key = yield* Proxy.issueKey({ max_output_tokens_per_request: 40 })
+      const wire = yield* gateway.ask({ target, headers: key.headers, body })
+      assert.deepStrictEqual([wire.status, gateway.sent[0]?.text], [200, forwarded], wire.text)
+    })
+  )
+
+  it.effect("more answers than a policy allows tokens are denied, and so is any when it allows none", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: layers() })
+      const status = (most: number, body: object, target = Proxy.chat) =>
+        Effect.gen(function* () {
+          const key = yield* Proxy.issueKey({ max_output_tokens_per_request: most })
+          const wire = yield* gateway.ask({ target, headers: key.headers, body })
+          return [wire.status, wire.status === 200 ? undefined : codeOf(wire)]
+        })
+      const denied = [403, "policy_denied"]
+      assert.deepStrictEqual(
+        [yield* status(2, { n: 3 }), yield* status(0, {}), yield* status(0, { input: "a" }, "/v1/embeddings")],
+        [denied, denied, [200, undefined]]
+      )
+    })
+  )
+
   it.effect(
     "denies by the layer of everybody, of the project, the team, the route and the model, and says whose it was",
     () =>

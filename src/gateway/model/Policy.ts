@@ -236,9 +236,9 @@ const checks: ReadonlyArray<Rule> = [
   {
     name: "output_tokens",
     test: (policy, { facts }) =>
-      exceeds(policy.max_output_tokens_per_request, facts.largestOutput)
+      exceeds(policy.max_output_tokens_per_request, outputOf(facts))
         ? {
-            message: `The request asks for up to ${facts.largestOutput} output tokens; max_output_tokens_per_request of this key's policy is ${ceiling(policy.max_output_tokens_per_request)}. Ask for fewer, or ask an operator to raise it.`,
+            message: `The request asks for up to ${outputOf(facts)} output tokens; max_output_tokens_per_request of this key's policy is ${ceiling(policy.max_output_tokens_per_request)}. Ask for fewer, or ask an operator to raise it.`,
             param: "max_tokens"
           }
         : undefined
@@ -253,6 +253,9 @@ const checks: ReadonlyArray<Rule> = [
         : undefined
   }
 ]
+
+/** An answer has one token at the least; where the request leaves it open, the policy's bound is written into it. */
+const outputOf = ({ answers, largestOutput }: Facts): number => Math.max(answers, largestOutput)
 
 const bodyService = ({ service }: Facts): Question["service"] =>
   service === undefined ? undefined : { name: service, linked: [] }
