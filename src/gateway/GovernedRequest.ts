@@ -351,7 +351,8 @@ export class GovernedRequest extends Context.Service<
                 effective.policy.max_output_tokens_per_request
               )
               guardBody(bounded, reservation, (guardedBody) => send(guardedBody, hop, fallback, reservation, billOf))
-            })
+            }),
+            (field) => control.counted(key, field)
           )
         }
 

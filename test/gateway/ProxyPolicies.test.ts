@@ -46,6 +46,32 @@ layer(Proxy.database)("ProxyApp, under layers of policy", (it) => {
     })
   )
 
+  it.effect.each<[string, Layered, ReadonlyArray<number>]>([
+    ["of a route counts what it counted: that route", { kind: "route", scope: Proxy.chat, policy: {} }, [200, 402]],
+    ["of a model counts what it counted: that model", { kind: "model", scope: "large", policy: {} }, [200, 402]],
+    ["of everybody counts all", { kind: "global", policy: {} }, [402, 402]]
+  ])("a budget that is lost with Redis and is set by the layer %s", ([, layer, expected]) =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      yield* Proxy.make({ configured: layers({ ...layer, policy: { daily_budget_usd: 1 } }) })
+      const key = yield* Proxy.issueKey()
+      const spent = (route: string, model: string, nanos: number) =>
+        sql`INSERT INTO usage_events (id, created_at, request_id, key_id, route, model, provider, status, status_code,
+          latency_ms, usage_source, cost_nanos, cost_source, streamed) VALUES (gen_random_uuid(),
+          ${new Date(Proxy.noon - 1000)}, 'r', ${key.id}, ${route}, ${model}, 'upstream', 'success', 200, 1, 'reported',
+          ${nanos}, 'price_table', false)`
+      yield* spent("/v1/embeddings", "small", 900_000_000)
+      const statuses: Array<number | undefined> = []
+      for (const nanos of [200_000_000, 800_000_000]) {
+        yield* spent(Proxy.chat, "large", nanos)
+        const gateway = yield* Proxy.restarted()
+        const request = { target: Proxy.chat, headers: key.headers, body: { model: "large" } }
+        statuses.push((yield* gateway.ask(request)).status)
+      }
+      assert.deepStrictEqual<ReadonlyArray<number | undefined>>(statuses, expected)
+    })
+  )
+
   it.effect("more answers than a policy allows tokens are denied, and so is any when it allows none", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({ configured: layers() })
