@@ -412,6 +412,25 @@ layer(Proxy.database)("ProxyApp, to registered services", (it) => {
     })
   )
 
+  it.effect.each(["/key/*", "/v1/embeddings", "/user/info", "/services", "/admin-ui/*", "/Ser vices"])(
+    "a pattern in the database that nobody could save, %s, takes no path; the service is where it always is",
+    (route_pattern) =>
+      Effect.gen(function* () {
+        const gateway = yield* Proxy.make({ configured: Proxy.registerService("old", { route_pattern }) })
+        const key = yield* Proxy.issueKey()
+        const request = { headers: [...key.headers, ...json], body: {} }
+        const own = route_pattern.replace("*", "info")
+        yield* gateway.ask({ ...request, target: own })
+        const always = yield* gateway.ask({ ...request, target: "/services/old/x" })
+        assert.strictEqual(always.status, 200)
+        const toService = gateway.sent.filter(({ origin }) => origin === "https://old.test")
+        assert.deepStrictEqual(
+          toService.map(({ target }) => target),
+          ["/x"]
+        )
+      })
+  )
+
   it.effect("links decide before the policy does: a project's for its keys, a key's for itself", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({
