@@ -252,6 +252,8 @@ export class GovernedRequest extends Context.Service<
               bill: billOf(outcomeOf(passed)),
               provider: fallback === undefined ? target.provider : fallback.to,
               fallbackCount: fallback === undefined ? 0 : 1,
+              fallbackReason: fallback?.reason,
+              upstreamMs: passed.begun ? passed.endedAt - sentAt : undefined,
               denial:
                 passed.cutBy === undefined ? undefined : LimitDenial.ofAnswer(passed.cutBy, effective, target.config)
             }
@@ -263,7 +265,6 @@ export class GovernedRequest extends Context.Service<
                 streamed: facts.stream,
                 aborted: passed.headSent && !passed.whole,
                 fallback,
-                ...(passed.begun ? { upstreamMs: passed.endedAt - sentAt } : {}),
                 ...(passed.firstByteAt === undefined ? {} : { firstByteMs: passed.firstByteAt - sentAt })
               })
             })
@@ -418,7 +419,10 @@ export class GovernedRequest extends Context.Service<
   )
 }
 
-type Accounted = Pick<UsageRecord.Account, "status" | "error" | "bill" | "provider" | "fallbackCount" | "denial">
+type Accounted = Pick<
+  UsageRecord.Account,
+  "status" | "error" | "bill" | "provider" | "fallbackCount" | "fallbackReason" | "upstreamMs" | "denial"
+>
 
 const unaccounted = { error: undefined, bill: Billing.nothing, fallbackCount: 0, denial: undefined } as const
 

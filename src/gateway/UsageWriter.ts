@@ -116,10 +116,10 @@ const insert = (records: string) =>
     }>`WITH lock AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(${writerLock}) AS mine),
       seen AS (SELECT r.* FROM lock, json_to_recordset(${records}::json) AS r (
       id uuid, created_at bigint, request_id text, key_id uuid, project_id uuid, route text, model text,
-      provider text, status_code integer, error_code text, latency_ms bigint, usage_source text,
+      provider text, status_code integer, error_code text, latency_ms bigint, upstream_ms bigint, usage_source text,
       input_tokens bigint, output_tokens bigint, total_tokens bigint, cached_input_tokens bigint,
       cache_write_tokens bigint, reasoning_tokens bigint, cost_nanos bigint, cost_source text, streamed boolean,
-      task_id text, run_id text, trace_id text, fallback_count integer, service_name text, http_method text,
+      task_id text, run_id text, trace_id text, fallback_count integer, fallback_reason text, service_name text, http_method text,
       endpoint_path text, endpoint_template text, cost_mode text, pricing_rule_name text, policy_version bigint,
       tools boolean, estimated_input_tokens bigint, denial jsonb, guardrail_action_count integer,
       guardrails json) WHERE lock.mine),
@@ -127,15 +127,15 @@ const insert = (records: string) =>
       FROM (SELECT key_id, to_timestamp(max(created_at) / 1000.0) AS at FROM seen GROUP BY key_id) AS latest
       WHERE api_keys.id = latest.key_id),
       added AS (INSERT INTO usage_events (id, created_at, request_id, key_id, project_id, route, model, provider, status,
-      status_code, error_code, latency_ms, usage_source, input_tokens, output_tokens, total_tokens,
+      status_code, error_code, latency_ms, upstream_ms, usage_source, input_tokens, output_tokens, total_tokens,
       cached_input_tokens, cache_write_tokens, reasoning_tokens, cost_nanos, cost_source, streamed, task_id, run_id,
-      trace_id, fallback_count, service_name, http_method, endpoint_path,
+      trace_id, fallback_count, fallback_reason, service_name, http_method, endpoint_path,
       endpoint_template, cost_mode, pricing_rule_name, policy_version, tools, estimated_input_tokens, denial,
       guardrail_action_count)
       SELECT id, to_timestamp(created_at / 1000.0), request_id, key_id, project_id, route, model, provider,
-      CASE WHEN status_code < 400 THEN 'success' ELSE 'failure' END, status_code, error_code, latency_ms,
+      CASE WHEN status_code < 400 THEN 'success' ELSE 'failure' END, status_code, error_code, latency_ms, upstream_ms,
       usage_source, input_tokens, output_tokens, total_tokens, cached_input_tokens, cache_write_tokens,
-      reasoning_tokens, cost_nanos, cost_source, streamed, task_id, run_id, trace_id, fallback_count,
+      reasoning_tokens, cost_nanos, cost_source, streamed, task_id, run_id, trace_id, fallback_count, fallback_reason,
       service_name, http_method, endpoint_path,
       endpoint_template, cost_mode, pricing_rule_name, policy_version, tools, estimated_input_tokens, denial,
       guardrail_action_count FROM seen

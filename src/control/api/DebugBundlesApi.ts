@@ -9,8 +9,8 @@ const Trace = Schema.Array(Schema.String)
 
 /**
  * What the gateway did with one request, put together from its usage record and its guardrails' executions (reference
- * §2.13). Traces are lines such as `policy_version=1`, `pre_call:pii-redact:allow`, `provider=upstream`. Of bodies and
- * of the upstream's own time nothing is kept, so what would tell of them is `null`.
+ * §2.13). Traces are lines such as `policy_version=1`, `pre_call:pii-redact:allow`, `provider=upstream`.
+ * `upstream_latency_ms` is of all upstreams together. Of bodies nothing is kept, so what would tell of them is `null`.
  */
 export const DebugBundle = Schema.Struct({
   request_id: Schema.String,
