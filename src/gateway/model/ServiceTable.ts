@@ -47,8 +47,8 @@ export const of = (services: ReadonlyArray<Service>): ServiceTable => {
 export const empty: ServiceTable = of([])
 
 /**
- * The service whose pattern fits a canonical path, the longest pattern first (reference §1.1). One that does not have the
- * method is passed over.
+ * The service whose pattern fits a canonical path, the longest pattern first (reference §1.1), of two as long (`/a/b` and
+ * `/a/*`) the exact one. One that does not have the method is passed over.
  */
 export const match = ({ byPattern }: ServiceTable, method: string, path: string): Service | undefined => {
   if (byPattern.size === 0) return undefined
