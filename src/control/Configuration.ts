@@ -121,8 +121,8 @@ const contradicted = ({ change }: Step) =>
   )
 
 /**
- * Who was linked to services that are all gone now, and is not spoken of. Nobody may call more because a service goes, and
- * who has no links may call whatever the policy allows.
+ * Who was linked to services that are all gone now, and is not spoken of. Nobody may call more because a service goes,
+ * and who has no links may call whatever the policy allows.
  */
 const unlinked = (held: States, now: States, steps: ReadonlyArray<Step>) =>
   (["service_links", "keys"] as const).flatMap((section) =>

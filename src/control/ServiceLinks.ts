@@ -62,7 +62,8 @@ export const notTheLast = Effect.fnUntraced(function* (
   sql: SqlClient,
   name: string
 ): Effect.fn.Return<void, Refused<"service_in_use"> | SqlError.SqlError> {
-  yield* sql`SELECT 1 FROM projects WHERE id IN (SELECT project_id FROM project_service_links WHERE service_name = ${name})
+  yield* sql`SELECT 1 FROM projects
+    WHERE id IN (SELECT project_id FROM project_service_links WHERE service_name = ${name})
     ORDER BY id FOR NO KEY UPDATE`
   yield* sql`SELECT 1 FROM api_keys WHERE id IN (SELECT key_id FROM key_service_links WHERE service_name = ${name})
     ORDER BY id FOR NO KEY UPDATE`

@@ -48,8 +48,8 @@ export class Limits extends Context.Service<
   Limits,
   {
     /**
-     * Tells `done` once; so does `settle`. Callbacks, because both are on the path of every request. `counted`: which of
-     * the key's requests a meter counts, asked where it has to be read from the records.
+     * Tells `done` once; so does `settle`. Callbacks, because both are on the path of every request. `counted`: which
+     * of the key's requests a meter counts, asked where it has to be read from the records.
      */
     readonly admit: (
       requestId: string,

@@ -12,8 +12,8 @@ const members: Partial<Record<Target["routeId"], string>> = {
 }
 
 /**
- * The body with the most output that a policy allows, where the request leaves it open: then the upstream keeps to it, and
- * nobody pays for an answer that has to be refused. Several answers (`n`) share it.
+ * The body with the most output that a policy allows, where the request leaves it open: then the upstream keeps to it,
+ * and nobody pays for an answer that has to be refused. Several answers (`n`) share it.
  */
 export const written = (
   routeId: Target["routeId"],

@@ -33,8 +33,8 @@ const kindOf = ({ headers, method }: Wire): Kind => {
 
 /**
  * Reads the body, or as much of it as anybody needs to decide, and tells `done` once how to understand it. `lookedAt`:
- * whether a policy or a guardrail of the key hangs on what bodies say. Then, and where a price does, a content type that
- * says something else than JSON changes nothing: the client chooses it.
+ * whether a policy or a guardrail of the key hangs on what bodies say. Then, and where a price does, a content type
+ * that says something else than JSON changes nothing: the client chooses it.
  */
 export const read = (
   wire: Wire,

@@ -119,8 +119,9 @@ const insert = (records: string) =>
       provider text, status_code integer, error_code text, latency_ms bigint, upstream_ms bigint, usage_source text,
       input_tokens bigint, output_tokens bigint, total_tokens bigint, cached_input_tokens bigint,
       cache_write_tokens bigint, reasoning_tokens bigint, cost_nanos bigint, cost_source text, streamed boolean,
-      task_id text, run_id text, trace_id text, fallback_count integer, fallback_reason text, service_name text, http_method text,
-      endpoint_path text, endpoint_template text, cost_mode text, pricing_rule_name text, policy_version bigint,
+      task_id text, run_id text, trace_id text, fallback_count integer, fallback_reason text, service_name text,
+      http_method text, endpoint_path text, endpoint_template text, cost_mode text, pricing_rule_name text,
+      policy_version bigint,
       tools boolean, estimated_input_tokens bigint, denial jsonb, guardrail_action_count integer,
       guardrails json) WHERE lock.mine),
       used AS (UPDATE api_keys SET last_used_at = greatest(last_used_at, latest.at)

@@ -51,7 +51,7 @@ export const unseen = (selection: Selection, mode: Mode): Omit<Run, "text"> => {
       metadata: {}
     })
     if (consequence._tag === "Stops") {
-      const message = `The guardrail ${definition.name} reads JSON, which this body is not, and nothing passes without it.`
+      const message = `The guardrail ${definition.name} reads JSON, which this body is not; nothing passes without it.`
       return { executions, failures: executions, stopped: { code: consequence.code, message } }
     }
   }

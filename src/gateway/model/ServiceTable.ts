@@ -47,8 +47,8 @@ export const of = (services: ReadonlyArray<Service>): ServiceTable => {
 export const empty: ServiceTable = of([])
 
 /**
- * The service whose pattern fits a canonical path, the longest pattern first (reference §1.1), of two as long (`/a/b` and
- * `/a/*`) the exact one. One that does not have the method is passed over.
+ * The service whose pattern fits a canonical path, the longest pattern first (reference §1.1), of two as long (`/a/b`
+ * and `/a/*`) the exact one. One that does not have the method is passed over.
  */
 export const match = ({ byPattern }: ServiceTable, method: string, path: string): Service | undefined => {
   if (byPattern.size === 0) return undefined
@@ -96,8 +96,8 @@ export const load = Effect.gen(function* () {
 })
 
 /**
- * A row may be older than a rule about patterns, or nobody's who knows them: what could not be saved today takes no path
- * from anybody, and the service is where it always is.
+ * A row may be older than a rule about patterns, or nobody's who knows them: what could not be saved today takes no
+ * path from anybody, and the service is where it always is.
  */
 const patternOf = Effect.fnUntraced(function* ({ name, route_pattern }: typeof ServiceRow.Type) {
   const refusal = refusedRoutePattern(route_pattern)
