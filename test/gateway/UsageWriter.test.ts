@@ -217,6 +217,7 @@ const written = (records: ReadonlyArray<UsageRecord>) =>
 
 const bigints = new Set([
   "latency_ms",
+  "upstream_ms",
   "input_tokens",
   "output_tokens",
   "total_tokens",
@@ -255,6 +256,8 @@ function recordOf(more: Partial<UsageRecord> = {}): UsageRecord {
     run_id: null,
     trace_id: null,
     fallback_count: 0,
+    fallback_reason: "http_503",
+    upstream_ms: 5,
     service_name: "summary",
     http_method: "POST",
     endpoint_path: "/jobs/7",
