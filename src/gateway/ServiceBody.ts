@@ -1,4 +1,5 @@
 import { Result } from "effect"
+import * as BodyLabels from "./BodyLabels.ts"
 import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import * as Multipart from "./Multipart.ts"
@@ -41,9 +42,13 @@ export const read = (
   const { lease, limit, withinMs } = options
   const kind = kindOf(wire)
   const priced = ServicePricing.dependsOnBody(call.service.pricing, call.method, call.path)
+  const passes = kind === "opaque" || (kind === "form" && !priced)
+  const mislabelled =
+    BodyLabels.typedTwice(wire.headers) ??
+    (passes || kind === "maybe" ? undefined : BodyLabels.unreadable(wire.headers))
   if (kind === "none") done(() => Result.succeed(nobody))
-  else if (kind === "opaque" || (kind === "form" && !priced)) done(() => passing(wire, limit, withinMs))
-  else if (kind !== "maybe" && isEncoded(wire)) done(() => Result.fail(encoded))
+  else if (mislabelled !== undefined) done(() => Result.fail(unsupported(mislabelled)))
+  else if (passes) done(() => passing(wire, limit, withinMs))
   else {
     wire.readBody({ maxBytes: limit.bytes, withinMs, lease }, (read) =>
       done(() =>
@@ -56,14 +61,8 @@ export const read = (
   }
 }
 
-const isEncoded = ({ headers }: Wire): boolean =>
-  (Headers.get(headers, "content-encoding") ?? "identity").toLowerCase() !== "identity"
-
 /** The gateway decides on what it reads, so a body that it cannot read goes nowhere. */
-const encoded = new GatewayError({
-  code: "unsupported_media_type",
-  message: "Send the body without content-encoding."
-})
+const unsupported = (message: string) => new GatewayError({ code: "unsupported_media_type", message })
 
 const nobody: Body = {
   bytes: null,
