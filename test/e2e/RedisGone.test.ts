@@ -70,6 +70,23 @@ describe.skipIf(!Deployment.available || !RedisProcess.available)("Redis gone in
     })
   )
 
+  it.live("what a frozen Redis reserves when it thaws, for requests refused meanwhile, is given back at once", () =>
+    Effect.gen(function* () {
+      const { deployment, gateway, limited, redis } = yield* setting()
+      const open = deployment.redis("ZCARD", deployment.key(`limits:open:${limited.id}`))
+      assert.strictEqual((yield* chat(gateway, limited.raw)).status, 200)
+      yield* redis.freeze
+      const refused = yield* Effect.all([chat(gateway, limited.raw), chat(gateway, limited.raw)], { concurrency: 2 })
+      assert.deepStrictEqual(refused.map(codeOf), ["control_state_unavailable", "control_state_unavailable"])
+      yield* redis.thaw
+      assert.lengthOf(yield* deployment.recorded(limited.id, 3), 3)
+      assert.strictEqual(yield* open, 0)
+      // the one that was served cost a tenth of the budget
+      for (let i = 0; i < 9; i++) assert.strictEqual((yield* chat(gateway, limited.raw)).status, 200)
+      assert.strictEqual((yield* chat(gateway, limited.raw)).status, 402)
+    })
+  )
+
   it.live("a request that was admitted before and answered after is recorded once, and spent once", () =>
     Effect.gen(function* () {
       const { deployment, gateway, limited, redis, upstream } = yield* setting()
