@@ -332,8 +332,10 @@ export class GovernedRequest extends Context.Service<
             guarded((exit) => {
               checked()
               if (Exit.isFailure(exit)) {
-                log(Effect.logWarning("limits cannot be checked", { cause: Cause.squash(exit.cause) }))
-                return refuse(controlStateUnavailable)
+                const unavailable = Result.getOrUndefined(Cause.findError(exit.cause))
+                const cause = unavailable?.cause ?? Cause.squash(exit.cause)
+                log(Effect.logWarning("limits cannot be checked", { cause }))
+                return refuse(controlStateUnavailable, undefined, unavailable?.reservation)
               }
               if (exit.value._tag === "Refused") {
                 readings = [exit.value.reading]

@@ -1,4 +1,4 @@
-import { Cause, Clock, Context, DateTime, Effect, Exit, Layer, Schema } from "effect"
+import { Cause, Clock, Context, Data, DateTime, Effect, Exit, Layer } from "effect"
 import { Database } from "../services/Database.ts"
 import { Redis, type RedisError } from "../services/Redis.ts"
 import { gathering, turn } from "./Gathering.ts"
@@ -29,9 +29,11 @@ export type Admission =
   | { readonly _tag: "Refused"; readonly reading: Reading; readonly wanted: number }
 
 /** Redis, or the database that a cold counter is restored from, did not answer: nobody can say whether the request fits. */
-export class LimitsUnavailable extends Schema.TaggedError<LimitsUnavailable>()("LimitsUnavailable", {
-  cause: Schema.Defect()
-}) {}
+export class LimitsUnavailable extends Data.TaggedError("LimitsUnavailable")<{
+  readonly cause: unknown
+  /** Redis may hold it, or come to hold it, all the same: it is to be settled with the refusal. */
+  readonly reservation: Reservation
+}> {}
 
 /** What a settlement says of a request. */
 export interface Settled {
@@ -153,7 +155,7 @@ export class Limits extends Context.Service<
               ? Effect.die(new Error("a seeded admission was answered as cold"))
               : Effect.succeed(said)
           ),
-          Effect.mapError((cause) => new LimitsUnavailable({ cause }))
+          Effect.mapError((cause) => new LimitsUnavailable({ cause, reservation }))
         )
 
       const admit: Limits["Service"]["admit"] = (requestId, keyId, meters, wanted, done, counted = everything) => {
@@ -161,7 +163,8 @@ export class Limits extends Context.Service<
         const amounts = meters.map((meter) => amountFor(meter, wanted))
         const reservation = { member: memberOf(requestId, meters, amounts), keyId, meters, amounts }
         ask({ reservation, seeds: undefined }, (exit) => {
-          if (Exit.isFailure(exit)) done(Exit.fail(new LimitsUnavailable({ cause: Cause.squash(exit.cause) })))
+          if (Exit.isFailure(exit))
+            done(Exit.fail(new LimitsUnavailable({ cause: Cause.squash(exit.cause), reservation })))
           else if (exit.value._tag === "Cold") fork(admitCold(reservation, counted)).addObserver(done)
           else done(Exit.succeed(exit.value))
         })

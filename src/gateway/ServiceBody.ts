@@ -1,4 +1,5 @@
 import { Result } from "effect"
+import * as BodyLabels from "./BodyLabels.ts"
 import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import * as Multipart from "./Multipart.ts"
@@ -49,9 +50,10 @@ export const read = (
   const asSaid = said === "none" || said === "json" || (said === "form" && priced)
   const decides = asSaid || priced || lookedAt()
   const kind = asSaid ? said : decides ? "maybe" : said === "form" ? "opaque" : said
+  const mislabelled = BodyLabels.typedTwice(wire.headers) ?? (decides ? BodyLabels.unreadable(wire.headers) : undefined)
   if (kind === "none") done(() => Result.succeed(nobody))
+  else if (mislabelled !== undefined) done(() => Result.fail(unsupported(mislabelled)))
   else if (kind === "opaque") done(() => passing(wire, limit, withinMs))
-  else if (decides && isEncoded(wire)) done(() => Result.fail(encoded))
   else {
     wire.readBody({ maxBytes: limit.bytes, withinMs, lease }, (read) =>
       done(() =>
@@ -75,14 +77,8 @@ const openings: ReadonlySet<number> = new Set([0x7b, 0x5b])
 
 const notJson = new GatewayError({ code: "invalid_request_body", message: "The body is not valid JSON." })
 
-const isEncoded = ({ headers }: Wire): boolean =>
-  (Headers.get(headers, "content-encoding") ?? "identity").toLowerCase() !== "identity"
-
 /** The gateway decides on what it reads, so a body that it cannot read goes nowhere. */
-const encoded = new GatewayError({
-  code: "unsupported_media_type",
-  message: "Send the body without content-encoding."
-})
+const unsupported = (message: string) => new GatewayError({ code: "unsupported_media_type", message })
 
 const nobody: Body = {
   bytes: null,

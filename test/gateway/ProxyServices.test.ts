@@ -346,6 +346,7 @@ layer(Proxy.database)("ProxyApp, to registered services", (it) => {
     ["a body that is no JSON and says that it is", {}, { body: "{" }, 400, "invalid_request_body"],
     ["a body that two readers could read differently", {}, { body: '{"a":1,"a":2}' }, 400, "invalid_request_body"],
     ["a body in an encoding", {}, { headers: ["content-encoding", "gzip"] }, 415, "unsupported_media_type"],
+    ["what may be JSON or not", {}, { headers: ["content-type", "text/plain"] }, 415, "unsupported_media_type"],
     ["what the policy denies: the provider", { allowed_providers: ["upstream"] }, {}, 403, "policy_denied"],
     ["what the policy denies: the route", { allowed_routes: ["/v1/models"] }, {}, 403, "policy_denied"],
     ["what the policy denies: the service", { allowed_services: ["other"] }, {}, 403, "policy_denied"],
