@@ -4,7 +4,8 @@ import { EnvelopeError, type Mistake } from "./Errors.ts"
 import * as TaskEnvelope from "./TaskEnvelope.ts"
 import { Timestamp } from "./Timestamp.ts"
 
-const Declared = Schema.Struct({
+/** The declared fields, in the order of the wire. */
+export const Declared = Schema.Struct({
   batch_id: Identity,
   tasks: Schema.NonEmptyArray(Schema.Unknown),
   meta: JsonObject,

@@ -13,7 +13,8 @@ import {
 import { EnvelopeError } from "./Errors.ts"
 import { Timestamp } from "./Timestamp.ts"
 
-const Declared = Schema.Struct({
+/** The declared fields, in the order of the wire. */
+export const Declared = Schema.Struct({
   task_id: Identity,
   status: Schema.String,
   timestamp: Timestamp,
@@ -73,13 +74,22 @@ export const complete = (
   input: unknown,
   { now, unique }: { readonly now: Timestamp; readonly unique: string }
 ): Result.Result<PublishedStatus, EnvelopeError> =>
-  Result.flatMap(read(input, now), (event) => {
-    const whole = { ...event, correlation_id: event.correlation_id || event.task_id }
-    const given = event.event_id?.trim()
-    if (given) return Result.succeed({ ...whole, event_id: given })
-    const stamped = isJsonObject(input) && input["timestamp"] === undefined
-    return Result.map(stamped ? Result.succeed(unique) : eventId(whole), (id) => ({ ...whole, event_id: id }))
-  })
+  Result.flatMap(read(input, now), (event) => identified(event, isStamped(input), unique))
+
+/** Whether an event that was read without a `timestamp` got the time of reading it. */
+export const isStamped = (input: unknown): boolean => isJsonObject(input) && input["timestamp"] === undefined
+
+/** `complete` for an event that was read before. */
+export const identified = (
+  event: StatusEvent,
+  stamped: boolean,
+  unique: string
+): Result.Result<PublishedStatus, EnvelopeError> => {
+  const whole = { ...event, correlation_id: event.correlation_id || event.task_id }
+  const given = event.event_id?.trim()
+  if (given) return Result.succeed({ ...whole, event_id: given })
+  return Result.map(stamped ? Result.succeed(unique) : eventId(whole), (id) => ({ ...whole, event_id: id }))
+}
 
 /** The SHA-256 of the event without its `event_id`, as canonical JSON: the order of its members does not matter. */
 export const eventId = (event: JsonObject): Result.Result<string, EnvelopeError> => {

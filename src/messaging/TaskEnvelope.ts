@@ -22,7 +22,8 @@ export const Priority = Schema.Union([Schema.Finite, Schema.String, Schema.Boole
   )
 )
 
-const Declared = Schema.Struct({
+/** The declared fields, in the order of the wire. */
+export const Declared = Schema.Struct({
   task_id: Identity,
   payload: JsonObject,
   created_at: Timestamp,

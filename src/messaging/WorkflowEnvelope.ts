@@ -3,7 +3,8 @@ import { encode as encodeEnvelope, Identity, JsonObject, parse, reader, ShortTex
 import type { EnvelopeError } from "./Errors.ts"
 import { Priority } from "./TaskEnvelope.ts"
 
-const Declared = Schema.Struct({
+/** The declared fields, in the order of the wire. */
+export const Declared = Schema.Struct({
   task_id: Identity,
   /** Of this hand-over. A retry keeps the body, and so the id. */
   message_id: Schema.String,
