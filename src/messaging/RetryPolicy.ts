@@ -1,4 +1,5 @@
 import { Findings } from "./Parameters.ts"
+import type { StageContract } from "./Stage.ts"
 
 /**
  * Delays that grow: the n-th retry waits `delay_ms × factor^(n-1)`, at most `max_delay_ms`. `jitter` takes away up to that
@@ -31,6 +32,7 @@ export interface RetryParameters {
 
 /** How often and how late a failed message is delivered again. Throws a `SettingsError` with every mistake at once. */
 export class RetryPolicy {
+  readonly parameters: RetryParameters
   readonly maxRetries: number
   readonly delayMs: number
   readonly retryQueueSuffix: string
@@ -40,6 +42,7 @@ export class RetryPolicy {
 
   constructor(parameters: RetryParameters = {}) {
     const findings = new Findings()
+    this.parameters = parameters
     this.maxRetries = findings.integer("max_retries", parameters.max_retries, 0, maxRetries) ?? 3
     this.delayMs = findings.integer("delay_ms", parameters.delay_ms, 1, maxDelayMs) ?? 30_000
     this.retryQueueSuffix = findings.key("retry_queue_suffix", parameters.retry_queue_suffix ?? ".retry")
@@ -58,6 +61,17 @@ export class RetryPolicy {
       )
     }
     findings.settings("RetryPolicy")
+  }
+
+  /** Of a stage whose contract says more than its consumer, or where the consumer has no policy at all. */
+  static ofStage(contract: StageContract, policy: RetryPolicy | undefined): RetryPolicy | undefined {
+    const { max_retries, retry_delay_ms } = contract
+    if (max_retries === undefined && retry_delay_ms === undefined) return policy
+    return new RetryPolicy({
+      ...policy?.parameters,
+      ...(max_retries !== undefined && { max_retries }),
+      ...(retry_delay_ms !== undefined && { delay_ms: retry_delay_ms })
+    })
   }
 
   /** Every delay that can occur, ascending: each has its queue. */
