@@ -2,9 +2,9 @@ import { Findings } from "./Parameters.ts"
 import type { StageContract } from "./Stage.ts"
 
 /**
- * Delays that grow: the n-th retry waits `delay_ms × factor^(n-1)`, at most `max_delay_ms`. `jitter` takes away up to that
- * part of it, so that what failed together does not come back together; it is cut into `steps`, since every delay that
- * can occur has a queue of its own on the broker.
+ * Delays that grow: the n-th retry waits `delay_ms × factor^(n-1)`, at most `max_delay_ms`. `jitter` takes away up to
+ * that part of it, so that what failed together does not come back together; it is cut into `steps`, since every delay
+ * that can occur has a queue of its own on the broker.
  */
 export interface ExponentialBackoff {
   /** More than 1. Default: 2. */
@@ -57,7 +57,8 @@ export class RetryPolicy {
     if (this.delays.length > maxDelays) {
       findings.mistake(
         "backoff",
-        `comes to ${this.delays.length} different delays, each with a queue of its own; at most ${maxDelays}: take fewer steps, a larger factor, or a smaller max_delay_ms`
+        `comes to ${this.delays.length} delays, each with a queue of its own, and ${maxDelays} are the most: ` +
+          "take fewer steps, a larger factor, or a smaller max_delay_ms"
       )
     }
     findings.settings("RetryPolicy")
