@@ -21,13 +21,13 @@ export const check = (
   if (iss !== provider.issuer) return Result.fail(wrongIssuer)
   if (typeof tid !== "string" || (rules.tenantId !== null && tid !== rules.tenantId)) return Result.fail(wrongIssuer)
   if (aud !== provider.audience && !texts(aud).includes(provider.audience)) return Result.fail(wrongAudience)
-  if (!isTime(exp)) return Result.fail(invalid)
+  if (!isTime(exp)) return Result.fail(outOfTime)
   const until = exp * 1000 + rules.skewMs
   if (until <= now) return Result.fail(expired)
   for (const from of [nbf, iat]) {
-    if (from !== undefined && !(isTime(from) && from * 1000 - rules.skewMs <= now)) return Result.fail(invalid)
+    if (from !== undefined && !(isTime(from) && from * 1000 - rules.skewMs <= now)) return Result.fail(outOfTime)
   }
-  if (ver !== "1.0" && ver !== "2.0") return Result.fail(invalid)
+  if (ver !== "1.0" && ver !== "2.0") return Result.fail(wrongVersion)
   const identity: Identity = {
     source: "identity_provider",
     tenantId: tid,
@@ -65,7 +65,17 @@ const overflowing = (claims: Claims): boolean =>
 
 export const invalid = new GatewayError({
   code: "invalid_identity_token",
-  message: "The identity token cannot be verified: its signature, its key, its times or its version are not accepted."
+  message: "The identity token is not signed by the identity provider, or not with an algorithm that is accepted."
+})
+
+const outOfTime = new GatewayError({
+  code: "invalid_identity_token",
+  message: "The identity token must say when it ends (exp), and must not be from the future (nbf, iat)."
+})
+
+const wrongVersion = new GatewayError({
+  code: "invalid_identity_token",
+  message: 'The identity token must say its version: "ver" is "1.0" or "2.0".'
 })
 
 export const wrongIssuer = new GatewayError({

@@ -109,7 +109,7 @@ export class Identities extends Context.Service<
               ? TrustedHeaders.verify(headers, trustedSecret.credential, rules, now)
               : Result.fail(unreadableSecret)
           }
-          if (provider === undefined) return Result.fail(Token.missing)
+          if (provider === undefined) return Result.fail(TrustedHeaders.missing)
           const token = Token.presented(headers)
           if (Result.isFailure(token)) return Result.fail(token.failure)
           const identity = recall(token.success, frontDoor, provider, now)
@@ -118,7 +118,7 @@ export class Identities extends Context.Service<
         verify: (headers, frontDoor) =>
           Effect.gen(function* () {
             const { provider } = frontDoor
-            if (provider === undefined) return yield* Effect.fail(Token.missing)
+            if (provider === undefined) return yield* Effect.fail(TrustedHeaders.missing)
             return yield* verified(yield* Effect.fromResult(Token.presented(headers)), frontDoor, provider)
           })
       })

@@ -1,7 +1,7 @@
 import { Clock, Deferred, Effect, Exit, Metric, Schema, type Scope } from "effect"
 import type { CryptoKey } from "jose"
 import type { Egress } from "../../services/Egress.ts"
-import type { GatewayError } from "../GatewayError.ts"
+import { GatewayError } from "../GatewayError.ts"
 import type { Algorithm } from "../model/FrontDoor.ts"
 import * as Claims from "./Claims.ts"
 import type { IdentityProvider } from "./FrontDoor.ts"
@@ -123,7 +123,12 @@ export const make = (provider: IdentityProvider, egress: Egress["Service"], scop
   }
 }
 
-const unusable = (why: string) => ({ why, refusal: Claims.invalid })
+const keysUnknown = new GatewayError({
+  code: "invalid_identity_token",
+  message: "The identity token cannot be verified now: this gateway does not have the keys of the identity provider."
+})
+
+const unusable = (why: string) => ({ why, refusal: keysUnknown })
 
 const foreign = {
   why: "the discovery document is of another issuer than the one that is configured",

@@ -40,7 +40,7 @@ export const claimsIssuer = (raw: string, issuer: string): boolean => {
 const textOf = (value: object, name: string): string | undefined =>
   Predicate.hasProperty(value, name) && typeof value[name] === "string" ? value[name] : undefined
 
-export const missing = new GatewayError({
+const missing = new GatewayError({
   code: "missing_identity_authorization",
   message:
     "This gateway asks for an identity: Authorization: Bearer <identity token>, and the gateway key in its own header."

@@ -65,6 +65,12 @@ export const verify = (
   return refusal === undefined ? Result.succeed(identity) : Result.fail(refusal)
 }
 
+/** Where there is no other way in. */
+export const missing = new GatewayError({
+  code: "missing_identity_authorization",
+  message: `This gateway asks for a signed identity: ${identityHeader} and ${signatureHeader}, beside the gateway key.`
+})
+
 export const untrusted = new GatewayError({
   code: "untrusted_gateway_identity",
   message: "The identity that the gateway in front states cannot be trusted: it needs both headers, signed and in time."

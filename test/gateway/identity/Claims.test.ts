@@ -79,6 +79,16 @@ describe("Claims", () => {
     assert.strictEqual(codeOf({ ...good, ...changed }), code)
   })
 
+  it.each([
+    [{ ver: undefined }, "ver"],
+    [{ exp: undefined }, "exp"],
+    [{ nbf: seconds + 61 }, "nbf"]
+  ])("with %j: the refusal names %s", (changed, claim) => {
+    const refused = Claims.check({ ...good, ...changed }, provider, rules, now)
+    assert(Result.isFailure(refused))
+    assert.match(refused.failure.message, new RegExp(`\\b${claim}\\b`))
+  })
+
   it("asks for no scope, role or group that is not configured, also of a token with too many groups", () => {
     const bare = { ...good, scp: undefined, roles: undefined, groups: undefined, hasgroups: true }
     assert.strictEqual(codeOf(bare, { requiredScope: null, requiredRole: null, allowedGroups: [] }), "proven")
