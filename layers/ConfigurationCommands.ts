@@ -84,5 +84,5 @@ const described = ({ base_hash, changes }: ConfigurationPlan, what: string): str
         ? fields.map(({ after, before, path }) => `  ${path}: ${JSON.stringify(before)} -> ${JSON.stringify(after)}`)
         : [`  ${summary}`])
     ]),
-    `${changes.length} objects ${what}; base ${base_hash}`
+    `${changes.length === 1 ? "1 object" : `${changes.length} objects`} ${what}; base ${base_hash}`
   ].join("\n")

@@ -1,7 +1,7 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Console, Effect, Exit, Layer, Result, Runtime } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Argument, CliError, Command, Flag } from "effect/cli"
 import * as Commands from "../layers/Commands.ts"
 import * as ConfigurationCommands from "../layers/ConfigurationCommands.ts"
 import * as Doors from "../layers/Doors.ts"
@@ -99,17 +99,15 @@ const configuration = Command.make("configuration").pipe(
 const teardown: Runtime.Teardown = (exit, onExit) =>
   Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? onExit(0) : Runtime.defaultTeardown(exit, onExit)
 
+/** What ended the program, in words; a mistake on the command line has been shown with the help already. */
+const complain = (cause: Cause.Cause<unknown>) => {
+  const error = Cause.findError(cause)
+  if (Result.isFailure(error)) return Console.error(Cause.pretty(cause))
+  return CliError.isCliError(error.success) ? Effect.void : Console.error(Start.describe(error.success))
+}
+
 Command.run(Command.withSubcommands(command, [audit, secrets, configuration]), { version: "0.1.0" }).pipe(
   Effect.provide(NodeServices.layer),
-  Effect.tapCause((cause) =>
-    Cause.hasInterruptsOnly(cause)
-      ? Effect.void
-      : Console.error(
-          Result.match(Cause.findError(cause), {
-            onSuccess: Start.describe,
-            onFailure: Cause.pretty
-          })
-        )
-  ),
+  Effect.tapCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : complain(cause))),
   NodeRuntime.runMain({ teardown, disableErrorReporting: true })
 )
