@@ -95,20 +95,14 @@ export const rotateSecrets = Effect.fnUntraced(function* (settings: Settings) {
   }
   const { kept, resealed } = yield* SecretRotation.rotate.pipe(
     Effect.provide([Audit.layer, Start.vault(settings), author("secrets rotate")]),
-    Effect.catchTag("UnreadableSecret", ({ context, reason }) =>
-      Effect.fail(new CommandFailed({ message: `Nothing was changed: ${context} ${unreadable[reason]}.` }))
+    Effect.catchTag("UnreadableSecret", ({ message }) =>
+      Effect.fail(new CommandFailed({ message: `Nothing was changed: ${message}.` }))
     ),
     (rotation) => withDatabase(settings, rotation)
   )
   for (const [column, count] of Object.entries(resealed)) yield* Console.log(`${column}: ${count} sealed anew`)
   yield* Console.log(`${kept} were sealed under GATEWAY_ENCRYPTION_KEY already.`)
 })
-
-const unreadable = {
-  no_key: "is sealed, and no key is set",
-  other_key: "is sealed under neither GATEWAY_ENCRYPTION_KEY nor GATEWAY_PREVIOUS_ENCRYPTION_KEY",
-  damaged: "cannot be opened: it was changed, or moved from another row"
-} as const
 
 /** Whom the audit log names for a change that a command makes. */
 export const author = (command: string): Layer.Layer<Operator | RequestId> =>

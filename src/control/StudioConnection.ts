@@ -142,7 +142,7 @@ const noAddress = "is required: no address is stored yet, and SVC_STUDIO_BASE_UR
 const howToConnect =
   "No studio is configured: PATCH /admin-ui/admin/studio/connection with its base_url, or start with SVC_STUDIO_BASE_URL."
 const unreadable =
-  "The stored studio token cannot be read: it was sealed under another key. Store it again with PATCH /admin-ui/admin/studio/connection."
+  "The stored studio token cannot be opened: GATEWAY_ENCRYPTION_KEY is another or none. Set it, or PATCH the token anew."
 
 const unconfigured = (message: string): Effect.Effect<never, Unconfigured> =>
   Effect.fail(new ControlError("studio_unconfigured", message))

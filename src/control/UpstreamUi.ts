@@ -189,7 +189,9 @@ const provider = rows(
 
 const opened = (sealed: string, context: string) =>
   Effect.flatMap(Vault, (vault) => vault.open(sealed, context)).pipe(
-    Effect.tapError(({ reason }) => Effect.logError("a stored credential cannot be opened", { context, reason })),
+    Effect.tapError(({ message, reason }) =>
+      Effect.logError("a stored credential cannot be opened", { context, reason, why: message })
+    ),
     Effect.option
   )
 

@@ -93,7 +93,7 @@ const noCredential = new GatewayError({
 
 const unreadableCredential = new GatewayError({
   code: "invalid_configuration",
-  message: "The upstream credential for this request cannot be read. An operator can store it again."
+  message: "The upstream credential for this request cannot be opened. An operator finds the reason in the log."
 })
 
 const compatUnset = new GatewayError({

@@ -132,5 +132,5 @@ const read = (payload: Uint8Array): unknown =>
 
 const unreadableSecret = new GatewayError({
   code: "invalid_configuration",
-  message: "The secret of the trusted gateway cannot be read. An operator can store it again."
+  message: "The secret of the trusted gateway cannot be opened. An operator finds the reason in the log."
 })

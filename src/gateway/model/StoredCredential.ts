@@ -15,8 +15,8 @@ export const open = Effect.fnUntraced(function* (sealed: string | null, context:
   const vault = yield* Vault
   return yield* vault.open(sealed, context).pipe(
     Effect.map((credential): StoredCredential => ({ _tag: "Present", credential })),
-    Effect.catchTag("UnreadableSecret", ({ reason }) =>
-      Effect.as(Effect.logError("a stored credential cannot be opened", { context, reason }), {
+    Effect.catchTag("UnreadableSecret", ({ message, reason }) =>
+      Effect.as(Effect.logError("a stored credential cannot be opened", { context, reason, why: message }), {
         _tag: "Unreadable" as const
       })
     )

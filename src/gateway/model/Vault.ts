@@ -5,7 +5,18 @@ import { Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 export class UnreadableSecret extends Schema.TaggedError<UnreadableSecret>()("UnreadableSecret", {
   context: Schema.String,
   reason: Schema.Literals(["no_key", "other_key", "damaged"])
-}) {}
+}) {
+  override get message() {
+    return `${this.context} ${because[this.reason]}`
+  }
+}
+
+/** What the operator has to look at: a key that is only missing must not make anybody store the secret again. */
+const because = {
+  no_key: "is sealed, and GATEWAY_ENCRYPTION_KEY is not set",
+  other_key: "is sealed under neither GATEWAY_ENCRYPTION_KEY nor GATEWAY_PREVIOUS_ENCRYPTION_KEY",
+  damaged: "cannot be opened: it was changed, or moved from another row"
+} as const
 
 type Key = Option.Option<Redacted.Redacted<Uint8Array>>
 

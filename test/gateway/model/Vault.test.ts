@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type Layer, Option, Redacted } from "effect"
+import { Effect, type Layer, Logger, Option, Redacted } from "effect"
 import fc from "fast-check"
 import * as StoredCredential from "../../../src/gateway/model/StoredCredential.ts"
 import { Vault } from "../../../src/gateway/model/Vault.ts"
@@ -85,6 +85,19 @@ describe("Vault", () => {
 })
 
 describe("StoredCredential", () => {
+  it.effect("one that cannot be opened is logged with its row and what to look at", () =>
+    Effect.gen(function* () {
+      const lines: Array<string> = []
+      const logger = Logger.layer([Logger.map(Logger.formatJson, (line) => void lines.push(line))])
+      const sealed = yield* seal(withKey)
+      yield* Effect.provide(StoredCredential.open(sealed, row), [withoutKey, logger])
+      yield* Effect.provide(StoredCredential.open(sealed, row), [withOtherKey, logger])
+      assert.lengthOf(lines, 2)
+      assert.include(lines[0], `${row} is sealed, and GATEWAY_ENCRYPTION_KEY is not set`)
+      assert.include(lines[1], `${row} is sealed under neither`)
+    })
+  )
+
   it.effect("a row without one has none, a row with one that cannot be opened has an unreadable one", () =>
     Effect.gen(function* () {
       const sealed = yield* seal(withKey)
