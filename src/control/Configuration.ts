@@ -54,7 +54,9 @@ const make = Effect.gen(function* () {
     Effect.mapError(write, (error) =>
       error.code === "store_unavailable"
         ? new ControlError("store_unavailable", error.message)
-        : invalid(change.section, change.id, withoutStop(error.message))
+        : new ControlError("invalid_configuration_document", `${change.section} ${change.id}: ${error.message}`, {
+            param: change.section
+          })
     )
 
   return Configuration.of({
@@ -143,5 +145,3 @@ const isLinked = (entry: Schema.JsonObject | undefined): boolean => {
 }
 
 const withoutLinks = "loses its last link to a service, and could call every other: say what it may call"
-
-const withoutStop = (sentence: string): string => sentence.replace(/\.$/, "")

@@ -87,7 +87,7 @@ export const make = Effect.gen(function* () {
 
   const projectNamed = Effect.fnUntraced(function* (name: string) {
     const found = (yield* projects.list).find((project) => project.name === name)
-    return found ?? (yield* new ControlError("missing_project", `names a project, ${name}, that there is not`))
+    return found ?? (yield* new ControlError("missing_project", `There is no project ${name}.`))
   })
 
   const projectId = (name: string | null) =>
@@ -95,14 +95,12 @@ export const make = Effect.gen(function* () {
 
   const providerNamed = Effect.fnUntraced(function* (kind: string, name: string) {
     const found = (yield* providers.list).find((row) => row.provider === kind && row.name === name)
-    return found ?? (yield* new ControlError("missing_provider_config", "is gone"))
+    return found ?? (yield* new ControlError("missing_provider_config", "It is gone."))
   })
 
   const targetOf = Effect.fnUntraced(function* ({ scope, target }: MappingEntry) {
     if (scope === "project") return (yield* projectNamed(target)).id
-    return isId(target)
-      ? target
-      : yield* new ControlError("invalid_request", "has a target that is not the id of a key")
+    return isId(target) ? target : yield* new ControlError("invalid_request", "Its target is not the id of a key.")
   })
 
   const mapped = (entry: MappingEntry) =>
@@ -139,7 +137,7 @@ export const make = Effect.gen(function* () {
       wanted: ({ guardrails }) => guardrails,
       create: ({ endpoint_url, provider_kind, timeout_ms, ...entry }) =>
         provider_kind === "built_in"
-          ? Effect.fail(new ControlError("invalid_guardrail_request", "is built in elsewhere: here there is none"))
+          ? Effect.fail(new ControlError("invalid_guardrail_request", "It is built in elsewhere; here there is none."))
           : guardrails.create({ ...entry, endpoint_url: endpoint_url ?? "", ...(timeout_ms && { timeout_ms }) }),
       update: ({ description, endpoint_url, name, provider_kind, timeout_ms, ...patch }) =>
         guardrails.update(name, {

@@ -250,28 +250,28 @@ suite("Configuration as code", (it) => {
       const before = [yield* exported, yield* events]
       const upstream = Object(at(document, "providers", 0))
       for (const [section, entries, message] of [
-        ["projects", [], /projects team .*refer to this project/],
+        ["projects", [], /^projects team: Keys, .*refer to this project/],
         [
           "providers",
           [upstream, { ...upstream, name: "second" }],
-          /providers upstream\/second .*Another upstream row is enabled/
+          /^providers upstream\/second: Another upstream row is enabled/
         ],
         ["providers", [{ ...upstream, base_url: "https://a.example/v1" }], /base_url must end after the host/],
         [
           "credential_mappings",
           [{ scope: "project", target: "nobody", enabled: true }],
-          /names a project, nobody, that there is not/
+          /: There is no project nobody\./
         ],
         ["credential_mappings", [{ scope: "key", target: nobody, enabled: true }], /target_id is not the id of a key/],
         [
           "credential_mappings",
           [{ scope: "key", target: "no id", enabled: true }],
-          /key\/no id has a target that is not the id of a key/
+          /key\/no id: Its target is not the id of a key/
         ],
         ["projects", [{ name: "x".repeat(121) }, { name: "team" }], /name must have 1 to 120 characters/],
         ["projects", [{ name: "team" }, { name: " team " }], /projects names an object twice/],
         ["keys", [{ ...Object(at(document, "keys", 0)), id: nobody }], /keys 0{8}.* cannot be made by a document/],
-        ["keys", [{ ...Object(at(document, "keys", 0)), project: "nobody" }], /nobody, that there is not/]
+        ["keys", [{ ...Object(at(document, "keys", 0)), project: "nobody" }], /: There is no project nobody\./]
       ] as const) {
         const wanted = { ...withSection(document, section, entries), model_prices: [] }
         const refused = yield* apply(wanted, base)
