@@ -90,7 +90,9 @@ export class Simulator {
       case `GET /v1/models/${model}`:
         return getModel(model, family, moment)
       default:
-        return refusal(family, moment, 404, `Unknown request URL: ${request.method} ${path}.`, { code: "unknown_url" })
+        return refusal(family, moment, 404, `Unknown request URL: ${request.method} ${path}. ${whoAnswers}`, {
+          code: "unknown_url"
+        })
     }
   }
 
@@ -112,6 +114,9 @@ export class Simulator {
     return failure === undefined ? answer : failed(failure, answer, family, moment, this.#settings.slowMs)
   }
 }
+
+/** It stands in for registered services and the wildcard too: who asks for theirs has to know whom they reached. */
+const whoAnswers = "This is the simulator, which knows the models' routes alone: set UPSTREAM_BASE_URL to leave it."
 
 const notJson = (family: Family, moment: Moment): Answer =>
   refusal(family, moment, 400, "The body is not a JSON object.")

@@ -45,6 +45,20 @@ describe("UpstreamSimulator", () => {
     }).pipe(Effect.provide(UpstreamSimulator.layer))
   )
 
+  it.effect("says who answers, and how to reach what was meant, for a path that is no model's", () =>
+    Effect.gen(function* () {
+      const sink = collector()
+      const upstream = yield* Upstream
+      const asked = { method: "GET", target: "/charges", headers: ["authorization", "Bearer any"], body: null }
+      yield* upstream.exchange(
+        { origin: "http://payments", ...asked, headersWithinMs: 1_000, idleWithinMs: 1_000 },
+        sink
+      )
+      assert.strictEqual(sink.status, 404)
+      assert.match(sink.body.toString(), /GET \/charges\. This is the simulator, .* set UPSTREAM_BASE_URL/)
+    }).pipe(Effect.provide(UpstreamSimulator.layer))
+  )
+
   it.effect("a pace beyond the idle deadline is a stall", () =>
     Effect.gen(function* () {
       const fiber = yield* Effect.forkChild(Effect.flip(ask("m", collector())))
