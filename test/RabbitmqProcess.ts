@@ -36,7 +36,7 @@ export const make = Effect.fnUntraced(function* () {
     RABBITMQ_NODENAME: node,
     RABBITMQ_DIST_PORT: String(distribution),
     RABBITMQ_MNESIA_BASE: join(directory, "database"),
-    RABBITMQ_LOG_BASE: join(directory, "log"),
+    RABBITMQ_LOGS: join(directory, "log"),
     RABBITMQ_CONFIG_FILE: file("rabbitmq.conf", `listeners.tcp.1 = 127.0.0.1:${port}\n`),
     RABBITMQ_ENABLED_PLUGINS_FILE: file("plugins", "[]."),
     RABBITMQ_CONF_ENV_FILE: join(directory, "none"),
