@@ -13,10 +13,12 @@ describe.skipIf(!RabbitmqProcess.available)("a RabbitMQ that fails under load", 
         const server = yield* RabbitmqProcess.make()
         yield* Effect.gen(function* () {
           const { consume, declare, publish } = yield* Broker
-          const queues = ["classic", "quorum"]
+          // No quorum queue: on a node that was killed, RabbitMQ 3.10 may elect no leader for its lone replica, and then
+          // answers nobody, bare amqplib neither.
+          const queues = ["first", "second"]
           yield* declare({
             exchanges: [],
-            queues: queues.map((name) => ({ name, arguments: { "x-queue-type": name } })),
+            queues: queues.map((name, index) => ({ name, arguments: { "x-queue-version": index + 1 } })),
             bindings: []
           })
           const received = new Set<string>()
@@ -30,11 +32,11 @@ describe.skipIf(!RabbitmqProcess.available)("a RabbitMQ that fails under load", 
                 const id = new TextDecoder().decode(delivery.content)
                 if (received.has(id) && !delivery.redelivered) twice.push(id)
                 received.add(id)
-                // Now and then, so that deliveries are open when it dies.
+                // Not at once, so that deliveries are open when it dies.
                 setTimeout(() => delivery.settle("ack"), 5)
               },
               onResumed: () => {
-                resumedAt = performance.now()
+                resumedAt ||= performance.now()
               }
             })
 
