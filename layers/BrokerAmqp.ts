@@ -74,6 +74,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
 /** Publishes of one purpose, over all links. Those under way when the scope closes get a little time for their answer. */
 const publishing = Effect.fnUntraced(function* (recovery: Recovery.Recovery, limits: Limits, closeWithin: number) {
   const fork = Effect.runForkWith(yield* Effect.context<never>())
+  const scope = yield* Effect.scope
   let link: Link | undefined
   const publisher: Publisher = new Publisher(limits, () => {
     const opened = link
@@ -94,7 +95,7 @@ const publishing = Effect.fnUntraced(function* (recovery: Recovery.Recovery, lim
           )
         )
       )
-    fork(opening)
+    fork(Effect.forkIn(opening, scope))
   })
   recovery.onLink((next) => {
     link = next
