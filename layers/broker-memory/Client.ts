@@ -27,7 +27,7 @@ const failed = (operation: Operation, reason: BrokerError["reason"], message: st
 
 /** A client of the broker, with the recovery that the door promises. It ends with its scope. */
 export const connect = Effect.fnUntraced(function* (node: Node, options: Options) {
-  if (!node.accepts) return yield* failed("connect", "unreachable", "The broker takes no connections")
+  if (!node.accepts(options.name)) return yield* failed("connect", "unreachable", "The broker takes no connections")
   const fork = Effect.runForkWith(yield* Effect.context<never>())
   const state = yield* SubscriptionRef.make<Connection>({ _tag: "Connected" })
   const topology = new Topology(node)
@@ -84,7 +84,7 @@ export const connect = Effect.fnUntraced(function* (node: Node, options: Options
     tell({ _tag: "Connecting", attempt, failure })
     node.timers.set(state, node.now() + pauseBefore(attempt), () => {
       if (isClosed) return
-      if (!node.accepts) {
+      if (!node.accepts(options.name)) {
         again(attempt + 1, "The broker takes no connections")
         return
       }

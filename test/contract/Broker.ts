@@ -593,26 +593,29 @@ export const suite = <E>(name: string, layer: Layer.Layer<Broker | ConnectionFau
       }).pipe(Effect.scoped)
     )
 
-    it.effect("gives back: on a classic queue to where it was, on a quorum queue to the end", () =>
-      Effect.gen(function* () {
-        const orders = yield* Effect.forEach(kinds, (kind) =>
-          Effect.gen(function* () {
-            const queue = yield* declared(`requeued-${kind}`, ofKind(kind))
-            yield* sendAll(queue, ["1", "2", "3", "4"])
-            const { get } = yield* (yield* Broker).channel({ prefetch: 1 })
-            const held = yield* Effect.all([get(queue), get(queue), get(queue)])
-            const [first, second, third] = held.map(Option.getOrThrow)
-            assert.isTrue(first !== undefined && second !== undefined && third !== undefined)
-            yield* settleAll(
-              [third, first, second].flatMap((delivery) => delivery ?? []),
-              "requeue"
-            )
-            yield* ready(queue, 4)
-            return texts(yield* drained(queue)).join(" ")
-          }).pipe(Effect.scoped)
-        )
-        assert.deepStrictEqual(orders, ["1* 2* 3* 4", "4 3* 1* 2*"])
-      })
+    it.effect(
+      "gives back: on a classic queue to where it was, on a quorum queue to the end, or to the front with a limit",
+      () =>
+        Effect.gen(function* () {
+          const fields = [ofKind("classic"), ofKind("quorum"), ofKind("quorum", { "x-delivery-limit": 5 })]
+          const orders = yield* Effect.forEach(fields, (fields, index) =>
+            Effect.gen(function* () {
+              const queue = yield* declared(`requeued-${index}`, fields)
+              yield* sendAll(queue, ["1", "2", "3", "4"])
+              const { get } = yield* (yield* Broker).channel({ prefetch: 1 })
+              const held = yield* Effect.all([get(queue), get(queue), get(queue)])
+              const [first, second, third] = held.map(Option.getOrThrow)
+              assert.isTrue(first !== undefined && second !== undefined && third !== undefined)
+              yield* settleAll(
+                [third, first, second].flatMap((delivery) => delivery ?? []),
+                "requeue"
+              )
+              yield* ready(queue, 4)
+              return texts(yield* drained(queue)).join(" ")
+            }).pipe(Effect.scoped)
+          )
+          assert.deepStrictEqual(orders, ["1* 2* 3* 4", "4 3* 1* 2*", "3* 1* 2* 4"])
+        })
     )
 
     for (const kind of kinds) {
@@ -667,8 +670,13 @@ export const suite = <E>(name: string, layer: Layer.Layer<Broker | ConnectionFau
           assert.deepStrictEqual(texts(yield* active.takeN(2)), ["1", "2"])
           yield* ready(queue, 2)
           assert.strictEqual(yield* waiting.arrived, 0)
+          const got = yield* Effect.result((yield* (yield* Broker).channel({ prefetch: 1 })).get(queue))
+          const said = Result.match(got, { onFailure: ({ reason }) => reason, onSuccess: () => "" })
+          assert.strictEqual(said, kind === "quorum" ? "locked" : "")
           yield* Scope.close(leaving, Exit.void)
-          assert.deepStrictEqual(texts(yield* waiting.takeN(4)), ["1*", "2*", "3", "4"])
+          // Of a classic queue, another channel has the third.
+          const rest = kind === "quorum" ? ["1*", "2*", "3", "4"] : ["1*", "2*", "4"]
+          assert.deepStrictEqual(texts(yield* waiting.takeN(rest.length)), rest)
         }).pipe(Effect.scoped)
       )
 
