@@ -240,7 +240,7 @@ describe.skipIf(RunningBroker.server === null)("BrokerAmqp: faults", () => {
     Effect.gen(function* () {
       const proxy = yield* TcpProxy.make(RunningBroker.target())
       yield* Effect.gen(function* () {
-        const { channel } = yield* Broker
+        const { channel, ping } = yield* Broker
         const queue = yield* RunningBroker.queue()
         const own = yield* channel({ prefetch: 1 })
         yield* proxy.cut
@@ -249,6 +249,8 @@ describe.skipIf(RunningBroker.server === null)("BrokerAmqp: faults", () => {
         assert.deepInclude(error, { operation: "channel", reason: "lost" })
         assert.isBelow(Duration.toMillis(elapsed), 500)
         yield* proxy.restore
+        // Or it would declare the queue again after it was removed.
+        yield* eventually(Effect.isSuccess(ping), (answered) => answered)
       }).pipe(Effect.scoped, Effect.provide(through(proxy)))
     }).pipe(Effect.scoped)
   )
