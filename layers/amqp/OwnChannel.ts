@@ -18,7 +18,8 @@ export const make = Effect.fnUntraced(function* (
   prefetch: number
 ): Effect.fn.Return<Channel, BrokerError, Scope.Scope> {
   const problem = Deliveries.problemOf({ prefetch })
-  if (problem !== undefined) return yield* new BrokerError({ ...problem, operation: "channel" })
+  if (problem !== undefined)
+    return yield* new BrokerError({ operation: "channel", reason: problem.reason, message: problem.message })
   const fork = Effect.runForkWith(yield* Effect.context<never>())
   const ended = Deferred.makeUnsafe<never, BrokerError>()
   const publisher = new Publisher(limits, () => {})
