@@ -1,11 +1,11 @@
 import { Effect, Option, SubscriptionRef } from "effect"
 import { type Broker, BrokerError, type Connection, type Purpose, type Server } from "../../src/services/Broker.ts"
+import { problemOf } from "../amqp/Deliveries.ts"
 import type { Node } from "./Node.ts"
 import * as OwnChannel from "./OwnChannel.ts"
 import { type Limits, Publisher } from "./Publisher.ts"
 import { Refusal } from "./Refusal.ts"
 import { type Connecting, pauseBefore, Subscriber } from "./Subscriber.ts"
-import { problemOf } from "./Subscription.ts"
 import { Topology } from "./Topology.ts"
 import { transmit } from "./Transmission.ts"
 import { Line } from "./Wire.ts"
@@ -191,7 +191,7 @@ export const connect = Effect.fnUntraced(function* (node: Node, options: Options
     consume: (given) =>
       Effect.gen(function* () {
         const problem = problemOf(given)
-        if (problem !== undefined) return yield* failed("consume", "refused", problem)
+        if (problem !== undefined) return yield* problem
         const subscriber = new Subscriber(client, given)
         yield* Effect.acquireRelease(
           ask("consume", (line) => subscriber.begin(line)),
@@ -207,7 +207,7 @@ export const connect = Effect.fnUntraced(function* (node: Node, options: Options
     channel: ({ prefetch }) =>
       Effect.gen(function* () {
         const problem = problemOf({ prefetch })
-        if (problem !== undefined) return yield* failed("channel", "refused", problem)
+        if (problem !== undefined) return yield* failed("channel", "refused", problem.message)
         const current = yield* connected("channel")
         return yield* OwnChannel.make({
           client,

@@ -1,10 +1,10 @@
 import { Deferred, Effect, Exit, Option } from "effect"
 import { BrokerError, type Channel as ChannelDoor, type Delivery } from "../../src/services/Broker.ts"
+import { problemOf } from "../amqp/Deliveries.ts"
 import { Channel } from "./Channel.ts"
 import type { Publisher } from "./Publisher.ts"
 import { Refusal } from "./Refusal.ts"
 import { type Connecting, deliveryOf, hand } from "./Subscriber.ts"
-import { problemOf } from "./Subscription.ts"
 import { transmit } from "./Transmission.ts"
 import type { Line } from "./Wire.ts"
 
@@ -68,9 +68,7 @@ export const make = Effect.fnUntraced(function* ({ ask, client, line, prefetch, 
     consume: ({ arguments: fields, onDelivery, queue }) =>
       Effect.suspend(() => {
         const problem = problemOf({ prefetch, ...(fields === undefined ? {} : { arguments: fields }) })
-        if (problem !== undefined) {
-          return Effect.fail(new BrokerError({ operation: "consume", reason: "refused", message: problem }))
-        }
+        if (problem !== undefined) return Effect.fail(problem)
         const consuming = demand(() =>
           channel.consume({
             queue,
