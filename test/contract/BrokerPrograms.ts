@@ -52,18 +52,19 @@ const optional = (fields: Fields) => fc.constantFrom<Fields>({}, fields)
 const merged = (...parts: ReadonlyArray<fc.Arbitrary<Fields>>): fc.Arbitrary<Fields> =>
   fc.tuple(...parts).map((parts) => Object.assign({}, ...parts))
 
-const bounded = optional({ "x-max-length": 3 })
-
-/** A quorum queue learns at a moment of its own that it is full, and cannot be read by `get` with one active consumer. */
+/**
+ * What is left out of quorum queues: `get` is refused with one active consumer; that it is full, such a queue learns at a
+ * moment of its own; and when it buries several for its length at once, they come in an order that the model has not.
+ */
 export const program: fc.Arbitrary<Program> = fc.record({
   queues: fc.tuple(
     merged(
       optional({ "x-max-priority": 3 }),
       optional({ "x-overflow": "reject-publish" }),
       optional({ "x-single-active-consumer": true }),
-      bounded
+      optional({ "x-max-length": 3 })
     ),
-    merged(fc.constant({ "x-queue-type": "quorum" }), optional({ "x-delivery-limit": 1 }), bounded)
+    merged(fc.constant({ "x-queue-type": "quorum" }), optional({ "x-delivery-limit": 1 }))
   ),
   steps: fc.array(step, { minLength: 8, maxLength: 24 })
 })
