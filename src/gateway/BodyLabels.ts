@@ -13,6 +13,8 @@ export const unreadable = (headers: Headers.RawHeaders): string | undefined => {
   if (encodings.some((encoding) => encoding.toLowerCase() !== "identity"))
     return "Send the body without content-encoding."
   const type = Headers.get(headers, "content-type") ?? ""
+  // as nearly every request has it: the search takes a microsecond
+  if (type === "application/json") return undefined
   const charsets = [...type.matchAll(charset)].map(([, given = ""]) => given.toLowerCase())
   return charsets.some((given) => !readCharsets.has(given))
     ? "Send the body as UTF-8, and no other charset."
