@@ -4,6 +4,7 @@ import * as Billing from "./Billing.ts"
 import { BodyAdmission } from "./BodyAdmission.ts"
 import { ControlState } from "./ControlState.ts"
 import { disabledRoute } from "./DelegatedRequest.ts"
+import * as Denied from "./Denied.ts"
 import { Destinations } from "./Destination.ts"
 import * as Fallback from "./Fallback.ts"
 import * as Forward from "./Forward.ts"
@@ -11,7 +12,6 @@ import { GatewayError } from "./GatewayError.ts"
 import * as GuardedAnswer from "./GuardedAnswer.ts"
 import { type Guard, Guarding } from "./Guarding.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
-import * as LimitDenial from "./LimitDenial.ts"
 import { Limits, type Reading, type Reservation } from "./Limits.ts"
 import * as Meters from "./Meters.ts"
 import { strictest } from "./model/BodyLimit.ts"
@@ -19,7 +19,6 @@ import * as Estimate from "./model/Estimate.ts"
 import * as Facts from "./model/Facts.ts"
 import type { KeyPolicy } from "./model/KeyPolicy.ts"
 import * as Policy from "./model/Policy.ts"
-import { nameOf } from "./model/PolicyLayer.ts"
 import * as Outbound from "./Outbound.ts"
 import * as OutputBound from "./OutputBound.ts"
 import * as Request from "./Request.ts"
@@ -158,7 +157,7 @@ export class GovernedRequest extends Context.Service<
           )
         }
 
-        const refuse = (error: GatewayError, denial?: UsageRecord.Denied, reservation?: Reservation) => {
+        const refuse = (error: GatewayError, denial?: Denied.Denied, reservation?: Reservation) => {
           const account: Accounted = { ...unaccounted, status: error.status, error, provider: target.provider, denial }
           settle(reservation, account, () => {
             Request.refuse(request, error, readings, now())
@@ -255,7 +254,7 @@ export class GovernedRequest extends Context.Service<
               fallbackReason: fallback?.reason,
               upstreamMs: passed.begun ? passed.endedAt - sentAt : undefined,
               denial:
-                passed.cutBy === undefined ? undefined : LimitDenial.ofAnswer(passed.cutBy, effective, target.config)
+                passed.cutBy === undefined ? undefined : Denied.ofAnswer(passed.cutBy, effective, target.config)
             }
             settle(reservation, account, () => {
               if (passed.error !== undefined && !passed.headSent) Request.refuse(request, passed.error, readings, now())
@@ -310,12 +309,7 @@ export class GovernedRequest extends Context.Service<
           const question = questionOf(target, key, facts, received, wanted.nanos)
           const decision = Policy.decide(effective.policy, question)
           if (decision._tag === "Denied") {
-            const { check } = decision.denial
-            const [cause] = Policy.causes(effective.layers, check, question)
-            return refuse(
-              new GatewayError(decision.denial),
-              cause === undefined ? { check } : { check, layer: nameOf(cause) }
-            )
+            return refuse(new GatewayError(decision.denial), Denied.ofRequest(decision.denial, effective, question))
           }
           const selected = guarding.of(request, target, key, subject, effective.guardrails, facts)
           if (Result.isFailure(selected)) return refuse(selected.failure)
@@ -384,7 +378,7 @@ export class GovernedRequest extends Context.Service<
           })
         const refuseBody = (failure: GatewayError) => {
           const byPolicy = failure.code === "request_body_too_large" && options.limit.setBy !== "the route"
-          refuse(failure, byPolicy ? LimitDenial.ofBody(effective) : undefined)
+          refuse(failure, byPolicy ? Denied.ofBody(effective) : undefined)
         }
         if (service === undefined) {
           RequestBody.read(

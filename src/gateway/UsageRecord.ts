@@ -1,5 +1,6 @@
 import { Option } from "effect"
 import type { Bill } from "./Billing.ts"
+import type { Denied } from "./Denied.ts"
 import type { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
@@ -86,12 +87,6 @@ export interface UsageRecord {
   readonly guardrail_action_count?: Maybe<number>
   /** Rows of `guardrail_execution_events`: they are as durable as the record, and written with it. */
   readonly guardrails?: Maybe<ReadonlyArray<Execution>>
-}
-
-/** The check that refused a request, and the layer of policy that it came from. */
-export interface Denied {
-  readonly check: string
-  readonly layer?: string
 }
 
 /** What a request came to, for its record. */
