@@ -253,8 +253,7 @@ export class GovernedRequest extends Context.Service<
               fallbackCount: fallback === undefined ? 0 : 1,
               fallbackReason: fallback?.reason,
               upstreamMs: passed.begun ? passed.endedAt - sentAt : undefined,
-              denial:
-                passed.cutBy === undefined ? undefined : Denied.ofAnswer(passed.cutBy, effective, target.config)
+              denial: passed.cutBy === undefined ? undefined : Denied.ofAnswer(passed.cutBy, effective, target.config)
             }
             settle(reservation, account, () => {
               if (passed.error !== undefined && !passed.headSent) Request.refuse(request, passed.error, readings, now())
@@ -332,8 +331,9 @@ export class GovernedRequest extends Context.Service<
                 return refuse(controlStateUnavailable, undefined, unavailable?.reservation)
               }
               if (exit.value._tag === "Refused") {
-                readings = [exit.value.reading]
-                return refuse(refusal(exit.value.reading, exit.value.wanted, now()))
+                const { reading, wanted } = exit.value
+                readings = [reading]
+                return refuse(Meters.refusal(reading.meter, reading.used, wanted, now()))
               }
               readings = exit.value.readings
               const { reservation } = exit.value
@@ -436,13 +436,6 @@ export const queueFull = new GatewayError({
 
 const streamsUnlimited = ({ max_sse_event_bytes, max_stream_duration_seconds }: KeyPolicy): boolean =>
   max_sse_event_bytes._tag === "Unlimited" && max_stream_duration_seconds._tag === "Unlimited"
-
-const refusal = ({ meter, used }: Reading, wanted: number, now: number): GatewayError =>
-  new GatewayError({
-    code: Meters.errorCode(meter),
-    message: Meters.refusal(meter, used, wanted),
-    ...(wanted > meter.limit ? {} : { retryAfterSeconds: Meters.retryAfterSeconds(meter, now) })
-  })
 
 const outcomeOf = (passed: Forward.Passed): Billing.Outcome => {
   // what a guardrail keeps from the client was had all the same

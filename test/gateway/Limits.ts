@@ -30,7 +30,7 @@ export const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, database: L
           yield* TestClock.adjust("59 seconds")
           const refused = yield* key.refused()
           assert.deepInclude(refused, { used: 3, wanted: 1 })
-          assert.strictEqual(Meters.retryAfterSeconds(refused.meter, yield* nowMillis), 1)
+          assert.strictEqual(refused.meter.endsAt - (yield* nowMillis), 1000)
         }
       })
     )
