@@ -322,6 +322,7 @@ export class GovernedRequest extends Context.Service<
             key.id,
             metersOf(effective.policy, key.id, now()),
             wanted,
+            (field) => control.counted(key, field),
             guarded((exit) => {
               checked()
               if (Exit.isFailure(exit)) {
@@ -348,8 +349,7 @@ export class GovernedRequest extends Context.Service<
                 effective.policy.max_output_tokens_per_request
               )
               guardBody(bounded, reservation, (guardedBody) => send(guardedBody, hop, fallback, reservation, billOf))
-            }),
-            (field) => control.counted(key, field)
+            })
           )
         }
 

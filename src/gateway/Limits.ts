@@ -51,15 +51,15 @@ export class Limits extends Context.Service<
   {
     /**
      * Tells `done` once; so does `settle`. Callbacks, because both are on the path of every request. `counted`: which
-     * of the key's requests a meter counts, asked where it has to be read from the records.
+     * of the key's requests a meter counts, asked only when it has to be read from the records.
      */
     readonly admit: (
       requestId: string,
       keyId: string,
       meters: ReadonlyArray<Meters.Meter>,
       wanted: Wanted,
-      done: (exit: Exit.Exit<Admission, LimitsUnavailable>) => void,
-      counted?: (field: Meters.Meter["field"]) => Counted
+      counted: (field: Meters.Meter["field"]) => Counted,
+      done: (exit: Exit.Exit<Admission, LimitsUnavailable>) => void
     ) => void
     /**
      * In one step: replaces the reservation by what was used and appends `record` to the usage queue. Doing it twice is
@@ -158,7 +158,7 @@ export class Limits extends Context.Service<
           Effect.mapError((cause) => new LimitsUnavailable({ cause, reservation }))
         )
 
-      const admit: Limits["Service"]["admit"] = (requestId, keyId, meters, wanted, done, counted = everything) => {
+      const admit: Limits["Service"]["admit"] = (requestId, keyId, meters, wanted, counted, done) => {
         if (meters.length === 0) return done(unlimited)
         const amounts = meters.map((meter) => amountFor(meter, wanted))
         const reservation = { member: memberOf(requestId, meters, amounts), keyId, meters, amounts }
@@ -210,8 +210,6 @@ export class Limits extends Context.Service<
 
 /** The stream that usage records wait in for the database. */
 export const usageQueue = "usage:queue"
-
-const everything = (): Counted => "all"
 
 /** The client is waiting while a counter is restored. */
 const restoredWithin = "2 seconds"

@@ -305,7 +305,9 @@ const keyWith = Effect.fnUntraced(function* (policy: Partial<KeyPolicy>, id: str
   const meters = Effect.map(DateTime.now, (now) => Meters.of({ ...neutral, ...policy }, id, now))
   const admit = (wanted: Wanted = nothing) =>
     Effect.flatMap(meters, (meters) =>
-      Effect.callback<Admission, LimitsUnavailable>((resume) => limits.admit(randomUUID(), id, meters, wanted, resume))
+      Effect.callback<Admission, LimitsUnavailable>((resume) =>
+        limits.admit(randomUUID(), id, meters, wanted, () => "all", resume)
+      )
     )
   const counterOf = (meter: Meters.Meter) => Effect.map(command("GET", named(meter.key)), Number)
   return {
