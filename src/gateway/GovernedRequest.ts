@@ -37,8 +37,9 @@ export class GovernedRequest extends Context.Service<
   GovernedRequest,
   {
     /**
-     * Refuses without a record only where none can be kept. `subject`: who sends it beside the key, where that is known.
-     * A chain of callbacks rather than an effect: it runs for every request, and takes a quarter less of its time so.
+     * Refuses without a record only where none can be kept. `subject`: who sends it beside the key, where that is
+     * known. A chain of callbacks rather than an effect: it runs for every request, and takes a quarter less of its
+     * time so.
      */
     readonly run: (
       request: Request.Request,
@@ -112,7 +113,9 @@ export class GovernedRequest extends Context.Service<
         let effective = control.policyOf(key, target.route, facts.models)
         let guard: Guard | undefined
         let readings: ReadonlyArray<Reading> = []
-        /** The client hung up while nothing could be called off: what was reserved is settled, and nothing more begun. */
+        /**
+         * The client hung up while nothing could be called off: what was reserved is settled, and nothing more begun.
+         */
         let gone = false
         const noted = () => {
           gone = true

@@ -31,8 +31,8 @@ export class Guarding extends Context.Service<
   Guarding,
   {
     /**
-     * `undefined` where `policy` selects nothing: then nothing more is done. What a policy selects is remembered for that
-     * very object, as long as the catalogue stays. `subject`: who sends it, where an identity says so.
+     * `undefined` where `policy` selects nothing: then nothing more is done. What a policy selects is remembered for
+     * that very object, as long as the catalogue stays. `subject`: who sends it, where an identity says so.
      */
     readonly of: (
       request: Request,

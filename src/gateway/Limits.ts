@@ -9,7 +9,10 @@ import type { Counted } from "./model/PolicyLayer.ts"
 
 /** What a request holds on its meters until it is settled. */
 export interface Reservation {
-  /** Its entry among the key's open reservations: `<request id> <counter>:<window> <amount> …`, to give back what it holds. */
+  /**
+   * Its entry among the key's open reservations: `<request id> <counter>:<window> <amount> …`, to give back what it
+   * holds.
+   */
   readonly member: string
   readonly keyId: string
   readonly meters: ReadonlyArray<Meters.Meter>
@@ -28,7 +31,9 @@ export type Admission =
   /** Nothing was counted, on no meter. */
   | { readonly _tag: "Refused"; readonly reading: Reading; readonly wanted: number }
 
-/** Redis, or the database that a cold counter is restored from, did not answer: nobody can say whether the request fits. */
+/**
+ * Redis, or the database that a cold counter is restored from, did not answer: nobody can say whether the request fits.
+ */
 export class LimitsUnavailable extends Data.TaggedError("LimitsUnavailable")<{
   readonly cause: unknown
   /** Redis may hold it, or come to hold it, all the same: it is to be settled with the refusal. */
@@ -43,8 +48,8 @@ export interface Settled {
 
 /**
  * RPM, TPM, daily caps and budgets of a key. All meters of a request are checked and raised together by one script, so
- * that no number of concurrent requests, in any number of processes, passes a limit; the reservation is replaced by what
- * was really used, once. Requests of one moment share a call.
+ * that no number of concurrent requests, in any number of processes, passes a limit; the reservation is replaced by
+ * what was really used, once. Requests of one moment share a call.
  */
 export class Limits extends Context.Service<
   Limits,
@@ -142,8 +147,8 @@ export class Limits extends Context.Service<
       )
 
       /**
-       * A limit that Redis knows nothing of: new, or Redis lost its memory. The spend is on record, so the strict start is
-       * to read it there once; the script takes the numbers only where it still has none.
+       * A limit that Redis knows nothing of: new, or Redis lost its memory. The spend is on record, so the strict start
+       * is to read it there once; the script takes the numbers only where it still has none.
        */
       const admitCold = (reservation: Reservation, counted: (field: Meters.Meter["field"]) => Counted) =>
         Effect.forEach(reservation.meters, (meter) =>

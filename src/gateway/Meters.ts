@@ -40,8 +40,8 @@ export const of = (policy: KeyPolicy, keyId: string, now: DateTime.Utc): Readonl
   })
 
 /**
- * The same, and the same array for as long as the minute, the smallest window, lasts: what is derived from a key's meters
- * can be remembered by them.
+ * The same, and the same array for as long as the minute, the smallest window, lasts: what is derived from a key's
+ * meters can be remembered by them.
  */
 export const remembering = (): ((policy: KeyPolicy, keyId: string, now: number) => ReadonlyArray<Meter>) => {
   const made = new WeakMap<
@@ -105,7 +105,9 @@ const codeOf = ({ unit }: Meter): ErrorCode =>
 const amount = (meter: Meter, units: number): string =>
   meter.unit === "nanos" ? `$${toDollars(units)}` : `${units} ${meter.unit}`
 
-/** Names the limit, where it was set, what it holds and when it resets. What can never fit is not told to come again. */
+/**
+ * Names the limit, where it was set, what it holds and when it resets. What can never fit is not told to come again.
+ */
 export const refusal = (meter: Meter, used: number, wanted: number, now: number): GatewayError => {
   const limit = `${meter.field} of this key (${amount(meter, meter.limit)} a ${meter.window})`
   const code = codeOf(meter)

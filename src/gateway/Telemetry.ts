@@ -101,7 +101,10 @@ const denialKind = (code: ErrorCode): string | undefined => {
   return code === "policy_denied" || code === "disabled_route" || code === "guardrail_forbidden" ? "policy" : undefined
 }
 
-/** What requests of one kind came to, and its histograms: labelling a metric anew for every request costs more than raising it. */
+/**
+ * What requests of one kind came to, and its histograms: labelling a metric anew for every request costs more than
+ * raising it.
+ */
 interface Kind {
   requests: number
   readonly duration: Metric.Histogram<number>

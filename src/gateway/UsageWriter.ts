@@ -51,7 +51,10 @@ interface Batch {
   readonly records: string
 }
 
-/** KEYS: usage queue. ARGV: how many. The records in one piece: taking them from one reply each took 3 µs of every record. */
+/**
+ * KEYS: usage queue. ARGV: how many. The records in one piece: taking them from one reply each took 3 µs of every
+ * record.
+ */
 const oldest: Script<Batch> = {
   name: "oldest",
   lua: `

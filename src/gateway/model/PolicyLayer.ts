@@ -3,7 +3,10 @@ import type { UsageRoute } from "./CanonicalRoute.ts"
 import * as GuardrailPolicy from "./GuardrailPolicy.ts"
 import { type KeyPolicy, KeyPolicyPatch, neutral, patched } from "./KeyPolicy.ts"
 
-/** What a stored layer is about, from the general to the particular (reference §8.2). A key's own policy comes behind them. */
+/**
+ * What a stored layer is about, from the general to the particular (reference §8.2). A key's own policy comes behind
+ * them.
+ */
 export const LayerKind = Schema.Literals(["global", "project", "team", "route", "model"])
 export type LayerKind = typeof LayerKind.Type
 
