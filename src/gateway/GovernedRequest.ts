@@ -288,8 +288,8 @@ export class GovernedRequest extends Context.Service<
         ) => {
           if (guard === undefined || body.bytes === null || body.bytes.length === 0) return then(body)
           if (body.opaque) {
-            const unreadable = guard.onUnreadable()
-            return unreadable === undefined ? then(body) : refuse(unreadable, undefined, reservation)
+            const refusal = guard.onOpaque()
+            return refusal === undefined ? then(body) : refuse(refusal, undefined, reservation)
           }
           const looked = span.phase("gateway.guardrails")
           guard.onRequest(

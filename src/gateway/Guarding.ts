@@ -21,7 +21,7 @@ export interface Guard {
   /** The request's body as it may go on. */
   readonly onRequest: (body: Buffer, done: (guarded: Result.Result<Buffer, GatewayError>) => void) => void
   /** Why the request may not go on, when its body is no JSON: nobody can look into it. */
-  readonly onUnreadable: () => GatewayError | undefined
+  readonly onOpaque: () => GatewayError | undefined
   /** The answer's text as it may go out. */
   readonly onAnswer: (text: string, done: (guarded: Result.Result<string, GatewayError>) => void) => void
 }
@@ -128,7 +128,7 @@ export class Guarding extends Context.Service<
               )
             )
           },
-          onUnreadable: () => {
+          onOpaque: () => {
             const outcome = unseen(Selection.inMode(selection, "pre_call"), "pre_call")
             if (outcome.executions.length === 0) return undefined
             executions.push(...outcome.executions)

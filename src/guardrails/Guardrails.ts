@@ -104,7 +104,7 @@ export const unseen = (selection: Selection, mode: Mode): Ran => {
   const executions: Array<Execution> = []
   for (const { definition } of selection) {
     const { failurePolicy, name } = definition
-    const { action, consequence, metadata } = Outcome.of(failurePolicy, unreadable)
+    const { action, consequence, metadata } = Outcome.of(failurePolicy, unasked)
     executions.push({
       guardrail_name: name,
       mode,
@@ -122,7 +122,7 @@ export const unseen = (selection: Selection, mode: Mode): Ran => {
   return { executions, failures: executions, stopped: undefined }
 }
 
-const unreadable = Result.fail<Outcome.Failure>({ code: "guardrail_unavailable" })
+const unasked = Result.fail<Outcome.Failure>({ code: "guardrail_unavailable" })
 
 const remember = (memory: Map<string, string>, found: PiiRedact.Memory = new Map()): void => {
   for (const [placeholder, value] of found) memory.set(placeholder, value)
