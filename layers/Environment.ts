@@ -26,7 +26,9 @@ export interface Settings {
   readonly directCompat: Option.Option<{ readonly origin: string; readonly serviceKey: Redacted.Redacted }>
   /** Without a stored connection, the studio that services are imported from. */
   readonly studio: Option.Option<StudioTarget>
-  /** Whom the gateway calls: the origins that the variables name, and what `GATEWAY_EGRESS_PRIVATE_ADDRESSES` allows. */
+  /**
+   * Whom the gateway calls: the origins that the variables name, and what `GATEWAY_EGRESS_PRIVATE_ADDRESSES` allows.
+   */
   readonly addresses: Addresses
   readonly proxyAddress: Address
   readonly controlAddress: Address

@@ -70,8 +70,8 @@ const announced = (entrance: string) =>
 const drain = ({ drainSeconds }: Settings) => `${drainSeconds} seconds` as const
 
 /**
- * Built last, so closed first: load balancers see it before anything else happens. What they send until they have looked
- * is still served, if the delay is as long as that takes.
+ * Built last, so closed first: load balancers see it before anything else happens. What they send until they have
+ * looked is still served, if the delay is as long as that takes.
  */
 const beforeAll = ({ drainDelaySeconds }: Settings) =>
   Layer.effectDiscard(

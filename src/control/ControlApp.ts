@@ -69,7 +69,9 @@ export const routerConfig = {
   maxParamLength: 1024
 } as const
 
-/** What the configuration document speaks of: for it the database, the vault and the environment's settings are enough. */
+/**
+ * What the configuration document speaks of: for it the database, the vault and the environment's settings are enough.
+ */
 const configured = Layer.mergeAll(
   Projects.layer,
   Keys.layer,

@@ -5,8 +5,8 @@ export const typedTwice = (headers: Headers.RawHeaders): string | undefined =>
   Headers.all(headers, "content-type").length > 1 ? "Send content-type once." : undefined
 
 /**
- * Why nobody here can read the body as JSON, whatever it holds. An upstream that heeds a charset reads another text than
- * the gateway does: under UTF-7 `+ACI-` is a quotation mark.
+ * Why nobody here can read the body as JSON, whatever it holds. An upstream that heeds a charset reads another text
+ * than the gateway does: under UTF-7 `+ACI-` is a quotation mark.
  */
 export const unreadable = (headers: Headers.RawHeaders): string | undefined => {
   const encodings = Headers.all(headers, "content-encoding")
