@@ -153,7 +153,7 @@ export class Link {
     })
     // While there is a listener, amqplib does not take the connection down for what a callback throws.
     channel.on("handler-error", () => {})
-channel.once("close", () => {
+    channel.once("close", () => {
       if (this.#closing.has(channel)) return
       // Not within amqplib's callback: while a connection ends, it would take what is opened on it for alive.
       queueMicrotask(() => ended(why ?? this.failure ?? new Error("The connection was lost")))

@@ -25,9 +25,12 @@ describe.skipIf(RunningBroker.server === null)("BrokerAmqp: faults", () => {
         yield* consuming({ queue, prefetch: 10 })
         assert.deepStrictEqual(yield* publish(to(queue)), confirmed)
         yield* proxy.freeze
-        yield* Effect.forkDetach(Effect.flatMap(publish(to(queue)), (known) => Deferred.succeed(outcome, known)), {
-          startImmediately: true
-        })
+        yield* Effect.forkDetach(
+          Effect.flatMap(publish(to(queue)), (known) => Deferred.succeed(outcome, known)),
+          {
+            startImmediately: true
+          }
+        )
       }).pipe(Effect.scoped, Effect.provide(through(proxy)), Effect.timed)
       assert.isBelow(Duration.toMillis(elapsed), 3_000)
       assert.deepInclude(yield* Deferred.await(outcome), { _tag: "Unknown", reason: "lost" })
