@@ -51,10 +51,21 @@ const make = Effect.fnUntraced(function* (options: Options) {
     within
   })
   const publishers: Readonly<Record<Purpose, Publisher>> = {
-    tasks: yield* publishing(recovery, limitsOf("tasks"), closeWithin),
-    retries: yield* publishing(recovery, limitsOf("retries"), closeWithin),
-    statuses: yield* publishing(recovery, limitsOf("statuses"), closeWithin)
+    tasks: yield* publishing(recovery, limitsOf("tasks")),
+    retries: yield* publishing(recovery, limitsOf("retries")),
+    statuses: yield* publishing(recovery, limitsOf("statuses"))
   }
+  // What is under way gets a little time for its answer.
+  yield* Effect.addFinalizer(() =>
+    Effect.suspend(() => {
+      const all = Object.values(publishers)
+      for (const publisher of all) publisher.close("The broker was closed")
+      return Effect.timeoutOption(
+        Effect.forEach(all, (publisher) => publisher.idle, { concurrency: "unbounded", discard: true }),
+        closeWithin
+      )
+    })
+  )
   return Broker.of({
     server: Effect.map(recovery.link("connect"), (link) => link.server),
     declare: topology.declare,
@@ -71,9 +82,10 @@ const make = Effect.fnUntraced(function* (options: Options) {
   })
 })
 
-/** Publishes of one purpose, over all links. Those under way when the scope closes get a little time for their answer. */
-const publishing = Effect.fnUntraced(function* (recovery: Recovery.Recovery, limits: Limits, closeWithin: number) {
+/** Publishes of one purpose, over all links. */
+const publishing = Effect.fnUntraced(function* (recovery: Recovery.Recovery, limits: Limits) {
   const fork = Effect.runForkWith(yield* Effect.context<never>())
+  const scope = yield* Effect.scope
   let link: Link | undefined
   const publisher: Publisher = new Publisher(limits, () => {
     const opened = link
@@ -94,7 +106,7 @@ const publishing = Effect.fnUntraced(function* (recovery: Recovery.Recovery, lim
           )
         )
       )
-    fork(opening)
+    fork(Effect.forkIn(opening, scope))
   })
   recovery.onLink((next) => {
     link = next
@@ -105,12 +117,6 @@ const publishing = Effect.fnUntraced(function* (recovery: Recovery.Recovery, lim
     publisher.block(next.blocked)
     publisher.wake()
   })
-  yield* Effect.addFinalizer(() =>
-    Effect.suspend(() => {
-      publisher.close("The broker was closed")
-      return Effect.timeoutOption(publisher.idle, closeWithin)
-    })
-  )
   return publisher
 })
 

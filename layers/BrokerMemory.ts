@@ -10,7 +10,7 @@ export interface ServerOptions {
 }
 
 export interface ConnectOptions {
-  /** What `drop` knows the connection by. Default: "memory". */
+  /** What `drop` and `cut` know the connection by. Default: "memory". */
   readonly name?: string
   /** How many publishes of one purpose may be unanswered. Default: 256. */
   readonly window?: number
@@ -37,8 +37,8 @@ export class BrokerServer extends Context.Service<
      */
     readonly drop: (connection?: string) => Effect.Effect<void>
 
-    /** Every connection is lost, and none is accepted before `restore`. */
-    readonly cut: Effect.Effect<void>
+    /** Every connection is lost, or those of one name, and none of these is accepted before `restore`. */
+    readonly cut: (connection?: string) => Effect.Effect<void>
     readonly restore: Effect.Effect<void>
 
     /** Nothing that the server says arrives before `thaw`: what clients ask for happens, and they wait for the answer. */
@@ -86,7 +86,7 @@ export const makeServer = Effect.fnUntraced(function* (
         answerWithin: Duration.toMillis(answerWithin)
       }),
     drop: (connection) => Effect.sync(() => node.drop("The connection was lost", connection)),
-    cut: Effect.sync(() => node.cut()),
+    cut: (connection) => Effect.sync(() => node.cut(connection)),
     restore: Effect.sync(() => node.restore()),
     freeze: Effect.sync(() => {
       node.wire.frozen = true

@@ -2,12 +2,22 @@ import { type Redis, RedisError, type Reply } from "../src/services/Redis.ts"
 
 type Operation = RedisError["operation"]
 
-/** Refusals that say "not now": nothing was done, and the same command may succeed later. */
-const later: ReadonlySet<string> = new Set(["LOADING", "BUSY", "MASTERDOWN", "READONLY", "TRYAGAIN", "CLUSTERDOWN"])
+/**
+ * Refusals that say "not now": nothing was written, and the same command may succeed later. Memory (`OOM`), disk
+ * (`MISCONF`) and replicas (`NOREPLICAS`) come back as a server does that was gone.
+ */
+const later: ReadonlySet<string> = new Set([
+  ...["LOADING", "BUSY", "MASTERDOWN", "READONLY", "TRYAGAIN", "CLUSTERDOWN"],
+  ...["OOM", "MISCONF", "NOREPLICAS"]
+])
 
 /** Redis answered with an error: its first word is the kind (`ERR`, `WRONGTYPE`, …). */
 export const refused = (operation: Operation, message: string): RedisError =>
-  new RedisError({ operation, retryable: later.has(message.split(" ", 1)[0] ?? ""), cause: new Error(message) })
+  new RedisError({ operation, retryable: later.has(kindOf(message)), cause: new Error(message) })
+
+/** Redis 6 puts what a script's command was refused with behind words of its own. */
+const kindOf = (message: string): string =>
+  (/^ERR Error running script .* -([A-Z]+) /.exec(message)?.[1] ?? message.split(" ", 1)[0]) || ""
 
 /** No answer. Takes the text of the cause alone: a driver's error carries the command, and so an AUTH its password. */
 export const unanswered = (operation: Operation, why: string): RedisError =>

@@ -135,9 +135,13 @@ class NodeWire implements Wire {
 
 const declaredLength = (incoming: IncomingMessage): number => Number(incoming.headers["content-length"] ?? 0)
 
-/** A client that asked first (`Expect: 100-continue`) sends its body only now that somebody wants it. */
+/**
+ * A client that asked first (`Expect: 100-continue`) sends its body only now that somebody wants it. One that speaks
+ * HTTP/1.0 would take the invitation for its answer.
+ */
 const invite = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
-  if (incoming.headers.expect?.toLowerCase() === "100-continue" && !incoming.complete) outgoing.writeContinue()
+  const { complete, headers, httpVersion } = incoming
+  if (headers.expect?.toLowerCase() === "100-continue" && !complete && httpVersion !== "1.0") outgoing.writeContinue()
 }
 
 const within = async <A>(ms: number, promise: Promise<A>): Promise<A | undefined> => {

@@ -36,7 +36,7 @@ export const make = Effect.fnUntraced(function* () {
     RABBITMQ_NODENAME: node,
     RABBITMQ_DIST_PORT: String(distribution),
     RABBITMQ_MNESIA_BASE: join(directory, "database"),
-    RABBITMQ_LOG_BASE: join(directory, "log"),
+    RABBITMQ_LOGS: join(directory, "log"),
     RABBITMQ_CONFIG_FILE: file("rabbitmq.conf", `listeners.tcp.1 = 127.0.0.1:${port}\n`),
     RABBITMQ_ENABLED_PLUGINS_FILE: file("plugins", "[]."),
     RABBITMQ_CONF_ENV_FILE: join(directory, "none"),
@@ -51,13 +51,23 @@ export const make = Effect.fnUntraced(function* () {
     running = spawn(join(scripts, "rabbitmq-server"), { env: environment, stdio: "ignore", detached: true })
   })
   const open = Effect.retry(reachable(port), Schedule.spaced("20 millis"))
-  const kill = Effect.callback<void>((resume) => {
+  /** The script that was started, and the server that it started. */
+  const signal = (pid: number, signal: "SIGKILL" | 0) => {
+    try {
+      return process.kill(-pid, signal)
+    } catch {
+      return false
+    }
+  }
+  const kill = Effect.gen(function* () {
     const pid = running?.pid
-    if (running === undefined || pid === undefined || running.exitCode !== null || running.signalCode !== null)
-      return resume(Effect.void)
-    running.once("exit", () => resume(Effect.void))
-    // The script that was started, and the server that it started.
-    process.kill(-pid, "SIGKILL")
+    if (pid === undefined) return
+    signal(pid, "SIGKILL")
+    yield* Effect.repeat(
+      Effect.sync(() => signal(pid, 0)),
+      { until: (alive) => !alive, schedule: Schedule.spaced("5 millis") }
+    )
+    running = undefined
   })
   yield* Effect.acquireRelease(launch, () => kill)
   yield* open

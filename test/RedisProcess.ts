@@ -28,8 +28,17 @@ export const make = Effect.fnUntraced(function* (...options: ReadonlyArray<strin
     running.once("exit", () => resume(Effect.void))
     running.kill("SIGKILL")
   })
+  const signal = (name: NodeJS.Signals) => Effect.sync(() => void running?.kill(name))
   yield* Effect.acquireRelease(start, () => kill)
-  return { port, url: Redacted.make(`redis://127.0.0.1:${port}`), start, kill }
+  return {
+    port,
+    url: Redacted.make(`redis://127.0.0.1:${port}`),
+    start,
+    kill,
+    /** It answers nothing; what is sent to it meanwhile is carried out when it thaws. */
+    freeze: signal("SIGSTOP"),
+    thaw: signal("SIGCONT")
+  }
 })
 
 /** One command on a connection of its own. */

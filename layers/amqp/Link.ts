@@ -32,6 +32,7 @@ export class Link {
   readonly #onEnd = new Set<() => void>()
   readonly #onBlocked = new Set<() => void>()
   readonly #closing = new WeakSet<Channel>()
+  #silent = false
 
   constructor(connection: Connection, socket: AbortController, endpoint: Endpoint) {
     this.#connection = connection
@@ -104,18 +105,35 @@ export class Link {
     })
   }
 
-  /** Settles in time, whatever the peer does. The broker has what was sent on the channel before it says that it closed. */
+  /**
+   * Settles in time, whatever the peer does; and at once after a close that the peer did not answer, as there may be many
+   * to come. The broker has what was sent on the channel before it says that it closed.
+   */
   closeChannel(channel: Channel): Effect.Effect<void> {
-    return Effect.callback<void>((resume) => {
-      this.#closing.add(channel)
-      // Not by the callback of `close`: it is not called when the connection ends first.
-      channel.once("close", () => resume(Effect.void))
-      try {
-        channel.close()
-      } catch {
-        resume(Effect.void)
-      }
-    }).pipe(Effect.timeoutOption(this.#endpoint.closeWithin), Effect.asVoid)
+    return Effect.suspend(() => {
+      const patience = this.#silent ? 0 : this.#endpoint.closeWithin
+      return Effect.callback<void>((resume) => {
+        this.#closing.add(channel)
+        // Not by the callback of `close`: it is not called when the connection ends first.
+        channel.once("close", () => {
+          this.#silent = false
+          resume(Effect.void)
+        })
+        try {
+          channel.close()
+        } catch {
+          resume(Effect.void)
+        }
+      }).pipe(
+        Effect.timeoutOrElse({
+          duration: patience,
+          orElse: () =>
+            Effect.sync(() => {
+              this.#silent = true
+            })
+        })
+      )
+    })
   }
 
   /** A channel for a few questions. */

@@ -34,10 +34,12 @@ export const problemOf = ({
     const text = properties[name]
     if (text !== undefined && tooLong(text)) return longName(name, text)
   }
-  const { expiration, priority } = properties
+  const { expiration, headers, priority } = properties
   if (priority !== undefined && !within(priority, 255)) return `priority is ${priority}: it can be 0 to 255`
   if (expiration !== undefined && !within(expiration, 4_294_967_295))
     return `expiration is ${expiration}: it can be 0 to 4294967295 whole milliseconds`
+  for (const name of ["CC", "BCC"])
+    if (headers?.[name] !== undefined && !Array.isArray(headers[name])) return `the header ${name} is not a list`
   return undefined
 }
 

@@ -1,11 +1,11 @@
 import { Effect, Option, SubscriptionRef } from "effect"
 import { type Broker, BrokerError, type Connection, type Purpose, type Server } from "../../src/services/Broker.ts"
+import { problemOf } from "../amqp/Deliveries.ts"
 import type { Node } from "./Node.ts"
 import * as OwnChannel from "./OwnChannel.ts"
 import { type Limits, Publisher } from "./Publisher.ts"
 import { Refusal } from "./Refusal.ts"
 import { type Connecting, pauseBefore, Subscriber } from "./Subscriber.ts"
-import { problemOf } from "./Subscription.ts"
 import { Topology } from "./Topology.ts"
 import { transmit } from "./Transmission.ts"
 import { Line } from "./Wire.ts"
@@ -27,7 +27,7 @@ const failed = (operation: Operation, reason: BrokerError["reason"], message: st
 
 /** A client of the broker, with the recovery that the door promises. It ends with its scope. */
 export const connect = Effect.fnUntraced(function* (node: Node, options: Options) {
-  if (!node.accepts) return yield* failed("connect", "unreachable", "The broker takes no connections")
+  if (!node.accepts(options.name)) return yield* failed("connect", "unreachable", "The broker takes no connections")
   const fork = Effect.runForkWith(yield* Effect.context<never>())
   const state = yield* SubscriptionRef.make<Connection>({ _tag: "Connected" })
   const topology = new Topology(node)
@@ -84,7 +84,7 @@ export const connect = Effect.fnUntraced(function* (node: Node, options: Options
     tell({ _tag: "Connecting", attempt, failure })
     node.timers.set(state, node.now() + pauseBefore(attempt), () => {
       if (isClosed) return
-      if (!node.accepts) {
+      if (!node.accepts(options.name)) {
         again(attempt + 1, "The broker takes no connections")
         return
       }
@@ -191,7 +191,7 @@ export const connect = Effect.fnUntraced(function* (node: Node, options: Options
     consume: (given) =>
       Effect.gen(function* () {
         const problem = problemOf(given)
-        if (problem !== undefined) return yield* failed("consume", "refused", problem)
+        if (problem !== undefined) return yield* problem
         const subscriber = new Subscriber(client, given)
         yield* Effect.acquireRelease(
           ask("consume", (line) => subscriber.begin(line)),
@@ -207,7 +207,7 @@ export const connect = Effect.fnUntraced(function* (node: Node, options: Options
     channel: ({ prefetch }) =>
       Effect.gen(function* () {
         const problem = problemOf({ prefetch })
-        if (problem !== undefined) return yield* failed("channel", "refused", problem)
+        if (problem !== undefined) return yield* failed("channel", "refused", problem.message)
         const current = yield* connected("channel")
         return yield* OwnChannel.make({
           client,

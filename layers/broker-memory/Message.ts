@@ -40,35 +40,3 @@ export const make = (publication: Omit<Publication, "purpose">): Message => {
     }
   }
 }
-
-const shortTexts = [
-  "contentType",
-  "contentEncoding",
-  "correlationId",
-  "replyTo",
-  "messageId",
-  "type",
-  "userId",
-  "appId"
-] as const
-
-const within = (number: number, most: number): boolean => Number.isInteger(number) && number >= 0 && number <= most
-
-/** What AMQP cannot carry, or RabbitMQ would close the channel for. */
-export const problemOf = ({ exchange, properties, routingKey }: Omit<Publication, "purpose">): string | undefined => {
-  const names: ReadonlyArray<readonly [string, string | undefined]> = [
-    ["exchange", exchange],
-    ["routingKey", routingKey],
-    ...shortTexts.map((name) => [name, properties[name]] as const)
-  ]
-  for (const [name, text] of names) {
-    const bytes = text === undefined ? 0 : Buffer.byteLength(text)
-    if (bytes > 255) return `${name} has ${bytes} bytes: AMQP carries at most 255`
-  }
-  const { expiration, priority } = properties
-  if (priority !== undefined && !within(priority, 255)) return `priority is ${priority}: it can be 0 to 255`
-  if (expiration !== undefined && !within(expiration, 4_294_967_295)) {
-    return `expiration is ${expiration}: it can be 0 to 4294967295 whole milliseconds`
-  }
-  return undefined
-}

@@ -37,7 +37,7 @@ export class Node {
   #held = 0
   #blockedBy: string | undefined
   #alarm: string | undefined
-  #accepts = true
+  #refuses: { readonly name: string | undefined } | undefined
 
   constructor({ later, memoryLimit, now, timers }: Options) {
     this.wire = new Wire(later)
@@ -74,9 +74,8 @@ export class Node {
     }
   }
 
-  /** Whether it takes connections. */
-  get accepts(): boolean {
-    return this.#accepts
+  accepts(name: string): boolean {
+    return this.#refuses === undefined || (this.#refuses.name !== undefined && this.#refuses.name !== name)
   }
 
   attach(line: Line): void {
@@ -95,13 +94,13 @@ export class Node {
     for (const line of Array.from(this.#lines)) if (name === undefined || line.name === name) line.end(reason)
   }
 
-  cut(): void {
-    this.#accepts = false
-    this.drop("The connection was lost")
+  cut(name?: string): void {
+    this.#refuses = { name }
+    this.drop("The connection was lost", name)
   }
 
   restore(): void {
-    this.#accepts = true
+    this.#refuses = undefined
   }
 
   restart(): void {
@@ -160,6 +159,11 @@ export class Node {
     const owner = this.#owners.get(name)
     if (owner !== undefined && owner !== line) locked(name)
     return this.#queues.get(name) ?? missing("queue", name)
+  }
+
+  kindOf(name: string): QueueArguments.QueueKind | undefined {
+    const known = this.#queues.get(name)
+    return known === undefined ? undefined : QueueArguments.kindOf(known.declared)
   }
 
   deleteQueue(name: string, line: Line): void {

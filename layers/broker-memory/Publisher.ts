@@ -1,5 +1,5 @@
 import type { Outcome, Publication } from "../../src/services/Broker.ts"
-import { problemOf } from "./Message.ts"
+import { problemOf } from "../amqp/Messages.ts"
 import type { Timers } from "./Timers.ts"
 
 export interface Limits {

@@ -93,10 +93,11 @@ export const classic = (priorities: number): ReadyMessages => {
 }
 
 /**
- * A quorum queue cannot put back into its log: what a consumer sends back becomes its last message, and what a lost
- * consumer held is given before everything else.
+ * A quorum queue cannot put back into its log. What a lost consumer held is given before everything else; what a consumer
+ * sends back becomes the last message, so that the log can be cut off, but where deliveries are `limited` it is given
+ * before everything else, too.
  */
-export const quorum = (): ReadyMessages => {
+export const quorum = (limited: boolean): ReadyMessages => {
   const [recovered, row] = [new Row(), new Row()]
   return {
     get length() {
@@ -107,7 +108,7 @@ export const quorum = (): ReadyMessages => {
     },
     add: (entry) => row.push(entry),
     shift: () => recovered.shift() ?? row.shift(),
-    requeue: (entry) => row.push(entry),
+    requeue: (entry) => (limited ? recovered : row).push(entry),
     recover: (entry) => recovered.push(entry)
   }
 }

@@ -53,7 +53,9 @@ export class Timers {
     const due = Array.from(this.#timers).filter(([, { time }]) => time <= now)
     for (const [owner] of due) this.#timers.delete(owner)
     for (const [, { ring }] of due.toSorted(([, left], [, right]) => left.time - right.time)) ring()
-    const next = Math.min(...Array.from(this.#timers.values(), ({ time }) => time))
-    if (next !== Infinity && this.#sleeping === undefined) this.#sleep(next)
+    let next = this.#sleeping?.until ?? Infinity
+    for (const { time } of this.#timers.values()) next = Math.min(next, time)
+    // Who rang may have set an alarm, which need not be the next.
+    if (next < (this.#sleeping?.until ?? Infinity)) this.#sleep(next)
   }
 }

@@ -5,6 +5,7 @@ import { type Host, type LiveQueue, textOf, wholeOf } from "./Host.ts"
 import { type Message, weight } from "./Message.ts"
 import { kindOf } from "./QueueArguments.ts"
 import * as ReadyMessages from "./ReadyMessages.ts"
+import { at, refuse } from "./Refusal.ts"
 
 type Entry = ReadyMessages.Entry
 
@@ -32,6 +33,8 @@ export class WorkQueue implements LiveQueue {
   #position = 0
   #usedAt: number
   #isFull = false
+  /** When it looks for the expired again. */
+  #expiryDue: number | undefined
 
   constructor(declared: Queue, host: Host) {
     this.declared = declared
@@ -50,13 +53,17 @@ export class WorkQueue implements LiveQueue {
     this.#overflow = this.#isQuorum && overflow === "reject-publish-dlx" ? "drop-head" : overflow
     const limit = wholeOf(declared, "x-delivery-limit") ?? -1
     this.#deliveryLimit = limit < 0 ? Infinity : limit
-    this.#ready = this.#isQuorum ? ReadyMessages.quorum() : ReadyMessages.classic(this.#maxPriority)
+    this.#ready = this.#isQuorum
+      ? ReadyMessages.quorum(this.#deliveryLimit !== Infinity)
+      : ReadyMessages.classic(this.#maxPriority)
     this.#usedAt = host.now()
     this.#rest()
   }
 
   get messages(): number {
-    this.#dropExpired()
+    if (this.#isQuorum) this.#dropExpired()
+    // A classic queue counts a question as a use.
+    else this.touch()
     return this.#ready.length
   }
 
@@ -70,7 +77,7 @@ export class WorkQueue implements LiveQueue {
   }
 
   enqueue(message: Message): boolean {
-    this.#dropExpired()
+    if (this.#isQuorum) this.#dropExpired()
     if (this.#refuses(message)) {
       if (this.#overflow === "reject-publish-dlx") this.#host.bury(message, "maxlen", this)
       return false
@@ -85,17 +92,24 @@ export class WorkQueue implements LiveQueue {
     }
     this.#hold(weight(message))
     this.#add("add", entry)
-    // Served before it can expire: a message without any lifetime reaches a consumer that waits for it.
-    this.#serve()
-    this.#dropExpired()
+    // A message without any lifetime reaches a consumer that waits for it.
+    this.#serve(entry)
+    const before = this.#ready.length
     this.#trim()
+    // To save time, a classic queue looks only when the front can have changed; it forgets that priorities change it.
+    if (this.#isQuorum || this.#ready.length === 1 || this.#ready.length < before) this.#dropExpired()
     this.#rest()
     return true
   }
 
   get(): Entry | undefined {
-    this.#dropExpired()
+    if (this.#isQuorum && this.declared.arguments?.["x-single-active-consumer"] === true) {
+      const why = "basic.get operations are not supported by quorum queues with single active consumer"
+      refuse(405, `cannot obtain access to locked ${at("queue", this.declared.name)}. ${why}`)
+    }
+    if (this.#isQuorum) this.#dropExpired()
     const entry = this.#take()
+    this.#dropExpired()
     this.touch()
     return entry
   }
@@ -103,7 +117,6 @@ export class WorkQueue implements LiveQueue {
   checkConsumer(): void {}
 
   consume(consumer: Consumer): void {
-    this.#dropExpired()
     this.#consumers.add(consumer)
     this.#serve()
     this.#rest()
@@ -117,25 +130,17 @@ export class WorkQueue implements LiveQueue {
   }
 
   settle(entry: Entry, how: "ack" | "requeue" | "reject", consumer: Consumer | undefined): void {
-    this.#dropExpired()
     if (how === "ack") this.#hold(-weight(entry.message))
     else if (how === "reject") this.#drop(entry, "rejected")
     else this.#return("requeue", entry)
     if (consumer !== undefined) this.#consumers.settled(consumer)
-    if (!this.#isQuorum) this.#trim()
-    this.#dropExpired()
-    this.#serve()
-    this.#trim()
-    this.#rest()
+    this.#run(how === "requeue")
   }
 
   leave(consumers: ReadonlyArray<Consumer>, unsettled: ReadonlyArray<Entry>): void {
     for (const entry of unsettled) this.#return("recover", entry)
     this.#remove(consumers)
-    this.#dropExpired()
-    this.#serve()
-    this.#trim()
-    this.#rest()
+    this.#run(unsettled.length > 0)
   }
 
   headersOf(entry: Entry, how: "get" | "deliver"): Fields | undefined {
@@ -181,14 +186,31 @@ export class WorkQueue implements LiveQueue {
     return entry
   }
 
-  #serve(): void {
-    while (this.#ready.length > 0) {
+  #run(came: boolean): void {
+    if (came && !this.#isQuorum) {
+      this.#trim()
+      this.#dropExpired()
+    }
+    this.#serve()
+    if (this.#isQuorum) this.#trim()
+    this.#rest()
+  }
+
+  /**
+   * A quorum queue looks for the expired before it hands over, a classic one after. `spared`: may be handed over, expired
+   * or not.
+   */
+  #serve(spared?: Entry): void {
+    for (;;) {
+      if (this.#isQuorum) this.#dropExpired(spared)
+      if (this.#ready.length === 0) return
       const consumer = this.#consumers.next()
       if (consumer === undefined) return
       const entry = this.#take()
       if (entry === undefined) return
       consumer.unsettled++
       consumer.deliver(entry)
+      if (!this.#isQuorum) this.#dropExpired()
     }
   }
 
@@ -211,11 +233,14 @@ export class WorkQueue implements LiveQueue {
   }
 
   /** Only from the front: a message behind one that lives longer waits for it, dead or not. */
-  #dropExpired(): void {
+  #dropExpired(spared?: Entry): void {
     const now = this.#host.now()
     for (;;) {
-      const expiresAt = this.#ready.first?.expiresAt
-      if (expiresAt === undefined || expiresAt > now) return
+      const first = this.#ready.first
+      if (first?.expiresAt === undefined || first.expiresAt > now || first === spared) {
+        this.#expiryDue = first?.expiresAt
+        return
+      }
       const entry = this.#take()
       if (entry !== undefined) this.#drop(entry, "expired")
     }
@@ -256,7 +281,7 @@ export class WorkQueue implements LiveQueue {
   }
 
   #rest(): void {
-    const next = Math.min(this.#ready.first?.expiresAt ?? Infinity, this.#expiresAt() ?? Infinity)
+    const next = Math.min(this.#expiryDue ?? Infinity, this.#expiresAt() ?? Infinity)
     this.#host.wakeAt(this, next === Infinity ? undefined : next)
   }
 }

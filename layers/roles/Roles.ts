@@ -11,7 +11,6 @@ import { Guardrails } from "../../src/guardrails/Guardrails.ts"
 import type { Doors, Role } from "../Doors.ts"
 import * as EgressHttp from "../EgressHttp.ts"
 import type { Settings } from "../Environment.ts"
-import { everyPrivateAddress } from "../http/Addresses.ts"
 import * as Listeners from "../Listeners.ts"
 import * as Observability from "../Observability.ts"
 import * as Start from "../Start.ts"
@@ -67,7 +66,6 @@ const listeners = (role: Exclude<Role, "messaging">, settings: Settings) => {
 const proxy = (settings: Settings) =>
   Listeners.proxy(settings.proxyAddress, drain(settings)).pipe(
     Layer.provide(Gateway.layer),
-    Layer.provide(EgressHttp.layer(everyPrivateAddress)),
     Layer.provide(Observability.level(settings.logLevels.gateway_proxy))
   )
 

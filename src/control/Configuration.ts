@@ -101,6 +101,8 @@ const make = Effect.gen(function* () {
           const now = yield* states
           const [left] = yield* stepsTo(document, now)
           if (left !== undefined) return yield* contradicted(left)
+          const [lost] = unlinked(held, now, steps)
+          if (lost !== undefined) return yield* invalid(lost.section, lost.id, withoutLinks)
           return { base_hash: Difference.fingerprint(now), changes: steps.map(({ change }) => change) }
         })
       ).pipe(settled)
@@ -117,5 +119,29 @@ const contradicted = ({ change }: Step) =>
     change.id,
     `cannot be as the document says together with all else that it says: look at ${change.fields.map(({ path }) => path).join(", ")}`
   )
+
+/**
+ * Who was linked to services that are all gone now, and is not spoken of. Nobody may call more because a service goes,
+ * and who has no links may call whatever the policy allows.
+ */
+const unlinked = (held: States, now: States, steps: ReadonlyArray<Step>) =>
+  (["service_links", "keys"] as const).flatMap((section) =>
+    [...(held.get(section)?.entries() ?? [])]
+      .filter(
+        ([id, before]) =>
+          isLinked(before) &&
+          !isLinked(now.get(section)?.get(id)) &&
+          (section === "keys" || now.get("projects")?.has(id) === true) &&
+          !steps.some(({ change }) => change.section === section && change.id === id)
+      )
+      .map(([id]) => ({ section, id }))
+  )
+
+const isLinked = (entry: Schema.JsonObject | undefined): boolean => {
+  const names = entry?.["service_names"]
+  return Array.isArray(names) && names.length > 0
+}
+
+const withoutLinks = "loses its last link to a service, and could call every other: say what it may call"
 
 const withoutStop = (sentence: string): string => sentence.replace(/\.$/, "")

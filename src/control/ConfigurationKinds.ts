@@ -180,7 +180,8 @@ export const make = Effect.gen(function* () {
             ...(changed("endpoint_pricing_rules") && { endpoint_pricing_rules })
           })
         ),
-      remove: ({ name }) => services.remove(name),
+      // Links may change with it: whoever is left without any is looked for at the end.
+      remove: ({ name }) => services.remove(name, { evenLastLinks: true }),
       // One service may have a studio_service_id: who gives it up goes before who takes it.
       rank: (action, { studio_service_id }) => (action === "delete" ? 20 : studio_service_id === null ? 21 : 22)
     }),

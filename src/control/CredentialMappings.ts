@@ -17,6 +17,7 @@ export class CredentialMappings extends Context.Service<
   CredentialMappings,
   {
     readonly list: Effect.Effect<ReadonlyArray<CredentialMapping>, StoreFailure>
+    readonly get: (id: string) => Effect.Effect<CredentialMapping, Missing | StoreFailure>
     readonly upsert: (input: CredentialMappingUpsert) => Effect.Effect<CredentialMapping, Invalid | StoreFailure, Actor>
     readonly remove: (id: string) => Effect.Effect<void, Missing | StoreFailure, Actor>
     readonly enable: (id: string) => Effect.Effect<CredentialMapping, Missing | StoreFailure, Actor>
@@ -38,12 +39,7 @@ const make = Effect.gen(function* () {
     LEFT JOIN api_keys k ON k.id = m.key_id
     LEFT JOIN projects p ON p.id = m.project_id`
 
-  const lock = (id: string) =>
-    Effect.flatMap(found.first(sql`${select} WHERE m.id = ${id} FOR UPDATE OF m`), (row) =>
-      row === undefined
-        ? Effect.fail(new ControlError("missing_provider_config", "There is no credential mapping with this id."))
-        : Effect.succeed(row)
-    )
+  const lock = (id: string) => Effect.flatMap(found.first(sql`${select} WHERE m.id = ${id} FOR UPDATE OF m`), orMissing)
 
   /** Holds the target, so that two upserts for it take turns and neither loses it. */
   const target = Effect.fnUntraced(function* ({ scope, target_id }: CredentialMappingUpsert) {
@@ -109,6 +105,10 @@ const make = Effect.gen(function* () {
     list: found
       .all(sql`${select} ORDER BY m.created_at DESC, m.id DESC`)
       .pipe(settled, Effect.withSpan("CredentialMappings.list")),
+    get: Effect.fn("CredentialMappings.get")(
+      (id) => Effect.flatMap(found.first(sql`${select} WHERE m.id = ${id}`), orMissing),
+      settled
+    ),
     upsert,
     remove: Effect.fn("CredentialMappings.remove")((id) =>
       audit.mutate(
@@ -133,6 +133,11 @@ const make = Effect.gen(function* () {
 
 const found = rows(CredentialMapping.pipe(Schema.fieldsAssign(rowStamps)))
 const snapshots = Snapshots.of(CredentialMapping)
+
+const orMissing = (mapping: CredentialMapping | undefined): Effect.Effect<CredentialMapping, Missing> =>
+  mapping === undefined
+    ? Effect.fail(new ControlError("missing_provider_config", "There is no credential mapping with this id."))
+    : Effect.succeed(mapping)
 
 const noticeOf = ({ scope, target_id }: CredentialMapping): Change => ({
   _tag: scope === "key" ? "Key" : "Project",

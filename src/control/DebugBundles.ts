@@ -24,7 +24,8 @@ const make = Effect.gen(function* () {
     get: Effect.fn("DebugBundles.get")(function* (requestId) {
       const record = yield* records.first(sql`
         SELECT request_id, key_id, project_id, route, model, provider, service_name, endpoint_template, trace_id, status_code,
-          error_code, latency_ms, usage_source, cost_source, streamed, fallback_count, policy_version, tools,
+          error_code, latency_ms, upstream_ms, usage_source, cost_source, streamed, fallback_count, fallback_reason,
+          policy_version, tools,
           estimated_input_tokens, denial, created_at
         FROM usage_events WHERE request_id = ${requestId} ORDER BY created_at DESC, id DESC LIMIT 1`)
       if (record === undefined) {
@@ -56,10 +57,12 @@ const Record = Schema.Struct({
   status_code: Schema.Int,
   error_code: Text,
   latency_ms: Count,
+  upstream_ms: Schema.NullOr(Count),
   usage_source: Schema.String,
   cost_source: Schema.String,
   streamed: Schema.Boolean,
   fallback_count: Schema.Int,
+  fallback_reason: Text,
   policy_version: Schema.NullOr(Count),
   tools: Schema.NullOr(Schema.Boolean),
   estimated_input_tokens: Schema.NullOr(Count),
@@ -80,6 +83,11 @@ const executions = rows(Execution)
 /** `name=value`, where there is a value. */
 const line = (name: string, value: string | number | boolean | null | undefined): ReadonlyArray<string> =>
   value === null || value === undefined ? [] : [`${name}=${value}`]
+
+const statusIn = (reason: string | null): number | null => {
+  const [, status] = /^http_(\d{3})$/.exec(reason ?? "") ?? []
+  return status === undefined ? null : Number(status)
+}
 
 const shown = (record: typeof Record.Type, guardrails: ReadonlyArray<typeof Execution.Type>): DebugBundle => {
   const { denial, policy_version } = record
@@ -113,15 +121,15 @@ const shown = (record: typeof Record.Type, guardrails: ReadonlyArray<typeof Exec
       ...line("usage_source", record.usage_source),
       ...line("cost_source", record.cost_source)
     ],
-    // only the direct compatible upstream has another to fall back to; why it did is not on record
+    // only the direct compatible upstream has another to fall back to
     fallback_history: Array.from({ length: Math.min(record.fallback_count, 1) }, () => ({
       from_provider: "compat",
       to_provider: record.provider,
-      reason: null,
-      status_code: null,
+      reason: record.fallback_reason,
+      status_code: statusIn(record.fallback_reason),
       latency_ms: null
     })),
-    upstream_latency_ms: null,
+    upstream_latency_ms: record.upstream_ms,
     request_hash: null,
     response_hash: null,
     redaction_version: 1,

@@ -26,11 +26,18 @@ const declared = (): ReadonlyMap<string, ReadonlySet<string>> => {
 
 const notFound = new ControlError("not_found", "There is nothing at this path.")
 
+/** HEAD is left out: the router answers it as GET, unless something has it for its own. */
+const fallbackMethods = [...methods, "QUERY"] as const
+
 /** For a listener that guards nothing: what it does not have is not there. */
-export const nothingElse = HttpRouter.add(
-  "*",
-  "/*",
-  Effect.map(RequestId, (requestId) => toResponse(notFound, requestId))
+export const nothingElse = HttpRouter.addAll(
+  fallbackMethods.map((method) =>
+    HttpRouter.route(
+      method,
+      "/*",
+      Effect.map(RequestId, (requestId) => toResponse(notFound, requestId))
+    )
+  )
 )
 
 const notAllowed = new ControlError("method_not_allowed", "This path does not have this method; see Allow.")
@@ -66,7 +73,9 @@ export const layer: Layer.Layer<
         if (!allowed.has(method)) yield* router.add(method, `/${path.slice(1)}`, answer)
       }
     }
-    yield* router.add("*", `${guarded}/*`, refuse(guarded, notFound))
-    yield* router.add("*", "/*", refuse("/", notFound))
+    for (const method of fallbackMethods) {
+      yield* router.add(method, `${guarded}/*`, refuse(guarded, notFound))
+      yield* router.add(method, "/*", refuse("/", notFound))
+    }
   })
 )

@@ -15,6 +15,7 @@ export class Guardrails extends Context.Service<
   Guardrails,
   {
     readonly list: Effect.Effect<ReadonlyArray<Guardrail>, StoreFailure>
+    readonly get: (name: string) => Effect.Effect<Guardrail, Refused<"not_found"> | StoreFailure>
     readonly create: (guardrail: NewGuardrail) => Effect.Effect<Guardrail, Invalid | StoreFailure, Actor>
     readonly update: (name: string, patch: GuardrailPatch) => Effect.Effect<Guardrail, Invalid | StoreFailure, Actor>
     /** Every key forgets it too. What it did stays on record. */
@@ -134,6 +135,10 @@ const make = Effect.gen(function* () {
     list: found
       .all(sql`SELECT ${columns} FROM guardrail_definitions ORDER BY name COLLATE "C"`)
       .pipe(settled, Effect.withSpan("Guardrails.list")),
+    get: Effect.fn("Guardrails.get")(function* (name) {
+      const row = yield* found.first(sql`SELECT ${columns} FROM guardrail_definitions WHERE name = ${name}`)
+      return row ?? (yield* new ControlError("not_found", "There is no guardrail of this name."))
+    }, settled),
     create,
     update,
     remove: Effect.fn("Guardrails.remove")((name) =>

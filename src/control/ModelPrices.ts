@@ -11,6 +11,7 @@ export class ModelPrices extends Context.Service<
   ModelPrices,
   {
     readonly list: Effect.Effect<ReadonlyArray<ModelPrice>, StoreFailure>
+    readonly get: (model: string) => Effect.Effect<ModelPrice, Refused<"not_found"> | StoreFailure>
     readonly put: (model: string, price: ModelPriceInput) => Effect.Effect<ModelPrice, StoreFailure, Actor>
     readonly remove: (model: string) => Effect.Effect<void, Refused<"not_found"> | StoreFailure, Actor>
   }
@@ -33,6 +34,11 @@ const make = Effect.gen(function* () {
       settled,
       Effect.withSpan("ModelPrices.list")
     ),
+
+    get: Effect.fn("ModelPrices.get")(function* (model) {
+      const row = yield* found.first(sql`SELECT * FROM model_prices WHERE model = ${model}`)
+      return row === undefined ? yield* missing : shown(row)
+    }, settled),
 
     put: Effect.fn("ModelPrices.put")((model, price) =>
       audit.mutate(
@@ -65,7 +71,7 @@ const make = Effect.gen(function* () {
         Effect.gen(function* () {
           const { write } = yield* Mutation
           const before = yield* lock(model)
-          if (before === null) return yield* new ControlError("not_found", "There is no price for this model.")
+          if (before === null) return yield* missing
           yield* write`DELETE FROM model_prices WHERE model = ${model}`
           return {
             result: undefined,
@@ -90,6 +96,7 @@ const Row = Schema.Struct({
 })
 
 const found = rows(Row)
+const missing = new ControlError("not_found", "There is no price for this model.")
 const snapshots = Snapshots.of(ModelPrice)
 
 const nanos = (usd: number | null | undefined): number | null =>

@@ -28,6 +28,7 @@ export class PolicyLayers extends Context.Service<
       kind: PolicyLayer["kind"],
       scopeId: string | null
     ) => Effect.Effect<string | undefined, StoreFailure>
+    readonly get: (id: string) => Effect.Effect<PolicyLayer, Refused<"not_found"> | StoreFailure>
     readonly upsert: (layer: PolicyLayerUpsert) => Effect.Effect<PolicyLayer, Invalid | StoreFailure, Actor>
     readonly remove: (id: string) => Effect.Effect<void, Refused<"not_found"> | StoreFailure, Actor>
   }
@@ -84,6 +85,11 @@ const make = Effect.gen(function* () {
       return row?.id
     }, settled),
 
+    get: Effect.fn("PolicyLayers.get")(function* (id) {
+      const row = yield* found.first(sql`SELECT ${columns} FROM policy_layers WHERE id = ${id}`)
+      return row === undefined ? yield* missing : shown(row)
+    }, settled),
+
     upsert: Effect.fn("PolicyLayers.upsert")((input) =>
       audit.mutate(
         Effect.gen(function* () {
@@ -126,7 +132,7 @@ const make = Effect.gen(function* () {
           const { write } = yield* Mutation
           const before = yield* found.first(sql`SELECT ${columns} FROM policy_layers WHERE id = ${id} FOR UPDATE`)
           if (before === undefined) {
-            return yield* new ControlError("not_found", "There is no policy layer with this id.")
+            return yield* missing
           }
           yield* write`DELETE FROM policy_layers WHERE id = ${id}`
           return {
@@ -153,6 +159,7 @@ const Row = PolicyLayer.pipe(
 
 const found = rows(Row)
 const paged = rows(Row.pipe(Schema.fieldsAssign(position)))
+const missing = new ControlError("not_found", "There is no policy layer with this id.")
 const snapshots = Snapshots.of(PolicyLayer)
 
 const shown = ({ guardrail_policy, policy, policy_version, ...layer }: typeof Row.Type): PolicyLayer => ({

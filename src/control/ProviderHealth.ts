@@ -14,6 +14,7 @@ import {
   type ObservedQuery
 } from "./api/ProviderHealthApi.ts"
 import { HealthMethod } from "./api/ServicesApi.ts"
+import * as CircuitMetrics from "./CircuitMetrics.ts"
 import * as HealthCheck from "./HealthCheck.ts"
 import { credentialContext } from "./Services.ts"
 import { Count, rows, type StoreFailure, settled } from "./Store.ts"
@@ -44,6 +45,7 @@ const make = Effect.gen(function* () {
   const audit = yield* Audit
   const vault = yield* Vault
   const upstream = yield* Upstream
+  const noted = CircuitMetrics.make()
   const columns = sql.literal(
     `name, provider, status, circuit_state, active_check_ok, passive_success_count, passive_failure_count,
      consecutive_failures, average_latency_ms, last_error_code, cooldown_until, checked_at, updated_at`
@@ -141,15 +143,15 @@ const make = Effect.gen(function* () {
       .all(sql`SELECT ${columns} FROM provider_health_states ORDER BY provider, name`)
       .pipe(settled, Effect.withSpan("ProviderHealth.states")),
 
-    put: Effect.fn("ProviderHealth.put")((state) =>
-      audit.mutate(
+    put: Effect.fn("ProviderHealth.put")(function* (state) {
+      const recorded = yield* audit.mutate(
         Effect.gen(function* () {
           const { name, provider } = state
           const before = yield* lock(provider, name)
           const { updated_at: _, ...given } = state
           const after = yield* written({ ...blank, ...given })
           return {
-            result: after,
+            result: { before, after },
             deed: { target: "provider_health", action: "providers:health_update" },
             targetId: `${provider}/${name}`,
             snapshots: yield* stateSnapshots(before, after),
@@ -157,7 +159,9 @@ const make = Effect.gen(function* () {
           }
         })
       )
-    ),
+      yield* noted(recorded)
+      return recorded.after
+    }),
 
     check: Effect.gen(function* () {
       const subjects = yield* settled(Effect.zipWith(providers, services, (a, b) => [...a, ...b]))
@@ -169,15 +173,19 @@ const make = Effect.gen(function* () {
         { concurrency: concurrentChecks }
       ).pipe(Effect.provideService(Upstream, upstream))
       const now = yield* DateTime.now
-      return yield* audit.mutate(
+      const recorded = yield* audit.mutate(
         Effect.gen(function* () {
-          const results = yield* Effect.forEach(checked, ({ name, outcome, provider }) =>
+          const recorded = yield* Effect.forEach(checked, ({ name, outcome, provider }) =>
             Effect.flatMap(lock(provider, name), (before) =>
-              written(after({ ...blank, ...before, name, provider }, outcome, now))
+              Effect.map(written(after({ ...blank, ...before, name, provider }, outcome, now)), (after) => ({
+                before,
+                after
+              }))
             )
           )
+          const results = recorded.map(({ after }) => after)
           return {
-            result: { results },
+            result: recorded,
             deed: { target: "provider_health", action: "providers:health_check" },
             targetId: "all",
             snapshots: yield* resultSnapshots(null, { results }),
@@ -185,6 +193,8 @@ const make = Effect.gen(function* () {
           }
         })
       )
+      yield* Effect.forEach(recorded, noted, { discard: true })
+      return { results: recorded.map(({ after }) => after) }
     }).pipe(Effect.withSpan("ProviderHealth.check"))
   })
 })

@@ -1,8 +1,9 @@
 import { Effect } from "effect"
+import type { SqlError } from "effect/sql"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { Change } from "../gateway/model/Changes.ts"
 import { Mutation } from "./Audit.ts"
-import { ControlError } from "./api/Errors.ts"
+import { ControlError, type Refused } from "./api/Errors.ts"
 
 const places = {
   project: { table: "project_service_links", column: "project_id", owner: "projects.id" },
@@ -51,4 +52,35 @@ export const linkedTo = Effect.fnUntraced(function* (sql: SqlClient, name: strin
     ...projects.map(({ id }): Change => ({ _tag: "Project", id })),
     ...keys.map(({ id }): Change => ({ _tag: "Key", id }))
   ]
+})
+
+/**
+ * Refuses where the service is all that somebody is linked to: without a link they could call every service that their
+ * policy allows. Holds the owners, so that of two links that go at once one is the last. A revoked key calls nothing.
+ */
+export const notTheLast = Effect.fnUntraced(function* (
+  sql: SqlClient,
+  name: string
+): Effect.fn.Return<void, Refused<"service_in_use"> | SqlError.SqlError> {
+  yield* sql`SELECT 1 FROM projects
+    WHERE id IN (SELECT project_id FROM project_service_links WHERE service_name = ${name})
+    ORDER BY id FOR NO KEY UPDATE`
+  yield* sql`SELECT 1 FROM api_keys WHERE id IN (SELECT key_id FROM key_service_links WHERE service_name = ${name})
+    ORDER BY id FOR NO KEY UPDATE`
+  const held = yield* sql<{ readonly owner: string }>`
+    SELECT 'the project ' || p.name AS owner FROM project_service_links l JOIN projects p ON p.id = l.project_id
+      WHERE l.service_name = ${name} AND NOT EXISTS (
+        SELECT 1 FROM project_service_links WHERE project_id = l.project_id AND service_name <> ${name})
+    UNION ALL
+    SELECT 'the key ' || k.key_prefix FROM key_service_links l JOIN api_keys k ON k.id = l.key_id
+      WHERE l.service_name = ${name} AND k.revoked_at IS NULL AND NOT EXISTS (
+        SELECT 1 FROM key_service_links WHERE key_id = l.key_id AND service_name <> ${name})
+    LIMIT 4`
+  const [first] = held
+  if (first === undefined) return
+  const others = held.length === 1 ? "" : held.length > 3 ? " and others" : ` and ${held.length - 1} more`
+  return yield* new ControlError(
+    "service_in_use",
+    `The service is all that ${first.owner}${others} may call, and without a link they could call every other. Link them to something else first, revoke the keys, or disable the service.`
+  )
 })

@@ -7,7 +7,7 @@ import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
 import { type NewService, Service, type ServicePatch } from "./api/ServicesApi.ts"
 import { refusedCredential, refusedOrigin } from "./Rules.ts"
-import { linkedTo } from "./ServiceLinks.ts"
+import { linkedTo, notTheLast } from "./ServiceLinks.ts"
 import * as ServiceRules from "./ServiceRules.ts"
 import { type Columns, onDuplicate, rowStamps, rows, type StoreFailure, settled } from "./Store.ts"
 
@@ -28,8 +28,14 @@ export class Services extends Context.Service<
       name: string,
       patch: ServicePatch
     ) => Effect.Effect<Service, Missing | Invalid | Duplicate | StoreFailure, Actor>
-    /** Links to it go with it. */
-    readonly remove: (name: string) => Effect.Effect<void, Missing | StoreFailure, Actor>
+    /**
+     * Links to it go with it, unless one is the last of its owner: nobody may call more because a service goes.
+     * `evenLastLinks`: whoever asks sees to the owners.
+     */
+    readonly remove: (
+      name: string,
+      options?: { readonly evenLastLinks?: boolean }
+    ) => Effect.Effect<void, Missing | Refused<"service_in_use"> | StoreFailure, Actor>
     readonly enable: (name: string) => Effect.Effect<Service, Missing | StoreFailure, Actor>
     readonly disable: (name: string) => Effect.Effect<Service, Missing | StoreFailure, Actor>
   }
@@ -196,11 +202,12 @@ const make = Effect.gen(function* () {
     update: Effect.fn("Services.update")((name, patch) =>
       change(name, "services:update", (before) => columnsOf(name, patch, before))
     ),
-    remove: Effect.fn("Services.remove")((name) =>
+    remove: Effect.fn("Services.remove")((name, { evenLastLinks = false } = {}) =>
       audit.mutate(
         Effect.gen(function* () {
           const { write } = yield* Mutation
           const before = shown(yield* lock(name))
+          if (!evenLastLinks) yield* notTheLast(sql, name)
           const told = yield* linkedTo(sql, name)
           yield* write`DELETE FROM service_registrations WHERE name = ${name}`
           return {

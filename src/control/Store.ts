@@ -1,5 +1,6 @@
-import { Data, Effect, Predicate, Schema, SchemaTransformation } from "effect"
+import { Data, Effect, Schema, SchemaTransformation } from "effect"
 import { SqlError } from "effect/sql"
+import * as SqlState from "../services/SqlState.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
 
 /** What every read and write of the control state may refuse with. */
@@ -23,21 +24,15 @@ const isRefusal = <E>(error: E): error is Exclude<E, StatementFailure> =>
   !SqlError.isSqlError(error) && !Schema.isSchemaError(error)
 
 const refused = (error: SqlError.SqlError): Effect.Effect<never, StoreFailure> =>
-  error.isRetryable
+  SqlState.mayPass(error)
     ? Effect.logWarning("The database could not answer", error.message).pipe(
         Effect.andThen(
           Effect.fail(new ControlError("store_unavailable", "The database cannot answer now; try again later."))
         )
       )
-    : isUnstorable(error)
+    : SqlState.isUnstorable(error)
       ? Effect.fail(new ControlError("invalid_request", "A text holds a character that cannot be stored."))
       : Effect.die(error)
-
-/** SQLSTATE class 22, "data exception": the statement is right and the value is not. */
-const isUnstorable = ({ reason }: SqlError.SqlError): boolean =>
-  Predicate.hasProperty(reason.cause, "code") &&
-  Predicate.isString(reason.cause.code) &&
-  reason.cause.code.startsWith("22")
 
 /** `bigint` columns of this schema stay below 2^53. */
 export const Count = Schema.BigInt.pipe(

@@ -11,7 +11,7 @@ import {
 import { GatewaySettings } from "../gateway/model/Settings.ts"
 import { Vault } from "../gateway/model/Vault.ts"
 import { Database } from "../services/Database.ts"
-import type { Upstream, UpstreamError } from "../services/Upstream.ts"
+import { type Upstream, UpstreamError } from "../services/Upstream.ts"
 import { authenticate, lacking } from "./Authentication.ts"
 import { ControlError, RequestId } from "./api/Errors.ts"
 import { allows } from "./api/Security.ts"
@@ -225,6 +225,8 @@ const responseOf = Effect.fnUntraced(function* (
   origin: string,
   paths: UpstreamUiPaths.UpstreamUiPaths
 ): Effect.fn.Return<HttpServerResponse.HttpServerResponse, UpstreamError, Lifetime.Scope> {
+  // no class of answers has it (RFC 9110 §15), and the server of this listener does not write it
+  if (status > 599) return yield* new UpstreamError({ phase: "headers", reason: "malformed" })
   const fields = foldedFields(headers, (link) => paths.shown(link, origin))
   const cookies = Cookies.remove(Cookies.fromSetCookie(valuesOf(headers, "set-cookie")), sessionCookie)
   const options = { status, headers: fields, cookies }
@@ -265,4 +267,9 @@ const valuesOf = (headers: ReadonlyArray<string>, name: string): ReadonlyArray<s
 const unreachable = ({ reason }: UpstreamError) =>
   reason === "timeout"
     ? new ControlError("upstream_timeout", `The upstream did not answer within ${withinMs} ms.`)
-    : new ControlError("upstream_connection", "The upstream could not be reached, or hung up.")
+    : new ControlError(
+        "upstream_connection",
+        reason === "malformed"
+          ? "What the upstream answered is not HTTP."
+          : "The upstream could not be reached, or hung up."
+      )

@@ -3,10 +3,12 @@ import { Database } from "../services/Database.ts"
 import * as EffectivePolicies from "./EffectivePolicies.ts"
 import * as KeyCache from "./KeyCache.ts"
 import * as KeyRecord from "./KeyRecord.ts"
+import type { Meter } from "./Meters.ts"
 import type { UsageRoute } from "./model/CanonicalRoute.ts"
 import { type Change, channel, decode, readEpoch } from "./model/Changes.ts"
 import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
 import { Followed } from "./model/Followed.ts"
+import { type Counted, counted } from "./model/PolicyLayer.ts"
 import type { Vault } from "./model/Vault.ts"
 import * as Snapshot from "./Snapshot.ts"
 import * as UnusedKeys from "./UnusedKeys.ts"
@@ -31,6 +33,8 @@ export class ControlState extends Context.Service<
      * same object for as long as none of it changes. Before the body is read `models` is empty.
      */
     readonly policyOf: (key: KeyRecord.KeyRecord, route: UsageRoute, models: ReadonlyArray<string>) => EffectivePolicy
+    /** Of the key's requests, those that a limit of this name counts. */
+    readonly counted: (key: KeyRecord.KeyRecord, field: Meter["field"]) => Counted
     /**
      * The key as it is now, disabled if it has not been used for `days`: what is in memory does not know of uses elsewhere.
      * `requestId` is of the request that wants to use it.
@@ -128,6 +132,13 @@ export class ControlState extends Context.Service<
         knownKey: keys.known,
         key: keys.get,
         policyOf: (key, route, models) => policies(snapshot.layers, key, route, models),
+        counted: (key, field) =>
+          counted(
+            snapshot.layers,
+            { projectId: Option.getOrUndefined(key.projectId), teamId: Option.getOrUndefined(key.teamId) },
+            key.policy,
+            (policy) => policy[field]._tag === "Limited"
+          ),
         retired: (digest, key, days, requestId) =>
           Effect.suspend(() =>
             keys.known(digest) === key

@@ -21,6 +21,7 @@ import type { KeyPolicy } from "./model/KeyPolicy.ts"
 import * as Policy from "./model/Policy.ts"
 import { nameOf } from "./model/PolicyLayer.ts"
 import * as Outbound from "./Outbound.ts"
+import * as OutputBound from "./OutputBound.ts"
 import * as Request from "./Request.ts"
 import * as RequestBody from "./RequestBody.ts"
 import * as ServiceBilling from "./ServiceBilling.ts"
@@ -251,6 +252,8 @@ export class GovernedRequest extends Context.Service<
               bill: billOf(outcomeOf(passed)),
               provider: fallback === undefined ? target.provider : fallback.to,
               fallbackCount: fallback === undefined ? 0 : 1,
+              fallbackReason: fallback?.reason,
+              upstreamMs: passed.begun ? passed.endedAt - sentAt : undefined,
               denial:
                 passed.cutBy === undefined ? undefined : LimitDenial.ofAnswer(passed.cutBy, effective, target.config)
             }
@@ -262,7 +265,6 @@ export class GovernedRequest extends Context.Service<
                 streamed: facts.stream,
                 aborted: passed.headSent && !passed.whole,
                 fallback,
-                ...(passed.begun ? { upstreamMs: passed.endedAt - sentAt } : {}),
                 ...(passed.firstByteAt === undefined ? {} : { firstByteMs: passed.firstByteAt - sentAt })
               })
             })
@@ -283,7 +285,11 @@ export class GovernedRequest extends Context.Service<
           reservation: Reservation,
           then: (body: RequestBody.Body) => void
         ) => {
-          if (guard === undefined || body.bytes === null || body.opaque) return then(body)
+          if (guard === undefined || body.bytes === null || body.bytes.length === 0) return then(body)
+          if (body.opaque) {
+            const unreadable = guard.onUnreadable()
+            return unreadable === undefined ? then(body) : refuse(unreadable, undefined, reservation)
+          }
           const looked = span.phase("gateway.guardrails")
           guard.onRequest(
             body.bytes,
@@ -326,8 +332,10 @@ export class GovernedRequest extends Context.Service<
             guarded((exit) => {
               checked()
               if (Exit.isFailure(exit)) {
-                log(Effect.logWarning("limits cannot be checked", { cause: Cause.squash(exit.cause) }))
-                return refuse(controlStateUnavailable)
+                const unavailable = Result.getOrUndefined(Cause.findError(exit.cause))
+                const cause = unavailable?.cause ?? Cause.squash(exit.cause)
+                log(Effect.logWarning("limits cannot be checked", { cause }))
+                return refuse(controlStateUnavailable, undefined, unavailable?.reservation)
               }
               if (exit.value._tag === "Refused") {
                 readings = [exit.value.reading]
@@ -339,8 +347,15 @@ export class GovernedRequest extends Context.Service<
               const billOf =
                 charge?.bill ??
                 ((outcome: Billing.Outcome) => Billing.bill(target.accounting, facts, price, wanted, outcome))
-              guardBody(body, reservation, (guardedBody) => send(guardedBody, hop, fallback, reservation, billOf))
-            })
+              const bounded = OutputBound.written(
+                target.routeId,
+                body,
+                facts,
+                effective.policy.max_output_tokens_per_request
+              )
+              guardBody(bounded, reservation, (guardedBody) => send(guardedBody, hop, fallback, reservation, billOf))
+            }),
+            (field) => control.counted(key, field)
           )
         }
 
@@ -382,10 +397,15 @@ export class GovernedRequest extends Context.Service<
             })
           )
         } else {
+          const bodiesDecide = () =>
+            Policy.looksAtBodies(effective.policy) ||
+            control.snapshot().layers.of.model.size > 0 ||
+            guarding.looksAtRequests(effective.guardrails)
           ServiceBody.read(
             wire,
             service,
             options,
+            bodiesDecide,
             whenRead((understood) => {
               const body = understood()
               if (Result.isFailure(body)) refuseBody(body.failure)
@@ -401,7 +421,10 @@ export class GovernedRequest extends Context.Service<
   )
 }
 
-type Accounted = Pick<UsageRecord.Account, "status" | "error" | "bill" | "provider" | "fallbackCount" | "denial">
+type Accounted = Pick<
+  UsageRecord.Account,
+  "status" | "error" | "bill" | "provider" | "fallbackCount" | "fallbackReason" | "upstreamMs" | "denial"
+>
 
 const unaccounted = { error: undefined, bill: Billing.nothing, fallbackCount: 0, denial: undefined } as const
 

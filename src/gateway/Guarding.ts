@@ -1,5 +1,5 @@
 import { Clock, Context, Effect, Exit, Layer, Metric, Option, Result } from "effect"
-import { Guardrails, type Run } from "../guardrails/Guardrails.ts"
+import { Guardrails, type Run, unseen } from "../guardrails/Guardrails.ts"
 import type { Context as GuardrailContext } from "../guardrails/HttpGuardrail.ts"
 import * as Selection from "../guardrails/Selection.ts"
 import { ControlState } from "./ControlState.ts"
@@ -19,6 +19,8 @@ export interface Guard {
   readonly readsAnswer: boolean
   /** The request's body as it may go on. */
   readonly onRequest: (body: Buffer, done: (guarded: Result.Result<Buffer, GatewayError>) => void) => void
+  /** Why the request may not go on, when its body is no JSON: nobody can look into it. */
+  readonly onUnreadable: () => GatewayError | undefined
   /** The answer's text as it may go out. */
   readonly onAnswer: (text: string, done: (guarded: Result.Result<string, GatewayError>) => void) => void
 }
@@ -39,6 +41,8 @@ export class Guarding extends Context.Service<
       policy: GuardrailPolicy,
       facts: Facts.Facts
     ) => Result.Result<Guard | undefined, GatewayError>
+    /** Whether `policy` has anybody look at requests, whatever they ask for themselves. */
+    readonly looksAtRequests: (policy: GuardrailPolicy) => boolean
   }
 >()("svc/gateway/Guarding") {
   static readonly layer = Layer.effect(
@@ -51,7 +55,12 @@ export class Guarding extends Context.Service<
       const fork = Effect.runForkWith(context)
       const usual = Selection.remembered()
 
-      const measured = ({ executions, failures }: Run, target: Target, streams: boolean, startedAt: number) => {
+      const measured = (
+        { executions, failures }: Omit<Run, "text">,
+        target: Target,
+        streams: boolean,
+        startedAt: number
+      ) => {
         const labels = { route: label(target.route), provider: target.provider, stream: String(streams) }
         Metric.withAttributes(duration, labels).updateUnsafe(clock.currentTimeMillisUnsafe() - startedAt, context)
         for (const execution of executions) {
@@ -123,11 +132,22 @@ export class Guarding extends Context.Service<
               )
             )
           },
+          onUnreadable: () => {
+            const outcome = unseen(Selection.inMode(selection, "pre_call"), "pre_call")
+            if (outcome.executions.length === 0) return undefined
+            executions.push(...outcome.executions)
+            measured(outcome, target, facts.stream, clock.currentTimeMillisUnsafe())
+            return outcome.stopped && new GatewayError(outcome.stopped)
+          },
           onAnswer: (text, done) => run("post_call", answering, text, done)
         }
       }
 
       return Guarding.of({
+        looksAtRequests: (policy) => {
+          const selected = usual(control.snapshot().guardrails, policy)
+          return Result.isFailure(selected) || Selection.inMode(selected.success, "pre_call").length > 0
+        },
         of: (request, target, key, subject, policy, facts) => {
           if (target.config.mode !== "managed_by_gateway") return unguarded
           const definitions = control.snapshot().guardrails

@@ -25,6 +25,15 @@ export const get = (headers: RawHeaders, name: string): string | undefined => {
   return undefined
 }
 
+/** Every value of `name` (lower case), in order. */
+export const all = (headers: RawHeaders, name: string): ReadonlyArray<string> => {
+  const values: Array<string> = []
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    if (isNamed(headers[i]!, name)) values.push(headers[i + 1]!)
+  }
+  return values
+}
+
 /** Names that the message's own `Connection` fields declare hop-by-hop. */
 const connectionNamed = (headers: RawHeaders): ReadonlyArray<string> => {
   const named: Array<string> = []

@@ -1,10 +1,11 @@
-import { Cause, Clock, Context, DateTime, Effect, Exit, Layer, Schema } from "effect"
+import { Cause, Clock, Context, Data, DateTime, Effect, Exit, Layer } from "effect"
 import { Database } from "../services/Database.ts"
 import { Redis, type RedisError } from "../services/Redis.ts"
 import { gathering, turn } from "./Gathering.ts"
 import * as Scripts from "./LimitsScripts.ts"
 import * as Meters from "./Meters.ts"
 import type { Wanted } from "./model/Estimate.ts"
+import type { Counted } from "./model/PolicyLayer.ts"
 
 /** What a request holds on its meters until it is settled. */
 export interface Reservation {
@@ -28,9 +29,11 @@ export type Admission =
   | { readonly _tag: "Refused"; readonly reading: Reading; readonly wanted: number }
 
 /** Redis, or the database that a cold counter is restored from, did not answer: nobody can say whether the request fits. */
-export class LimitsUnavailable extends Schema.TaggedError<LimitsUnavailable>()("LimitsUnavailable", {
-  cause: Schema.Defect()
-}) {}
+export class LimitsUnavailable extends Data.TaggedError("LimitsUnavailable")<{
+  readonly cause: unknown
+  /** Redis may hold it, or come to hold it, all the same: it is to be settled with the refusal. */
+  readonly reservation: Reservation
+}> {}
 
 /** What a settlement says of a request. */
 export interface Settled {
@@ -46,13 +49,17 @@ export interface Settled {
 export class Limits extends Context.Service<
   Limits,
   {
-    /** Tells `done` once; so does `settle`. Callbacks, because both are on the path of every request. */
+    /**
+     * Tells `done` once; so does `settle`. Callbacks, because both are on the path of every request. `counted`: which
+     * of the key's requests a meter counts, asked where it has to be read from the records.
+     */
     readonly admit: (
       requestId: string,
       keyId: string,
       meters: ReadonlyArray<Meters.Meter>,
       wanted: Wanted,
-      done: (exit: Exit.Exit<Admission, LimitsUnavailable>) => void
+      done: (exit: Exit.Exit<Admission, LimitsUnavailable>) => void,
+      counted?: (field: Meters.Meter["field"]) => Counted
     ) => void
     /**
      * In one step: replaces the reservation by what was used and appends `record` to the usage queue. Doing it twice is
@@ -89,7 +96,7 @@ export class Limits extends Context.Service<
       })
 
       /** What the key has used in the window according to its usage records. */
-      const recorded = (keyId: string, meter: Meters.Meter) => {
+      const recorded = (keyId: string, meter: Meters.Meter, counted: Counted) => {
         const { endsAt, startsAt } = Meters.windowAt(meter.window, DateTime.makeUnsafe(meter.endsAt - 1))
         const { sql } = database
         const column =
@@ -98,7 +105,9 @@ export class Limits extends Context.Service<
             : meter.unit === "tokens"
               ? sql`coalesce(sum(total_tokens), 0)`
               : sql`count(*) FILTER (WHERE error_code IS NULL OR error_code LIKE 'upstream_%' OR error_code IN ('response_body_too_large', 'guardrail_blocked'))`
-        return sql<{ used: string }>`SELECT (${column})::text AS used FROM usage_events WHERE key_id = ${keyId}
+        const among =
+          counted === "all" ? sql`` : sql`AND (route = ANY(${counted.routes}) OR model = ANY(${counted.models}))`
+        return sql<{ used: string }>`SELECT (${column})::text AS used FROM usage_events WHERE key_id = ${keyId} ${among}
           AND created_at >= ${new Date(startsAt)} AND created_at < ${new Date(endsAt)}`.pipe(
           Effect.map((rows) => Number(rows[0]?.used ?? 0)),
           Effect.timeout(restoredWithin),
@@ -136,9 +145,9 @@ export class Limits extends Context.Service<
        * A limit that Redis knows nothing of: new, or Redis lost its memory. The spend is on record, so the strict start is
        * to read it there once; the script takes the numbers only where it still has none.
        */
-      const admitCold = (reservation: Reservation) =>
+      const admitCold = (reservation: Reservation, counted: (field: Meters.Meter["field"]) => Counted) =>
         Effect.forEach(reservation.meters, (meter) =>
-          durable(meter) ? recorded(reservation.keyId, meter) : Effect.succeed(0)
+          durable(meter) ? recorded(reservation.keyId, meter, counted(meter.field)) : Effect.succeed(0)
         ).pipe(
           Effect.flatMap((seeds) => Effect.callback<Said, RedisError>((resume) => ask({ reservation, seeds }, resume))),
           Effect.flatMap((said) =>
@@ -146,16 +155,17 @@ export class Limits extends Context.Service<
               ? Effect.die(new Error("a seeded admission was answered as cold"))
               : Effect.succeed(said)
           ),
-          Effect.mapError((cause) => new LimitsUnavailable({ cause }))
+          Effect.mapError((cause) => new LimitsUnavailable({ cause, reservation }))
         )
 
-      const admit: Limits["Service"]["admit"] = (requestId, keyId, meters, wanted, done) => {
+      const admit: Limits["Service"]["admit"] = (requestId, keyId, meters, wanted, done, counted = everything) => {
         if (meters.length === 0) return done(unlimited)
         const amounts = meters.map((meter) => amountFor(meter, wanted))
         const reservation = { member: memberOf(requestId, meters, amounts), keyId, meters, amounts }
         ask({ reservation, seeds: undefined }, (exit) => {
-          if (Exit.isFailure(exit)) done(Exit.fail(new LimitsUnavailable({ cause: Cause.squash(exit.cause) })))
-          else if (exit.value._tag === "Cold") fork(admitCold(reservation)).addObserver(done)
+          if (Exit.isFailure(exit))
+            done(Exit.fail(new LimitsUnavailable({ cause: Cause.squash(exit.cause), reservation })))
+          else if (exit.value._tag === "Cold") fork(admitCold(reservation, counted)).addObserver(done)
           else done(Exit.succeed(exit.value))
         })
       }
@@ -200,6 +210,8 @@ export class Limits extends Context.Service<
 
 /** The stream that usage records wait in for the database. */
 export const usageQueue = "usage:queue"
+
+const everything = (): Counted => "all"
 
 /** The client is waiting while a counter is restored. */
 const restoredWithin = "2 seconds"

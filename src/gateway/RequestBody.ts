@@ -1,4 +1,5 @@
 import { Result } from "effect"
+import * as BodyLabels from "./BodyLabels.ts"
 import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import { type BodyLimit, tooLarge } from "./model/BodyLimit.ts"
@@ -95,8 +96,8 @@ export const understand = (bytes: Buffer | undefined, options: ReadOptions): Res
 
 /** The gateway decides on what it reads, so a body that it cannot read goes nowhere. */
 const unreadableType = (headers: Headers.RawHeaders): string | undefined => {
-  const encoding = Headers.get(headers, "content-encoding")
-  if (encoding !== undefined && encoding.toLowerCase() !== "identity") return "Send the body without content-encoding."
+  const mislabelled = BodyLabels.typedTwice(headers) ?? BodyLabels.unreadable(headers)
+  if (mislabelled !== undefined) return mislabelled
   const type = Headers.get(headers, "content-type")
   return type === undefined || /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type)
     ? undefined

@@ -1,4 +1,5 @@
 import { Result } from "effect"
+import * as BodyLabels from "./BodyLabels.ts"
 import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import * as Multipart from "./Multipart.ts"
@@ -15,7 +16,7 @@ export interface Body extends RequestBody.Body {
 }
 
 /**
- * - `json`: read, because policy and prices look at it; `maybe`: nobody says what it is, and it is read as JSON if it is.
+ * - `json`: read, because policy and prices look at it; `maybe`: it is read as JSON if it is.
  * - `form`: read where prices look at it.
  * - `opaque`: of no concern; it streams through.
  */
@@ -31,39 +32,53 @@ const kindOf = ({ headers, method }: Wire): Kind => {
   return /^multipart\/form-data\s*;/i.test(type) ? "form" : "opaque"
 }
 
-/** Reads the body, or as much of it as anybody needs to decide, and tells `done` once how to understand it. */
+/**
+ * Reads the body, or as much of it as anybody needs to decide, and tells `done` once how to understand it. `lookedAt`:
+ * whether a policy or a guardrail of the key hangs on what bodies say. Then, and where a price does, a content type
+ * that says something else than JSON changes nothing: the client chooses it.
+ */
 export const read = (
   wire: Wire,
   call: ServiceCall,
   options: RequestBody.ReadOptions,
+  lookedAt: () => boolean,
   done: (body: () => Result.Result<Body, GatewayError>) => void
 ): void => {
   const { lease, limit, withinMs } = options
-  const kind = kindOf(wire)
+  const said = kindOf(wire)
   const priced = ServicePricing.dependsOnBody(call.service.pricing, call.method, call.path)
+  const asSaid = said === "none" || said === "json" || (said === "form" && priced)
+  const decides = asSaid || priced || lookedAt()
+  const kind = asSaid ? said : decides ? "maybe" : said === "form" ? "opaque" : said
+  const mislabelled = BodyLabels.typedTwice(wire.headers) ?? (decides ? BodyLabels.unreadable(wire.headers) : undefined)
   if (kind === "none") done(() => Result.succeed(nobody))
-  else if (kind === "opaque" || (kind === "form" && !priced)) done(() => passing(wire, limit, withinMs))
-  else if (kind !== "maybe" && isEncoded(wire)) done(() => Result.fail(encoded))
+  else if (mislabelled !== undefined) done(() => Result.fail(unsupported(mislabelled)))
+  else if (kind === "opaque") done(() => passing(wire, limit, withinMs))
   else {
     wire.readBody({ maxBytes: limit.bytes, withinMs, lease }, (read) =>
       done(() =>
         Result.flatMap(
           Result.mapError(read, (failure) => RequestBody.refusal(failure, limit, withinMs)),
-          (bytes) => understand(bytes, kind, wire, call, priced, options)
+          (bytes) => understand(bytes, kind, wire, call, { priced, decides }, options)
         )
       )
     )
   }
 }
 
-const isEncoded = ({ headers }: Wire): boolean =>
-  (Headers.get(headers, "content-encoding") ?? "identity").toLowerCase() !== "identity"
+const beginsAsJson = (bytes: Buffer): boolean => {
+  const first = bytes.find((byte) => !besideJson.has(byte))
+  return first !== undefined && openings.has(first)
+}
+
+/** Spaces, and what byte order marks and the wider encodings put beside the first character. */
+const besideJson: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d, 0x00, 0xef, 0xbb, 0xbf, 0xff, 0xfe])
+const openings: ReadonlySet<number> = new Set([0x7b, 0x5b])
+
+const notJson = new GatewayError({ code: "invalid_request_body", message: "The body is not valid JSON." })
 
 /** The gateway decides on what it reads, so a body that it cannot read goes nowhere. */
-const encoded = new GatewayError({
-  code: "unsupported_media_type",
-  message: "Send the body without content-encoding."
-})
+const unsupported = (message: string) => new GatewayError({ code: "unsupported_media_type", message })
 
 const nobody: Body = {
   bytes: null,
@@ -77,7 +92,7 @@ const understand = (
   kind: Exclude<Kind, "none" | "opaque">,
   wire: Wire,
   call: ServiceCall,
-  priced: boolean,
+  { decides, priced }: { readonly priced: boolean; readonly decides: boolean },
   options: RequestBody.ReadOptions
 ): Result.Result<Body, GatewayError> => {
   if (bytes.length === 0) return Result.succeed({ ...nobody, bytes, opaque: true })
@@ -90,9 +105,8 @@ const understand = (
   }
   const json = parsed(bytes)
   if (json === undefined) {
-    return kind === "maybe"
-      ? Result.succeed(opaque(bytes))
-      : Result.fail(new GatewayError({ code: "invalid_request_body", message: "The body is not valid JSON." }))
+    // what begins as JSON and is none could be some to a reader that forgives more
+    return kind === "maybe" && !(decides && beginsAsJson(bytes)) ? Result.succeed(opaque(bytes)) : Result.fail(notJson)
   }
   const select = priced ? ServicePricing.selectJson(json.value) : ServicePricing.selectNothing
   if (!json.isObject) {

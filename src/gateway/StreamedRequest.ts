@@ -16,6 +16,7 @@ import type { BodyFailure, Wire } from "./Wire.ts"
 export interface Came {
   readonly status: number
   readonly error: GatewayError | undefined
+  readonly upstreamMs?: number
 }
 
 export interface Streamed {
@@ -58,7 +59,8 @@ export const run = (
   const conclude = ({ finish, passed }: Forward.Settleable) => {
     const came: Came = {
       status: passed.status ?? passed.error?.status ?? Request.clientClosed,
-      error: passed.error
+      error: passed.error,
+      upstreamMs: passed.endedAt - sentAt
     }
     settle(came, () => {
       if (passed.error !== undefined && !passed.headSent) Request.refuse(request, passed.error, [], now())
@@ -67,8 +69,7 @@ export const run = (
         ...came,
         streamed: false,
         aborted: passed.headSent && !passed.whole,
-        bill: Billing.nothing,
-        upstreamMs: passed.endedAt - sentAt
+        bill: Billing.nothing
       })
     })
   }

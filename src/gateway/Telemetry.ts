@@ -17,7 +17,7 @@ export interface Ended {
   readonly provider?: Provider
   readonly fallback?: Fallback | undefined
   readonly bill: Bill
-  readonly upstreamMs?: number
+  readonly upstreamMs?: number | undefined
   readonly firstByteMs?: number
 }
 

@@ -57,6 +57,8 @@ export const UsageRecord = Schema.Struct({
   /** The gateway's code, when the gateway and not the upstream decided the outcome. */
   error_code: orAbsent(Schema.String),
   latency_ms: Schema.Int,
+  /** From sending the request on to the end of the answer; absent where nothing was sent. */
+  upstream_ms: Count,
   usage_source: UsageSource,
   input_tokens: Count,
   output_tokens: Count,
@@ -71,6 +73,8 @@ export const UsageRecord = Schema.Struct({
   run_id: orAbsent(Schema.String),
   trace_id: orAbsent(Schema.String),
   fallback_count: Schema.Int,
+  /** `http_<status>` or the gateway's code: why the upstream that was asked first did not answer. */
+  fallback_reason: orAbsent(Schema.String),
   /** Registered services only: which one, and what was asked of it (path without query, as the service sees it). */
   service_name: orAbsent(Schema.String),
   http_method: orAbsent(Schema.String),
@@ -114,6 +118,9 @@ export interface Account {
   /** Who answered: not the target's provider after a fallback. */
   readonly provider: Provider
   readonly fallbackCount: number
+  readonly fallbackReason?: string | undefined
+  /** How long the upstream took, where it was asked. */
+  readonly upstreamMs?: number | undefined
   /** What guardrails did to the request and its answer, if any ran. */
   readonly guardrails: ReadonlyArray<Execution> | undefined
   readonly endedAt: number
@@ -133,6 +140,7 @@ export const of = (account: Account): UsageRecord => {
     status_code: account.status,
     error_code: error?.code,
     latency_ms: account.endedAt - request.startedAt,
+    upstream_ms: account.upstreamMs,
     usage_source: bill.usageSource,
     input_tokens: bill.usage.input,
     output_tokens: bill.usage.output,
@@ -149,6 +157,7 @@ export const of = (account: Account): UsageRecord => {
     run_id: request.runId,
     trace_id: Headers.traceId(request.traceparent),
     fallback_count: account.fallbackCount,
+    fallback_reason: account.fallbackReason,
     policy_version: policy?.version,
     tools: facts.tools || undefined,
     estimated_input_tokens: facts.inputTokens || undefined,

@@ -42,7 +42,9 @@ export const columns = [
   ["estimated_input_tokens", "bigint"],
   ["denial", "jsonb"],
   ["guardrail_action_count", "integer"],
-  ["guardrails", "json"]
+  ["guardrails", "json"],
+  ["upstream_ms", "bigint"],
+  ["fallback_reason", "text"]
 ] as const satisfies ReadonlyArray<readonly [column: keyof UsageRecord, type: string]>
 
 export const encode = (record: UsageRecord): string => {

@@ -1,6 +1,7 @@
 import { Effect, Layer, Metric, Schedule } from "effect"
 import { Database } from "../services/Database.ts"
 import { Redis, type Reply, type Script } from "../services/Redis.ts"
+import * as SqlState from "../services/SqlState.ts"
 import { usageQueue } from "./Limits.ts"
 import { summed } from "./UsageRollup.ts"
 import * as UsageRow from "./UsageRow.ts"
@@ -37,7 +38,9 @@ export const writeBatch = Effect.gen(function* () {
   const { count, last, records } = yield* redis.run(oldest, [queue], [batchSize])
   if (count === 0) return 0
   const mine = yield* insert(records).pipe(
-    Effect.catchTag("SqlError", (error) => (error.isRetryable ? Effect.fail(error) : insertEach(queue, last)))
+    Effect.catchTag("SqlError", (error) =>
+      SqlState.blamesValues(error) ? insertEach(queue, last) : Effect.fail(error)
+    )
   )
   if (!mine) return 0
   yield* redis.command("XTRIM", queue, "MINID", behind(last))
@@ -79,19 +82,19 @@ const behind = (id: string): string => {
 
 const writerLock = 7_238_411
 
-/** Each on its own; what the database refuses is left out. */
+/** Each on its own; what the database refuses for what it says is left out. All else may pass, and is waited for. */
 const insertEach = (queue: string, last: string) =>
   Effect.gen(function* () {
     const redis = yield* Redis
     for (const { id, text } of readEntries(yield* redis.command("XRANGE", queue, "-", last))) {
       const mine = yield* insert(text).pipe(
         Effect.catchTag("SqlError", (error) =>
-          error.isRetryable
-            ? Effect.fail(error)
-            : Effect.as(
+          SqlState.blamesValues(error)
+            ? Effect.as(
                 Effect.logError("the database does not take a usage record; it is left out", { entry: id, error }),
                 true
               )
+            : Effect.fail(error)
         )
       )
       if (!mine) return false

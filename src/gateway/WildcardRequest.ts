@@ -42,8 +42,8 @@ export const make: Effect.Effect<WildcardRequests, never, Destinations | Upstrea
         outcome.refused(queueFull)
         return ignored
       }
-      const settle: StreamedRequest.Streamed["settle"] = ({ error, status }, then) => {
-        const record = UsageRecord.of({ ...unaccounted, request, target, key, status, error, endedAt: now() })
+      const settle: StreamedRequest.Streamed["settle"] = (came, then) => {
+        const record = UsageRecord.of({ ...unaccounted, ...came, request, target, key, endedAt: now() })
         usageLog.settle(undefined, Billing.nothing.settled, record, () => {
           try {
             then()

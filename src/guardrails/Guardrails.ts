@@ -33,6 +33,33 @@ export interface Stop {
   readonly message: string
 }
 
+/**
+ * What comes of a text that is no JSON: nobody can look into it, so that each guardrail's failure policy says what that
+ * means.
+ */
+export const unseen = (selection: Selection, mode: Mode): Omit<Run, "text"> => {
+  const executions: Array<Execution> = []
+  for (const { definition } of selection) {
+    const { action, consequence } = Outcome.of(definition.failurePolicy, unreadable)
+    executions.push({
+      guardrail_name: definition.name,
+      mode,
+      action,
+      failure_policy: definition.failurePolicy,
+      latency_ms: 0,
+      reason: "not_json",
+      metadata: {}
+    })
+    if (consequence._tag === "Stops") {
+      const message = `The guardrail ${definition.name} reads JSON, which this body is not; nothing passes without it.`
+      return { executions, failures: executions, stopped: { code: consequence.code, message } }
+    }
+  }
+  return { executions, failures: executions, stopped: undefined }
+}
+
+const unreadable = Result.fail<Outcome.Failure>({ code: "guardrail_unavailable" })
+
 /** Runs guardrails over a text: the same for requests, for answers, and for whoever tries them out. */
 export class Guardrails extends Context.Service<
   Guardrails,

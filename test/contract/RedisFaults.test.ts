@@ -2,7 +2,7 @@ import { inspect } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Fiber, Redacted, Schedule, Stream } from "effect"
 import * as RedisIoredis from "../../layers/RedisIoredis.ts"
-import { Redis } from "../../src/services/Redis.ts"
+import { Redis, type RedisError } from "../../src/services/Redis.ts"
 import * as RedisProcess from "../RedisProcess.ts"
 import * as TcpProxy from "../TcpProxy.ts"
 import { take } from "./Redis.ts"
@@ -40,6 +40,22 @@ describe.skipIf(!RedisProcess.available)("RedisIoredis: faults", () => {
         assert.isTrue((yield* Effect.flip(run(take, ["b", "l"], [5, 1]))).retryable)
         yield* server.start
         yield* Effect.retry(ping, Schedule.spaced("10 millis"))
+        assert.strictEqual((yield* run(take, ["b", "l"], [5, 1])).left, 4)
+      }).pipe(Effect.provide(connected(server.url)))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live('takes the refusals of a full server for "not now"', () =>
+    Effect.gen(function* () {
+      const server = yield* RedisProcess.make()
+      yield* Effect.gen(function* () {
+        const { command, run } = yield* Redis
+        yield* RedisProcess.ask(server.url, "CONFIG", "SET", "maxmemory", "1")
+        for (const refused of [command("SET", "k", "v"), run(take, ["b", "l"], [5, 1])]) {
+          const { message, retryable } = yield* Effect.flip<unknown, RedisError, never>(refused)
+          assert.deepStrictEqual([retryable, message.split(" ", 1)], [true, ["OOM"]])
+        }
+        yield* RedisProcess.ask(server.url, "CONFIG", "SET", "maxmemory", "0")
         assert.strictEqual((yield* run(take, ["b", "l"], [5, 1])).left, 4)
       }).pipe(Effect.provide(connected(server.url)))
     }).pipe(Effect.scoped)

@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { HttpClient, HttpClientRequest } from "effect/http"
+import { HttpClient, HttpClientRequest, HttpServer } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
 import { ControlApi, ControlError } from "../../src/control/api/index.ts"
+import { onboard } from "./ClientExample.ts"
 import { operatorToken, suite } from "./Listener.ts"
 
 const connect = HttpApiClient.make(ControlApi, {
@@ -31,6 +32,31 @@ suite("A typed client of the same definition", (it) => {
       assert.match(String(refusal instanceof ControlError && refusal.requestId), /^[0-9a-f-]{36}$/)
     })
   )
+})
+
+suite("The README's example of a typed client", (it) => {
+  it.effect("makes a project once, and a key for it each time", () =>
+    Effect.gen(function* () {
+      const { address } = yield* HttpServer.HttpServer
+      assert(address._tag !== "UnixPathAddress")
+      const baseUrl = `http://localhost:${address.port}`
+      const made = yield* Effect.all([1, 2].map(() => onboard(baseUrl, operatorToken, "Nightly")))
+      for (const { key, prefix } of made) assert.isTrue(key.startsWith(prefix))
+      const projects = yield* Effect.flatMap(connect, (client) => client.projects.list())
+      assert.lengthOf(
+        projects.filter(({ name }) => name === "Nightly"),
+        1
+      )
+      const refused = yield* Effect.flip(onboard(baseUrl, "op_live_nobody", "Nightly"))
+      assert.instanceOf(refused, ControlError)
+    })
+  )
+})
+
+it("stands in the README as it is here", () => {
+  const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8")
+  const example = read("./ClientExample.ts").replace("../../src/", "./src/")
+  assert.include(read("../../README.md"), `\`\`\`ts\n${example}\`\`\``)
 })
 
 it("needs nothing of Node: a browser can import it", () => {

@@ -341,6 +341,19 @@ suite("Configuration as code, every kind", (it) => {
         )
         assert.match(String(at(refused.json, "error", "message")), message)
       }
+      const format = "svc-configuration/1"
+      for (const [rest, blamed, message] of [
+        [{}, "service_links", /service_links team loses its last link to a service/],
+        [{ service_links: [] }, "keys", /keys [0-9a-f-]{36} loses its last link to a service/]
+      ] as const) {
+        const refused = yield* apply({ format, services: [], ...rest }, base)
+        assert.deepStrictEqual(
+          refusalOf(refused),
+          { status: 400, code: "invalid_configuration_document", param: blamed },
+          refused.text
+        )
+        assert.match(String(at(refused.json, "error", "message")), message)
+      }
       assert.deepStrictEqual(yield* exported, document)
 
       for (const [section, value, param] of [

@@ -89,15 +89,20 @@ suite("Debug bundles", (it) => {
       yield* record("twice", "2026-11-20T12:00:01Z", {
         route: "/providers/compat/*",
         provider: "upstream",
-        fallback_count: 1
+        fallback_count: 1,
+        fallback_reason: "http_503",
+        upstream_ms: 7
       })
       const bundle = yield* ok("GET", `${admin}/debug-bundles/twice`)
       assert.strictEqual(at(bundle, "created_at"), "2026-11-20T12:00:01.000Z")
       assert.deepStrictEqual(at(bundle, "policy_trace"), ["policy_not_loaded", "streamed=false"])
       assert.deepInclude(at(bundle, "fallback_history", 0), {
         from_provider: "compat",
-        to_provider: "upstream"
+        to_provider: "upstream",
+        reason: "http_503",
+        status_code: 503
       })
+      assert.strictEqual(at(bundle, "upstream_latency_ms"), 7)
     })
   )
 

@@ -31,6 +31,30 @@ suite("OpenAPI", (it) => {
     })
   )
 
+  it.effect("the document says in a line what each operation does, and what each group is about", () =>
+    Effect.gen(function* () {
+      const { json } = yield* call("GET", "/admin-ui/openapi.json", { authorization: null })
+      const said = Object.entries(Object(at(json, "paths"))).flatMap(([path, methods]) =>
+        Object.entries(Object(methods)).map(([method, operation]) => [`${method} ${path}`, Object(operation)] as const)
+      )
+      for (const [name, { summary }] of said) assert.match(summary ?? "", /^[A-Z][^\n]{5,78}[^.\s]$/, name)
+      const groups = at(json, "tags")
+      assert(Array.isArray(groups))
+      for (const { name, description } of groups) assert.match(description ?? "", /\.$/, name)
+      assert.strictEqual(groups.length, new Set(said.flatMap(([, { tags }]) => tags)).size)
+    })
+  )
+
+  it.effect("the document does not ask for a body where none is needed", () =>
+    Effect.gen(function* () {
+      const { json } = yield* call("GET", "/admin-ui/openapi.json", { authorization: null })
+      const demanded = (path: string) => at(json, "paths", `/admin-ui/admin/${path}`, "post", "requestBody", "required")
+      assert.isFalse(demanded("keys/{id}/rotate"))
+      assert.isFalse(demanded("services/{name}/openapi/preview"))
+      assert.isTrue(demanded("keys"))
+    })
+  )
+
   it.effect("the page that shows it fetches nothing from elsewhere", () =>
     Effect.gen(function* () {
       const { headers, text } = yield* call("GET", "/admin-ui/docs", { authorization: null })

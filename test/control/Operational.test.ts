@@ -32,6 +32,24 @@ suite("Operations", (it) => {
     })
   )
 
+  it.effect("HEAD is answered as GET is, without the body", () =>
+    Effect.gen(function* () {
+      for (const path of ["healthz", "readyz", "metrics", "openapi.json"]) {
+        const { headers, status, text } = yield* call("HEAD", `/admin-ui/${path}`, { authorization: null })
+        const got = yield* call("GET", `/admin-ui/${path}`, { authorization: null })
+        assert.deepStrictEqual([status, text], [200, ""], path)
+        assert.strictEqual(headers["content-type"], got.headers["content-type"], path)
+      }
+      assert.strictEqual((yield* call("HEAD", "/admin-ui/admin/projects")).status, 200)
+      assert.strictEqual((yield* call("HEAD", "/admin-ui/admin/projects", { authorization: null })).status, 401)
+      assert.strictEqual((yield* call("HEAD", "/admin-ui/admin/policy/simulate")).status, 405)
+      for (const path of ["/admin-ui/nothing", "/admin-ui/admin/nothing"]) {
+        assert.strictEqual((yield* call("HEAD", path)).status, 404, path)
+      }
+      assert.strictEqual((yield* call("HEAD", "/admin-ui/admin/nothing", { authorization: null })).status, 401)
+    })
+  )
+
   it.effect("metrics are Prometheus text", () =>
     Effect.gen(function* () {
       yield* Metric.update(Metric.gauge("svc_test_gauge"), 3)
@@ -58,6 +76,8 @@ it.live("a process without the operator API answers probes, and knows nothing el
       const { headers, status } = yield* call("GET", `/admin-ui/${path}`)
       assert.strictEqual(status, 200, path)
       assert.isString(headers["x-request-id"])
+      const head = yield* call("HEAD", `/admin-ui/${path}`)
+      assert.deepStrictEqual([head.status, head.text], [200, ""], path)
     }
     for (const path of ["/admin-ui/admin/projects", "/admin-ui/openapi.json", "/"]) {
       assert.deepStrictEqual(refusalOf(yield* call("GET", path)), { status: 404, code: "not_found", param: null }, path)

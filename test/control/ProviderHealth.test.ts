@@ -24,6 +24,35 @@ const checked = Effect.map(ok("POST", `${health}/check`), (json) => {
 })
 
 suite("Provider health", (it) => {
+  it.effect("monitors see the state that each circuit was recorded in, and how often states changed", () =>
+    Effect.gen(function* () {
+      yield* alone
+      const changes = Effect.map(call("GET", "/admin-ui/metrics"), ({ text }) =>
+        Number(/^gateway_circuit_transitions_total (\d+)$/m.exec(text)?.[1] ?? 0)
+      )
+      const before = yield* changes
+      const put = (circuit_state: string) =>
+        ok("POST", `${health}/state`, {
+          body: { provider: "internal-service", name: "o c/r", status: "unhealthy", circuit_state }
+        })
+      yield* put("closed")
+      yield* put("open")
+      yield* put("open")
+      yield* put("half_open")
+      assert.strictEqual((yield* changes) - before, 2)
+      const { text } = yield* call("GET", "/admin-ui/metrics")
+      const lines = text.split("\n").filter((line) => line.startsWith("gateway_circuit_breaker_state{"))
+      const told = lines
+        .filter((line) => line.includes('name="ocr"') && line.includes('provider="internal-service"'))
+        .map((line) => /state="(\w+)".*(\d)$/.exec(line)?.slice(1))
+      assert.sameDeepMembers(told, [
+        ["closed", "0"],
+        ["open", "0"],
+        ["half_open", "1"]
+      ])
+    })
+  )
+
   it.effect("a check asks every enabled row once, with its credential, and looks at the status alone", () =>
     Effect.gen(function* () {
       yield* alone

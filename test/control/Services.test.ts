@@ -316,9 +316,9 @@ suite("Services", (it) => {
         (project: object) => at(Object(project), "name") === `renamed ${a}`
       )
       assert.deepStrictEqual(linked(listed), [a])
+      yield* set([a, b])
       yield* ok("DELETE", `${services}/${a}`)
-      assert.deepStrictEqual(linked(yield* ok("GET", path)), [])
-      yield* set([b])
+      assert.deepStrictEqual(linked(yield* ok("GET", path)), [b])
       assert.deepStrictEqual(linked(yield* set(null)), [])
     })
   )
@@ -354,11 +354,42 @@ suite("Services", (it) => {
     })
   )
 
+  it.effect("a service stays while it is all that somebody is linked to, who could call every other without it", () =>
+    Effect.gen(function* () {
+      const [a, b] = [yield* Fixtures.service, yield* Fixtures.service]
+      const project = `${admin}/projects/${yield* Fixtures.project}`
+      const created = yield* ok("POST", `${admin}/keys`, { body: { owner_type: "individual", service_names: [a, b] } })
+      const key = `${admin}/keys/${idOf(created, "key")}`
+      yield* ok("PATCH", project, { body: { service_names: [a] } })
+      const refused = yield* call("DELETE", `${services}/${a}`)
+      assert.deepStrictEqual(refusalOf(refused), { status: 409, code: "service_in_use", param: null })
+      assert.match(refused.text, /all that the project project \d+ may call/)
+      yield* ok("PATCH", project, { body: { service_names: [a, b] } })
+      yield* ok("DELETE", `${services}/${a}`)
+      assert.deepStrictEqual(at(yield* ok("GET", key), "service_names"), [b])
+      yield* ok("PATCH", project, { body: { service_names: null } })
+      const shown = at(created, "key", "key_prefix")
+      assert.include((yield* call("DELETE", `${services}/${b}`)).text, `all that the key ${shown} may call`)
+      yield* ok("POST", `${key}/revoke`)
+      yield* ok("DELETE", `${services}/${b}`)
+    })
+  )
+
+  it.effect("of two services that go at once, one is the last", () =>
+    Effect.gen(function* () {
+      const [a, b] = [yield* Fixtures.service, yield* Fixtures.service]
+      yield* ok("POST", `${admin}/keys`, { body: { owner_type: "individual", service_names: [a, b] } })
+      const both = [a, b].map((name) => call("DELETE", `${services}/${name}`))
+      const statuses = (yield* Effect.all(both, { concurrency: 2 })).map(({ status }) => status)
+      assert.deepStrictEqual(statuses.sort(), [204, 409])
+    })
+  )
+
   it.effect("whoever is linked to a service hears that it goes", () =>
     Effect.gen(function* () {
-      const name = yield* Fixtures.service
+      const [name, other] = [yield* Fixtures.service, yield* Fixtures.service]
       const project = yield* Fixtures.project
-      yield* ok("PATCH", `${admin}/projects/${project}`, { body: { service_names: [name] } })
+      yield* ok("PATCH", `${admin}/projects/${project}`, { body: { service_names: [name, other] } })
       const { sql } = yield* Database
       const epoch = Effect.map(
         sql<{ readonly epoch: string }>`SELECT epoch::text AS epoch FROM control_epoch`,

@@ -13,7 +13,10 @@ describe("Store", () => {
       for (const reason of [
         new SqlError.ConnectionError({ cause: cause("ECONNREFUSED") }),
         new SqlError.DeadlockError({ cause: cause("40P01") }),
-        new SqlError.StatementTimeoutError({ cause: cause("57014") })
+        new SqlError.StatementTimeoutError({ cause: cause("57014") }),
+        ...["25006", "53100", "53300", "57P01", "57P03", "58030"].map(
+          (code) => new SqlError.UnknownError({ cause: cause(code) })
+        )
       ]) {
         const refusal = yield* Effect.flip(settled(failure(reason)))
         assert.strictEqual(refusal.code, "store_unavailable")

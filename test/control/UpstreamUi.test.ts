@@ -214,6 +214,17 @@ describeWith(listener, options)("The upstream's UI", (it) => {
     })
   )
 
+  it.effect("an answer with a status that is none is the upstream's failure, and not the listener's", () =>
+    Effect.gen(function* () {
+      yield* answering(Upstream.answers(999, ["content-type", "text/html"], "hello"))
+      assert.deepStrictEqual(refusalOf(yield* call("GET", ui)), {
+        status: 502,
+        code: "upstream_connection",
+        param: null
+      })
+    })
+  )
+
   it.effect.each([
     ["connect", "refused", 502, "upstream_connection"],
     ["headers", "timeout", 504, "upstream_timeout"],

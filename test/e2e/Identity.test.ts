@@ -232,4 +232,34 @@ describe("a provider that cannot be believed", () => {
       assert.deepStrictEqual(upstream.requests, [])
     })
   )
+
+  it.live("at a private address that only an operator named: nobody asks there when those are refused", () =>
+    Effect.gen(function* () {
+      const upstream = yield* SimulatorServer.serve()
+      const signer = yield* Issuer.signingKey()
+      const issuer = yield* IssuerServer.serve(signer)
+      const named = environment(issuer, upstream)
+      const token = yield* tokenOf(signer, issuer)
+      const asked = (of: Readonly<Record<string, string>>) =>
+        Effect.gen(function* () {
+          const gateway = yield* RunningGateway.start({
+            environment: { ...of, GATEWAY_EGRESS_PRIVATE_ADDRESSES: "refuse" }
+          })
+          const key = yield* Effect.promise(() => RunningGateway.createKey(gateway))
+          const settings = { oidc_discovery_url: issuer.discoveryUrl }
+          yield* Effect.promise(() => gateway.operate("PATCH", "/auth/front-door", settings))
+          return { code: codeOf(yield* chat(gateway, bearing(token, key.raw))), output: gateway.output() }
+        })
+      const elsewhere = yield* asked({
+        ...named,
+        IDENTITY_OIDC_DISCOVERY_URL: "http://identity.example/.well-known/openid-configuration"
+      })
+      assert.strictEqual(elsewhere.code, "invalid_identity_token")
+      assert.match(elsewhere.output, /the discovery document cannot be had \(refused_address\)/)
+      assert.deepStrictEqual(issuer.requests, [])
+      // whoever sets the environment owns the machine
+      assert.match((yield* asked(named)).code, /chat\.completion/)
+      assert.isNotEmpty(issuer.requests)
+    })
+  )
 })

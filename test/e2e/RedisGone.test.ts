@@ -50,6 +50,43 @@ describe.skipIf(!Deployment.available || !RedisProcess.available)("Redis gone in
     })
   )
 
+  it.live("a Redis that is full is one that is gone: what it did not take is recorded when it has room again", () =>
+    Effect.gen(function* () {
+      const { deployment, gateway, limited, redis, unlimited } = yield* setting()
+      const memory = (bytes: string) => RedisProcess.ask(redis.url, "CONFIG", "SET", "maxmemory", bytes)
+      assert.strictEqual((yield* chat(gateway, limited.raw)).status, 200)
+      const streamed = yield* Effect.forkChild(chat(gateway, limited.raw, { stream: true }))
+      yield* eventually(deployment.redis("ZCARD", deployment.key(`limits:open:${limited.id}`)), (open) => open === 1)
+      yield* memory("1")
+      const refused = yield* chat(gateway, limited.raw)
+      assert.deepStrictEqual([refused.status, codeOf(refused)], [503, "control_state_unavailable"])
+      assert.strictEqual((yield* chat(gateway, unlimited.raw)).status, 200)
+      assert.include((yield* Fiber.join(streamed)).text, "[DONE]")
+      yield* memory("0")
+      assert.lengthOf(yield* deployment.recorded(unlimited.id, 1), 1)
+      assert.lengthOf(yield* deployment.recorded(limited.id, 3), 3)
+      assert.strictEqual(yield* deployment.redis("ZCARD", deployment.key(`limits:open:${limited.id}`)), 0)
+      assert.notInclude(gateway.output(), "is lost")
+    })
+  )
+
+  it.live("what a frozen Redis reserves when it thaws, for requests refused meanwhile, is given back at once", () =>
+    Effect.gen(function* () {
+      const { deployment, gateway, limited, redis } = yield* setting()
+      const open = deployment.redis("ZCARD", deployment.key(`limits:open:${limited.id}`))
+      assert.strictEqual((yield* chat(gateway, limited.raw)).status, 200)
+      yield* redis.freeze
+      const refused = yield* Effect.all([chat(gateway, limited.raw), chat(gateway, limited.raw)], { concurrency: 2 })
+      assert.deepStrictEqual(refused.map(codeOf), ["control_state_unavailable", "control_state_unavailable"])
+      yield* redis.thaw
+      assert.lengthOf(yield* deployment.recorded(limited.id, 3), 3)
+      assert.strictEqual(yield* open, 0)
+      // the one that was served cost a tenth of the budget
+      for (let i = 0; i < 9; i++) assert.strictEqual((yield* chat(gateway, limited.raw)).status, 200)
+      assert.strictEqual((yield* chat(gateway, limited.raw)).status, 402)
+    })
+  )
+
   it.live("a request that was admitted before and answered after is recorded once, and spent once", () =>
     Effect.gen(function* () {
       const { deployment, gateway, limited, redis, upstream } = yield* setting()

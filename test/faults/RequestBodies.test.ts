@@ -1,5 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { eventually } from "../Eventually.ts"
 import { call, codeOf, messageOf } from "../e2e/Calls.ts"
 import * as RawConnection from "../RawConnection.ts"
 import { asking, available, headersOf, limits, Subject } from "./Subject.ts"
@@ -169,6 +170,22 @@ describe.skipIf(!available)("a client that asks first (Expect: 100-continue)", (
         connection.write(body)
         yield* connection.until(/\r\n\r\nHTTP\/1\.1 200 OK[\s\S]*\}$/)
         assert.notMatch(subject.upstreamSaw().at(-1) ?? "", /^expect:/im)
+        yield* subject.unharmed
+      })
+    )
+
+    it.effect("in HTTP/1.0, which knows no such question, has its answer alone", () =>
+      Effect.gen(function* () {
+        const subject = yield* Subject
+        const connection = yield* subject.connect
+        const body = asking("m")
+        const headers = { ...headersOf(subject), expect: "100-continue", "content-length": String(body.length) }
+        connection.write(RawConnection.request(line, headers, body.slice(0, 5)).replace("HTTP/1.1", "HTTP/1.0"))
+        // now it is being read, and the client would have been asked for it
+        const metrics = async () => (await fetch(`${subject.gateway.control}/admin-ui/metrics`)).text()
+        yield* eventually(Effect.promise(metrics), (page) => /^gateway_buffered_requests 1$/m.test(page))
+        connection.write(body.slice(5))
+        assert.match(yield* connection.closed, /^HTTP\/1\.1 200 OK/)
         yield* subject.unharmed
       })
     )

@@ -1,29 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option } from "effect"
 import * as EffectivePolicies from "../../src/gateway/EffectivePolicies.ts"
-import type { KeyRecord } from "../../src/gateway/KeyRecord.ts"
 import * as GuardrailPolicy from "../../src/gateway/model/GuardrailPolicy.ts"
 import { neutral } from "../../src/gateway/model/KeyPolicy.ts"
 import { limited } from "../../src/gateway/model/Limit.ts"
 import { indexed, none, type PolicyLayer } from "../../src/gateway/model/PolicyLayer.ts"
-import { missing } from "../../src/gateway/model/StoredCredential.ts"
+import * as KeyRecords from "./KeyRecords.ts"
 
-const keyOf = (): KeyRecord => ({
-  id: "k",
-  projectId: Option.some("p"),
-  teamId: Option.none(),
-  disabled: false,
-  revoked: false,
-  expiresAt: Option.none(),
-  secretEndsAt: Option.none(),
-  usedAt: 0,
-  policy: neutral,
-  guardrails: GuardrailPolicy.neutral,
-  policyVersion: 1,
-  services: [],
-  keyMapping: missing,
-  projectMapping: missing
-})
+const keyOf = () => KeyRecords.recordOf({ projectId: Option.some("p") })
 
 const layer = (kind: PolicyLayer["kind"], scopeId: string | null, rpm: number): PolicyLayer => ({
   kind,

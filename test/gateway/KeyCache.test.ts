@@ -5,8 +5,7 @@ import fc from "fast-check"
 import * as KeyCache from "../../src/gateway/KeyCache.ts"
 import type { KeyRecord } from "../../src/gateway/KeyRecord.ts"
 import * as GuardrailPolicy from "../../src/gateway/model/GuardrailPolicy.ts"
-import { neutral } from "../../src/gateway/model/KeyPolicy.ts"
-import { missing } from "../../src/gateway/model/StoredCredential.ts"
+import * as KeyRecords from "./KeyRecords.ts"
 
 describe("KeyCache", () => {
   it.effect("asks once for a key, however many ask, and never again for one that it knows", () =>
@@ -212,19 +211,4 @@ const asking = <A, E>(ask: Effect.Effect<A, E>) => Effect.forkChild(ask, { start
 /** Until every fiber that can go on has gone on. */
 const settled = Effect.repeat(Effect.yieldNow, { times: 10 })
 
-const recordOf = (digest: string): KeyRecord => ({
-  id: `id of ${digest}`,
-  projectId: Option.none(),
-  teamId: Option.none(),
-  disabled: false,
-  revoked: false,
-  expiresAt: Option.none(),
-  secretEndsAt: Option.none(),
-  usedAt: 0,
-  policy: neutral,
-  guardrails: GuardrailPolicy.neutral,
-  policyVersion: 1,
-  services: [],
-  keyMapping: missing,
-  projectMapping: missing
-})
+const recordOf = (digest: string) => KeyRecords.recordOf({ id: `id of ${digest}` })

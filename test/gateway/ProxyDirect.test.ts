@@ -175,6 +175,7 @@ layer(Proxy.database)("ProxyApp, to the direct compatible upstream", (it) => {
         const [record, ...more] = yield* gateway.records
         assert.lengthOf(more, 0)
         assert.deepInclude(record, { provider: "upstream", fallback_count: 1, status_code: 200, total_tokens: 7 })
+        assert.strictEqual(record?.fallback_reason, reason)
         const [counted = ""] = (yield* PrometheusMetrics.format())
           .split("\n")
           .filter((line) => line.startsWith("gateway_provider_fallbacks_by_provider_total{") && line.includes(reason))
@@ -197,7 +198,7 @@ layer(Proxy.database)("ProxyApp, to the direct compatible upstream", (it) => {
       const key = yield* Proxy.issueKey({ ...policy })
       const wire = yield* gateway.ask({ target: compat, headers: key.headers, body: {} })
       assert.deepStrictEqual([wire.status, gateway.sent.length], [status, 1])
-      assert.deepInclude((yield* gateway.records)[0], { provider: "compat", fallback_count: 0 })
+      assert.deepInclude((yield* gateway.records)[0], { provider: "compat", fallback_count: 0, fallback_reason: null })
     })
   )
 })

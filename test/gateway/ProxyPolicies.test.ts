@@ -28,6 +28,67 @@ const layers = (...made: ReadonlyArray<Layered>) =>
 const codeOf = (wire: { readonly text: string }): unknown => JSON.parse(wire.text).error?.code
 
 layer(Proxy.database)("ProxyApp, under layers of policy", (it) => {
+  it.effect.each<[string, string, string]>([
+    [Proxy.chat, '{ "model":"large" }', '{"max_completion_tokens":40, "model":"large" }'],
+    [Proxy.chat, '{"n":3}', '{"max_completion_tokens":13,"n":3}'],
+    [Proxy.chat, '{"max_completion_tokens":null}', '{"max_completion_tokens":40}'],
+    [Proxy.chat, '{"max_tokens":7}', '{"max_tokens":7}'],
+    ["/v1/responses", '{"model":"large"}', '{"max_output_tokens":40,"model":"large"}'],
+    [Proxy.messages, '{"model":"large"}', '{"max_tokens":40,"model":"large"}'],
+    ["/v1/embeddings", '{"input":"a"}', '{"input":"a"}'],
+    ["/v1/messages/count_tokens", '{"messages":[]}', '{"messages":[]}']
+  ])("%s %s: what a request leaves open is bounded by max_output_tokens_per_request", ([target, body, forwarded]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: layers() })
+      const key = yield* Proxy.issueKey({ max_output_tokens_per_request: 40 })
+      const wire = yield* gateway.ask({ target, headers: key.headers, body })
+      assert.deepStrictEqual([wire.status, gateway.sent[0]?.text], [200, forwarded], wire.text)
+    })
+  )
+
+  it.effect.each<[string, Layered, ReadonlyArray<number>]>([
+    ["of a route counts what it counted: that route", { kind: "route", scope: Proxy.chat, policy: {} }, [200, 402]],
+    ["of a model counts what it counted: that model", { kind: "model", scope: "large", policy: {} }, [200, 402]],
+    ["of everybody counts all", { kind: "global", policy: {} }, [402, 402]]
+  ])("a budget that is lost with Redis and is set by the layer %s", ([, layer, expected]) =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      yield* Proxy.make({ configured: layers({ ...layer, policy: { daily_budget_usd: 1 } }) })
+      const key = yield* Proxy.issueKey()
+      const spent = (route: string, model: string, nanos: number) =>
+        sql`INSERT INTO usage_events (id, created_at, request_id, key_id, route, model, provider, status, status_code,
+          latency_ms, usage_source, cost_nanos, cost_source, streamed) VALUES (gen_random_uuid(),
+          ${new Date(Proxy.noon - 1000)}, 'r', ${key.id}, ${route}, ${model}, 'upstream', 'success', 200, 1, 'reported',
+          ${nanos}, 'price_table', false)`
+      yield* spent("/v1/embeddings", "small", 900_000_000)
+      const statuses: Array<number | undefined> = []
+      for (const nanos of [200_000_000, 800_000_000]) {
+        yield* spent(Proxy.chat, "large", nanos)
+        const gateway = yield* Proxy.restarted()
+        const request = { target: Proxy.chat, headers: key.headers, body: { model: "large" } }
+        statuses.push((yield* gateway.ask(request)).status)
+      }
+      assert.deepStrictEqual<ReadonlyArray<number | undefined>>(statuses, expected)
+    })
+  )
+
+  it.effect("more answers than a policy allows tokens are denied, and so is any when it allows none", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: layers() })
+      const status = (most: number, body: object, target = Proxy.chat) =>
+        Effect.gen(function* () {
+          const key = yield* Proxy.issueKey({ max_output_tokens_per_request: most })
+          const wire = yield* gateway.ask({ target, headers: key.headers, body })
+          return [wire.status, wire.status === 200 ? undefined : codeOf(wire)]
+        })
+      const denied = [403, "policy_denied"]
+      assert.deepStrictEqual(
+        [yield* status(2, { n: 3 }), yield* status(0, {}), yield* status(0, { input: "a" }, "/v1/embeddings")],
+        [denied, denied, [200, undefined]]
+      )
+    })
+  )
+
   it.effect(
     "denies by the layer of everybody, of the project, the team, the route and the model, and says whose it was",
     () =>

@@ -6,6 +6,8 @@ import * as Proxy from "./Proxy.ts"
 import * as RecordingWire from "./RecordingWire.ts"
 import * as Upstream from "./ScriptedUpstream.ts"
 
+const asJson = (parameters = "") => ["content-type", `application/json${parameters}`]
+
 layer(Proxy.database)("ProxyApp refuses", (it) => {
   it.effect.each<Unrecorded>([
     ["a path that is none", { target: "/v1/../key" }, 404, "unsupported_route"],
@@ -81,6 +83,8 @@ layer(Proxy.database)("ProxyApp refuses", (it) => {
   it.effect.each<Recorded>([
     ["a content type that is no JSON", {}, { headers: ["content-type", "text/plain"] }, 415, "unsupported_media_type"],
     ["an encoded body", {}, { headers: ["content-encoding", "gzip"] }, 415, "unsupported_media_type"],
+    ["two content types", {}, { headers: [...asJson(), ...asJson()] }, 415, "unsupported_media_type"],
+    ["another charset", {}, { headers: asJson("; charset=utf-7") }, 415, "unsupported_media_type"],
     ["a body that is no JSON", {}, { body: "not json" }, 400, "invalid_request_body"],
     ["a member twice", {}, { body: '{"model":"a","model":"b"}' }, 400, "invalid_request_body"],
     ["guardrails that are no names", {}, { body: { guardrails: "all" } }, 400, "invalid_guardrail_request"],

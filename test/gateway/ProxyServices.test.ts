@@ -9,45 +9,133 @@ const payments = Proxy.registerService("payments", { allowed_methods: ["GET", "P
 const json = ["content-type", "application/json"]
 
 layer(Proxy.database)("ProxyApp, to registered services", (it) => {
-  it.effect("guardrails look at JSON of any form, and at nothing else", () =>
-    Effect.gen(function* () {
-      const gateway = yield* Proxy.make({
-        configured: Proxy.registerService("payments", {
-          pricing_rules: JSON.stringify([
-            { name: null, json_pointer: "/tier", equals: "a", cost_mode: "fixed", estimated_cost_usd: 0.5 }
-          ])
-        }),
-        upstream: Upstream.answers(200, json, '{"mail":', '"jane@example.com"}')
-      })
-      const key = yield* Proxy.issueKey({}, { guardrails: { mandatory_guardrails: ["pii-redact"] } })
-      const sentOf = (headers: ReadonlyArray<string>, body: string) =>
-        Effect.gen(function* () {
-          const target = "/services/payments/charges"
-          const wire = yield* gateway.ask({ target, headers: [...key.headers, ...headers], body })
-          return [wire.status, wire.text, gateway.sent.at(-1)?.text]
+  it.effect.each(["fail_closed", "fail_open"] as const)(
+    "guardrails look at JSON of any form and under any name; a body that is none goes by their policy: %s",
+    (failurePolicy) =>
+      Effect.gen(function* () {
+        const { sql } = yield* Database
+        const gateway = yield* Proxy.make({
+          configured: Effect.andThen(
+            sql`UPDATE guardrail_definitions SET failure_policy = ${failurePolicy}`,
+            Proxy.registerService("payments", {
+              pricing_rules: JSON.stringify([
+                { name: null, json_pointer: "/tier", equals: "a", cost_mode: "fixed", estimated_cost_usd: 0.5 }
+              ])
+            })
+          ),
+          upstream: Upstream.answers(200, json, '{"mail":', '"jane@example.com"}')
         })
-      const form = ["content-type", "multipart/form-data; boundary=b"]
-      const parts = (mail: string) =>
-        ["--b", 'content-disposition: form-data; name="tier"', "", `say "${mail}" \\x`, "--b--", ""].join("\r\n")
-      const redacted = (kind: string) => `{"mail":"[EMAIL_${kind}]"}`
-      assert.deepStrictEqual(
-        [
-          yield* sentOf(json, '["john@example.com"]'),
-          yield* sentOf(json, '"john@example.com"'),
-          yield* sentOf([], '{"to":"john@example.com"}'),
-          yield* sentOf([], 'say "john@example.com" and \\x "\\x"'),
-          yield* sentOf([], ""),
-          yield* sentOf(form, parts("john@example.com"))
-        ],
-        [
-          [200, redacted("2"), '["[EMAIL_1]"]'],
-          [200, redacted("2"), '"[EMAIL_1]"'],
-          [200, redacted("2"), '{"to":"[EMAIL_1]"}'],
-          [200, redacted("1"), 'say "john@example.com" and \\x "\\x"'],
-          [200, redacted("1"), ""],
-          [200, redacted("1"), parts("john@example.com")]
-        ]
-      )
+        const key = yield* Proxy.issueKey({}, { guardrails: { mandatory_guardrails: ["pii-redact"] } })
+        const outcome = (headers: ReadonlyArray<string>, body: string) =>
+          Effect.gen(function* () {
+            const target = "/services/payments/charges"
+            const wire = yield* gateway.ask({ target, headers: [...key.headers, ...headers], body })
+            return wire.status === 200 ? [wire.text, gateway.sent.at(-1)?.text] : [wire.status, codeOf(wire.text)]
+          })
+        const text = ["content-type", "text/plain"]
+        const form = ["content-type", "multipart/form-data; boundary=b"]
+        const parts = ["--b", 'content-disposition: form-data; name="tier"', "", "a@b.example", "--b--", ""].join(
+          "\r\n"
+        )
+        const plain = 'say "john@example.com"'
+        const redacted = (kind: string) => `{"mail":"[EMAIL_${kind}]"}`
+        const unread = (body: string) =>
+          failurePolicy === "fail_closed" ? [502, "guardrail_unavailable"] : [redacted("1"), body]
+        assert.deepStrictEqual(
+          [
+            yield* outcome(json, '["john@example.com"]'),
+            yield* outcome(json, '"john@example.com"'),
+            yield* outcome([], '{"to":"john@example.com"}'),
+            yield* outcome(text, '{"to":"john@example.com"}'),
+            yield* outcome(["content-type", "application/octet-stream"], ' ["john@example.com"]'),
+            yield* outcome([], ""),
+            yield* outcome(text, plain),
+            yield* outcome([], plain),
+            yield* outcome(form, parts),
+            yield* outcome(text, '{"to":"john@example.com"} {}'),
+            yield* outcome([...text, "content-encoding", "gzip"], '{"to":"john@example.com"}')
+          ],
+          [
+            [redacted("2"), '["[EMAIL_1]"]'],
+            [redacted("2"), '"[EMAIL_1]"'],
+            [redacted("2"), '{"to":"[EMAIL_1]"}'],
+            [redacted("2"), '{"to":"[EMAIL_1]"}'],
+            [redacted("2"), ' ["[EMAIL_1]"]'],
+            [redacted("1"), ""],
+            unread(plain),
+            unread(plain),
+            unread(parts),
+            [400, "invalid_request_body"],
+            [415, "unsupported_media_type"]
+          ]
+        )
+        const noted = (yield* gateway.records).flatMap(({ guardrails }) =>
+          (guardrails ?? []).filter(({ mode, reason }) => mode === "pre_call" && reason === "not_json")
+        )
+        assert.deepStrictEqual(
+          noted.map(({ action }) => action),
+          Array.from({ length: 3 }, () => (failurePolicy === "fail_closed" ? "block" : "warn"))
+        )
+      })
+  )
+
+  it.effect.each<[string, { readonly [field: string]: unknown }, Partial<ClientRequest>, number]>([
+    ["a model", { allowed_models: ["a"] }, { body: { model: "b" } }, 403],
+    ["a stream", { allow_streaming: false }, { body: { stream: true } }, 403],
+    ["tools", { allow_tools: false }, { body: { tools: [{}] } }, 403],
+    ["too many tools", { max_tool_call_count: 1 }, { body: { tools: [{}, {}] } }, 403],
+    ["tools that are too long", { max_tool_schema_bytes: 1 }, { body: { tools: [{}] } }, 403],
+    ["too much output", { max_output_tokens_per_request: 5 }, { body: { max_tokens: 6 } }, 403],
+    ["what a lenient reader could take for a model", { allowed_models: ["a"] }, { body: '\ufeff{"model":"b"}' }, 400],
+    ["the same on a line of its own", { allowed_models: ["a"] }, { body: '{"n":1}\n{"model":"b"}' }, 400],
+    ["what is in an encoding", { allowed_models: ["a"] }, { headers: ["content-encoding", "gzip"] }, 415]
+  ])("a content type does not get %s past a policy", ([, policy, request, status]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: payments })
+      const key = yield* Proxy.issueKey(policy)
+      const { headers = [], ...rest } = request
+      for (const type of [["content-type", "text/plain"], ["content-type", "multipart/form-data; boundary=b"], []]) {
+        const wire = yield* gateway.ask({
+          target: "/services/payments/x",
+          body: { model: "b" },
+          ...rest,
+          headers: [...key.headers, ...type, ...headers]
+        })
+        assert.strictEqual(wire.status, status, wire.text)
+      }
+      assert.deepStrictEqual(gateway.sent, [])
+      const text = "no model is in here"
+      const headersOfText = [...key.headers, "content-type", "text/plain"]
+      const wire = yield* gateway.ask({ target: "/services/payments/x", headers: headersOfText, body: text })
+      assert.deepStrictEqual([wire.status, gateway.sent.at(-1)?.text], [200, text])
+    })
+  )
+
+  it.effect("a content type does not get a model past its layer, nor a body past its price", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const gateway = yield* Proxy.make({
+        configured: Effect.all([
+          payments,
+          Proxy.registerService("paid", {
+            cost_mode: "fixed",
+            estimated_cost_usd: 0.5,
+            pricing_rules: JSON.stringify([
+              { name: null, json_pointer: "/size", equals: "l", cost_mode: "fixed", estimated_cost_usd: 2 }
+            ])
+          }),
+          sql`INSERT INTO policy_layers (layer_kind, scope_id, policy, guardrail_policy)
+            VALUES ('model', 'b', '{"deny":true}', '{}')`
+        ])
+      })
+      const key = yield* Proxy.issueKey()
+      const ask = (target: string, body: object) =>
+        gateway.ask({ target, headers: [...key.headers, "content-type", "text/plain"], body })
+      const denied = yield* ask("/services/payments/x", { model: "b" })
+      yield* sql`DELETE FROM policy_layers`
+      assert.strictEqual(denied.status, 403)
+      assert.strictEqual((yield* ask("/services/paid/x", { size: "l" })).status, 200)
+      assert.deepInclude((yield* gateway.records).at(-1), { cost_nanos: 2_000_000_000 })
     })
   )
 
@@ -258,6 +346,7 @@ layer(Proxy.database)("ProxyApp, to registered services", (it) => {
     ["a body that is no JSON and says that it is", {}, { body: "{" }, 400, "invalid_request_body"],
     ["a body that two readers could read differently", {}, { body: '{"a":1,"a":2}' }, 400, "invalid_request_body"],
     ["a body in an encoding", {}, { headers: ["content-encoding", "gzip"] }, 415, "unsupported_media_type"],
+    ["what may be JSON or not", {}, { headers: ["content-type", "text/plain"] }, 415, "unsupported_media_type"],
     ["what the policy denies: the provider", { allowed_providers: ["upstream"] }, {}, 403, "policy_denied"],
     ["what the policy denies: the route", { allowed_routes: ["/v1/models"] }, {}, 403, "policy_denied"],
     ["what the policy denies: the service", { allowed_services: ["other"] }, {}, 403, "policy_denied"],
@@ -324,6 +413,25 @@ layer(Proxy.database)("ProxyApp, to registered services", (it) => {
     })
   )
 
+  it.effect.each(["/key/*", "/v1/embeddings", "/user/info", "/services", "/admin-ui/*", "/Ser vices"])(
+    "a pattern in the database that nobody could save, %s, takes no path; the service is where it always is",
+    (route_pattern) =>
+      Effect.gen(function* () {
+        const gateway = yield* Proxy.make({ configured: Proxy.registerService("old", { route_pattern }) })
+        const key = yield* Proxy.issueKey()
+        const request = { headers: [...key.headers, ...json], body: {} }
+        const own = route_pattern.replace("*", "info")
+        yield* gateway.ask({ ...request, target: own })
+        const always = yield* gateway.ask({ ...request, target: "/services/old/x" })
+        assert.strictEqual(always.status, 200)
+        const toService = gateway.sent.filter(({ origin }) => origin === "https://old.test")
+        assert.deepStrictEqual(
+          toService.map(({ target }) => target),
+          ["/x"]
+        )
+      })
+  )
+
   it.effect("links decide before the policy does: a project's for its keys, a key's for itself", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({
@@ -366,3 +474,5 @@ layer(Proxy.database)("ProxyApp, to registered services", (it) => {
     })
   )
 })
+
+const codeOf = (text: string) => /"code":"(\w+)"/.exec(text)?.[1]

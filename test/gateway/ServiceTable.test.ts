@@ -47,8 +47,9 @@ describe("ServiceTable", () => {
     fc.assert(
       fc.property(fc.array(services, { maxLength: 8 }), path, fc.constantFrom("GET", "POST"), (rows, path, method) => {
         const byName = new Map(rows.map((row) => [row.name, row]))
+        const below = ({ pattern }: ServiceTable.Service) => Number(pattern.endsWith("/*"))
         const all = [...byName.values()].sort(
-          (a, b) => b.pattern.length - a.pattern.length || (a.name < b.name ? -1 : 1)
+          (a, b) => b.pattern.length - a.pattern.length || below(a) - below(b) || (a.name < b.name ? -1 : 1)
         )
         const fits = ({ methods, pattern }: ServiceTable.Service) =>
           methods.includes(method) &&

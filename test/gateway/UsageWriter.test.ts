@@ -68,7 +68,8 @@ layer(Proxy.database)("UsageWriter", (it) => {
       const { sql } = yield* Database
       const queue = yield* emptyQueue
       const record = recordOf()
-      yield* queue.add(UsageRow.encode(record).split("\t").slice(0, -4).join("\t"))
+      const known = UsageRow.columns.findIndex(([name]) => name === "denial")
+      yield* queue.add(UsageRow.encode(record).split("\t").slice(0, known).join("\t"))
       yield* queue.write
       const rows = yield* sql`SELECT tools, denial, guardrail_action_count FROM usage_events WHERE id = ${record.id}`
       assert.deepStrictEqual(rows, [{ tools: true, denial: null, guardrail_action_count: null }])
@@ -151,20 +152,30 @@ layer(Proxy.database)("UsageWriter", (it) => {
     })
   )
 
-  it.effect("keeps what it cannot write while the database is gone, and writes it later", () =>
+  it.effect.each([
+    ["is gone", new SqlError.ConnectionError({ cause: new Error("gone") })],
+    ["only reads, because another one took over", answered("25006")],
+    ["is told to shut down", answered("57P01")],
+    ["is not up yet", answered("57P03")],
+    ["has no disk left", answered("53100")],
+    ["has no session left", answered("53300")],
+    ["is not migrated yet", new SqlError.SqlSyntaxError({ cause: stated("42703") })],
+    ["does not let it in any more", new SqlError.AuthorizationError({ cause: stated("42501") })]
+  ] as const)("keeps what it cannot write while the database %s, and writes it later", ([, reason]) =>
     Effect.gen(function* () {
+      const unwilling = new SqlError.SqlError({ reason })
       const database = yield* Database
       const queue = yield* emptyQueue
       const record = recordOf()
       yield* queue.add(UsageRow.encode(record))
       const sql = yield* SqlClient.make({
-        acquirer: Effect.fail(unreachable),
+        acquirer: Effect.fail(unwilling),
         compiler: PgClient.makeCompiler(),
         driver: "none",
         spanAttributes: []
       })
       const down = { ...database, sql }
-      assert.strictEqual(yield* Effect.flip(Effect.provideService(queue.write, Database, down)), unreachable)
+      assert.strictEqual(yield* Effect.flip(Effect.provideService(queue.write, Database, down)), unwilling)
       assert.strictEqual(yield* queue.length, 1)
       yield* queue.write
       assert.deepStrictEqual([yield* written([record]), yield* queue.length], [1, 0])
@@ -190,9 +201,13 @@ layer(Proxy.database)("UsageWriter", (it) => {
   )
 })
 
-const unreachable = new SqlError.SqlError({
-  reason: new SqlError.ConnectionError({ cause: new Error("gone"), message: "gone", operation: "connect" })
-})
+/** What the driver makes of a SQLSTATE that it does not know. */
+function answered(code: string) {
+  return new SqlError.UnknownError({ cause: stated(code) })
+}
+function stated(code: string) {
+  return Object.assign(new Error("as PostgreSQL says it"), { code })
+}
 
 /** A usage queue of its own, and the writer in front of it. */
 const emptyQueue = Effect.gen(function* () {
@@ -217,6 +232,7 @@ const written = (records: ReadonlyArray<UsageRecord>) =>
 
 const bigints = new Set([
   "latency_ms",
+  "upstream_ms",
   "input_tokens",
   "output_tokens",
   "total_tokens",
@@ -255,6 +271,8 @@ function recordOf(more: Partial<UsageRecord> = {}): UsageRecord {
     run_id: null,
     trace_id: null,
     fallback_count: 0,
+    fallback_reason: "http_503",
+    upstream_ms: 5,
     service_name: "summary",
     http_method: "POST",
     endpoint_path: "/jobs/7",

@@ -67,6 +67,7 @@ describe.skipIf(RunningBroker.server === null)("BrokerAmqp", () => {
           [{ properties: { priority: 256 } }, /^priority is 256/],
           [{ properties: { priority: 1.5 } }, /^priority is 1.5/],
           [{ properties: { expiration: -1 } }, /^expiration is -1/],
+          [{ properties: { headers: { CC: "one" } } }, /^the header CC is not a list/],
           [{ properties: { headers: { large: "x".repeat(65_536) } } }, /headers/],
           [{ properties: { headers: { [long]: 1 } } }, /255/],
           [{ properties: { headers: { wide: 2n ** 63n } } }, /out of range/],

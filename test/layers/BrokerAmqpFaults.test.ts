@@ -1,6 +1,7 @@
 import { inspect } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, Option, Redacted, Stream } from "effect"
+import { pauseBefore } from "../../layers/amqp/Recovery.ts"
 import * as BrokerAmqp from "../../layers/BrokerAmqp.ts"
 import {
   Broker,
@@ -15,14 +16,14 @@ import * as RunningBroker from "../RunningBroker.ts"
 import * as TcpProxy from "../TcpProxy.ts"
 
 describe.skipIf(RunningBroker.server === null)("BrokerAmqp: faults", () => {
-  it.live("closes in time when the peer is silent, and says so of what was under way", () =>
+  it.live("closes in time when the peer is silent, twenty consumers or none, and says so of what was under way", () =>
     Effect.gen(function* () {
       const proxy = yield* TcpProxy.make(RunningBroker.target())
       const outcome = yield* Deferred.make<Outcome>()
       const [elapsed] = yield* Effect.gen(function* () {
         const { publish } = yield* Broker
         const queue = yield* RunningBroker.queue()
-        yield* consuming({ queue, prefetch: 10 })
+        for (let n = 0; n < 20; n++) yield* consuming({ queue, prefetch: 10 })
         assert.deepStrictEqual(yield* publish(to(queue)), confirmed)
         yield* proxy.freeze
         yield* Effect.forkDetach(
@@ -239,7 +240,7 @@ describe.skipIf(RunningBroker.server === null)("BrokerAmqp: faults", () => {
     Effect.gen(function* () {
       const proxy = yield* TcpProxy.make(RunningBroker.target())
       yield* Effect.gen(function* () {
-        const { channel } = yield* Broker
+        const { channel, ping } = yield* Broker
         const queue = yield* RunningBroker.queue()
         const own = yield* channel({ prefetch: 1 })
         yield* proxy.cut
@@ -248,6 +249,8 @@ describe.skipIf(RunningBroker.server === null)("BrokerAmqp: faults", () => {
         assert.deepInclude(error, { operation: "channel", reason: "lost" })
         assert.isBelow(Duration.toMillis(elapsed), 500)
         yield* proxy.restore
+        // Or it would declare the queue again after it was removed.
+        yield* eventually(Effect.isSuccess(ping), (answered) => answered)
       }).pipe(Effect.scoped, Effect.provide(through(proxy)))
     }).pipe(Effect.scoped)
   )
@@ -298,6 +301,15 @@ describe.skipIf(RunningBroker.server === null)("BrokerAmqp: faults", () => {
       }).pipe(Effect.scoped, Effect.timeout("5 seconds"))
     )
   })
+})
+
+it("tries to connect again at once, and then at least once in 0.7 seconds", () => {
+  const pauses = [1, 2, 3, 4, 5, 6, 7, 50, 5_000].map((attempt) => [pauseBefore(attempt, 0), pauseBefore(attempt, 1)])
+  assert.deepStrictEqual(pauses[0], [0, 20])
+  for (const [least = 0, most = 0] of pauses.slice(1)) {
+    assert.isAtLeast(least, 25)
+    assert.isAtMost(most, 700)
+  }
 })
 
 const confirmed: Outcome = { _tag: "Confirmed" }

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Cursor, Id, NextCursor, PageLimit, Timestamp } from "./Fields.ts"
 import { requires } from "./Security.ts"
 
@@ -64,17 +64,30 @@ export const AuditVerification = Schema.Struct({
 export type AuditVerification = typeof AuditVerification.Type
 
 export const AuditApi = HttpApiGroup.make("audit-events")
+  .annotate(
+    OpenApi.Description,
+    "Who changed what, when and from where: a chain of events in which no row can be changed unseen."
+  )
   .add(
     HttpApiEndpoint.get("list", "/", {
       query: AuditQuery,
       success: HttpApiSchema.WithHeaders(Schema.Array(AuditEvent), NextCursor)
-    }).annotateMerge(requires("audit:read")),
+    })
+      .annotate(OpenApi.Summary, "List audit events, newest first")
+      .annotateMerge(requires("audit:read")),
     HttpApiEndpoint.get("verification", "/verification", {
       query: {
         after: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))),
         limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000 })))
       },
       success: AuditVerification
-    }).annotateMerge(requires("audit:read"))
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Verify the chain of audit events",
+          description: "A page of the chain at a time: give the answer's `next_after` as `after` until it is null."
+        })
+      )
+      .annotateMerge(requires("audit:read"))
   )
   .prefix("/audit-events")

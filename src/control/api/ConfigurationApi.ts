@@ -1,5 +1,5 @@
 import { Schema, Struct } from "effect"
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { FrontDoor } from "../../gateway/model/FrontDoor.ts"
 import { GuardrailPolicyPatch } from "../../gateway/model/GuardrailPolicy.ts"
 import { KeyPolicyPatch } from "../../gateway/model/KeyPolicy.ts"
@@ -172,13 +172,22 @@ export type ConfigurationPlan = typeof ConfigurationPlan.Type
 const maxDocumentBytes = 16_777_216
 
 export const ConfigurationApi = HttpApiGroup.make("configuration")
+  .annotate(OpenApi.Description, "The whole configuration as one document, without secrets.")
   .add(
-    HttpApiEndpoint.get("export", "/", { success: Configuration }).annotateMerge(requires("operators:manage")),
+    HttpApiEndpoint.get("export", "/", { success: Configuration })
+      .annotate(OpenApi.Summary, "Export the configuration")
+      .annotateMerge(requires("operators:manage")),
     HttpApiEndpoint.post("plan", "/plan", {
       payload: Configuration,
       success: ConfigurationPlan,
       error: refusals("invalid_configuration_document")
     })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Show what a document would change",
+          description: "Changes nothing. The answer says which key or layer loses or gains what."
+        })
+      )
       .annotateMerge(requires("operators:manage"))
       .annotate(MaxBodyBytes, maxDocumentBytes),
     HttpApiEndpoint.post("apply", "/apply", {
@@ -186,6 +195,13 @@ export const ConfigurationApi = HttpApiGroup.make("configuration")
       success: ConfigurationPlan,
       error: refusals("invalid_configuration_document", "configuration_changed")
     })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Apply a document",
+          description:
+            "Only against the configuration that `base_hash` of the plan stands for; otherwise nothing changes."
+        })
+      )
       // It may change everything, so it takes a token that may.
       .annotateMerge(requires("*"))
       .annotate(MaxBodyBytes, maxDocumentBytes)

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { refusals } from "./Errors.ts"
 import { Id, stamps } from "./Fields.ts"
 import { Credential } from "./ProvidersApi.ts"
@@ -31,29 +31,54 @@ const params = { id: Id }
 const missing = refusals("missing_provider_config")
 
 export const CredentialMappingsApi = HttpApiGroup.make("upstream-credentials")
+  .annotate(
+    OpenApi.Description,
+    "Upstream credentials of one gateway key or one project, ahead of the provider's own. Their values are never shown."
+  )
   .add(
-    HttpApiEndpoint.get("list", "/", { success: Schema.Array(CredentialMapping) }).annotateMerge(
-      requires("usage:read")
-    ),
+    HttpApiEndpoint.get("list", "/", { success: Schema.Array(CredentialMapping) })
+      .annotate(OpenApi.Summary, "List credential mappings")
+      .annotateMerge(requires("usage:read")),
+    HttpApiEndpoint.get("get", "/:id", { params, success: CredentialMapping, error: missing })
+      .annotate(OpenApi.Summary, "Show a credential mapping")
+      .annotateMerge(requires("usage:read")),
     HttpApiEndpoint.post("upsert", "/", {
       payload: CredentialMappingUpsert,
       success: CredentialMapping,
       error: refusals("invalid_provider_config_payload")
-    }).annotateMerge(requires("providers:update")),
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Set the credential of a key or a project",
+          description: "There is one mapping for each target; a credential that is absent or null keeps the stored one."
+        })
+      )
+      .annotateMerge(requires("providers:update")),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
       success: HttpApiSchema.NoContent,
       error: missing
-    }).annotateMerge(requires("providers:update")),
+    })
+      .annotate(OpenApi.Summary, "Delete a credential mapping")
+      .annotateMerge(requires("providers:update")),
     HttpApiEndpoint.post("enable", "/:id/enable", {
       params,
       success: CredentialMapping,
       error: missing
-    }).annotateMerge(requires("providers:update")),
+    })
+      .annotate(OpenApi.Summary, "Enable a credential mapping")
+      .annotateMerge(requires("providers:update")),
     HttpApiEndpoint.post("disable", "/:id/disable", {
       params,
       success: CredentialMapping,
       error: missing
-    }).annotateMerge(requires("providers:update"))
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Disable a credential mapping",
+          description: "Requests fall through to the next credential in the order of resolution."
+        })
+      )
+      .annotateMerge(requires("providers:update"))
   )
   .prefix("/providers/upstream-credentials")

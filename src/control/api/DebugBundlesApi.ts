@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { refusals } from "./Errors.ts"
 import { Id, Timestamp } from "./Fields.ts"
 import { requires } from "./Security.ts"
@@ -9,8 +9,8 @@ const Trace = Schema.Array(Schema.String)
 
 /**
  * What the gateway did with one request, put together from its usage record and its guardrails' executions (reference
- * §2.13). Traces are lines such as `policy_version=1`, `pre_call:pii-redact:allow`, `provider=upstream`. Of bodies and
- * of the upstream's own time nothing is kept, so what would tell of them is `null`.
+ * §2.13). Traces are lines such as `policy_version=1`, `pre_call:pii-redact:allow`, `provider=upstream`.
+ * `upstream_latency_ms` is of all upstreams together. Of bodies nothing is kept, so what would tell of them is `null`.
  */
 export const DebugBundle = Schema.Struct({
   request_id: Schema.String,
@@ -45,11 +45,14 @@ export const DebugBundle = Schema.Struct({
 export type DebugBundle = typeof DebugBundle.Type
 
 export const DebugBundlesApi = HttpApiGroup.make("debug-bundles")
+  .annotate(OpenApi.Description, "What was decided on the way of one request.")
   .add(
     HttpApiEndpoint.get("get", "/:request_id", {
       params: { request_id: Schema.String.check(Schema.isPattern(/^[\x21-\x7e]{1,128}$/)) },
       success: DebugBundle,
       error: refusals("debug_bundle_not_found")
-    }).annotateMerge(requires("usage:read"))
+    })
+      .annotate(OpenApi.Summary, "Show how a request was treated")
+      .annotateMerge(requires("usage:read"))
   )
   .prefix("/debug-bundles")

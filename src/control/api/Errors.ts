@@ -38,6 +38,7 @@ export const statusOf = {
   project_in_use: 409,
   duplicate_provider_config: 409,
   duplicate_service: 409,
+  service_in_use: 409,
   key_revoked: 409,
   operator_token_not_active: 409,
   last_operator_token: 409,

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { FrontDoor as Settings } from "../../gateway/model/FrontDoor.ts"
 import { refusals } from "./Errors.ts"
 import { Timestamp } from "./Fields.ts"
@@ -69,12 +69,26 @@ export const FrontDoorPatch = Schema.Struct({
 export type FrontDoorPatch = typeof FrontDoorPatch.Type
 
 export const FrontDoorApi = HttpApiGroup.make("front-door")
+  .annotate(
+    OpenApi.Description,
+    "Who may come to the proxy at all: identity provider, trusted gateway and the header of the gateway key."
+  )
   .add(
-    HttpApiEndpoint.get("get", "/", { success: FrontDoor }).annotateMerge(requires("operators:manage")),
+    HttpApiEndpoint.get("get", "/", { success: FrontDoor })
+      .annotate(OpenApi.Summary, "Show the front door's settings")
+      .annotateMerge(requires("operators:manage")),
     HttpApiEndpoint.patch("update", "/", {
       payload: FrontDoorPatch,
       success: FrontDoor,
       error: refusals("invalid_configuration")
-    }).annotateMerge(requires("settings:update"))
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Change the front door's settings",
+          description:
+            "They count from the next request on. What is saved here goes ahead of the environment as a whole."
+        })
+      )
+      .annotateMerge(requires("settings:update"))
   )
   .prefix("/auth/front-door")

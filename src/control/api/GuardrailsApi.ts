@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Action, Config, Execution, FailurePolicy, Mode } from "../../gateway/model/Guardrail.ts"
 import { GuardrailName } from "../../gateway/model/GuardrailPolicy.ts"
 import { refusals } from "./Errors.ts"
@@ -108,26 +108,43 @@ const params = { name: GuardrailName }
 const invalid = refusals("invalid_guardrail_request")
 
 export const GuardrailsApi = HttpApiGroup.make("guardrails")
+  .annotate(OpenApi.Description, "The catalogue of guardrails, what they did, and how often.")
   .add(
     HttpApiEndpoint.get("list", "/", {
       success: Schema.Struct({ guardrails: Schema.Array(Guardrail) })
-    }).annotateMerge(requires("operators:manage")),
+    })
+      .annotate(OpenApi.Summary, "List the guardrails of the catalogue")
+      .annotateMerge(requires("operators:manage")),
     HttpApiEndpoint.post("create", "/", {
       payload: NewGuardrail,
       success: Guardrail,
       error: invalid
-    }).annotateMerge(requires("guardrails:update")),
+    })
+      .annotate(OpenApi.Summary, "Add a guardrail that is asked over HTTP")
+      .annotateMerge(requires("guardrails:update")),
+    HttpApiEndpoint.get("get", "/:name", { params, success: Guardrail })
+      .annotate(OpenApi.Summary, "Show a guardrail")
+      .annotateMerge(requires("operators:manage")),
     HttpApiEndpoint.patch("update", "/:name", {
       params,
       payload: GuardrailPatch,
       success: Guardrail,
       error: invalid
-    }).annotateMerge(requires("guardrails:update")),
+    })
+      .annotate(OpenApi.Summary, "Change a guardrail")
+      .annotateMerge(requires("guardrails:update")),
     HttpApiEndpoint.delete("remove", "/:name", {
       params,
       success: HttpApiSchema.NoContent,
       error: invalid
-    }).annotateMerge(requires("guardrails:update")),
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Delete a guardrail",
+          description: "Its name leaves every policy; what it did stays on record. A built-in one cannot be deleted."
+        })
+      )
+      .annotateMerge(requires("guardrails:update")),
     HttpApiEndpoint.get("executions", "/executions", {
       query: {
         ...filter,
@@ -138,11 +155,15 @@ export const GuardrailsApi = HttpApiGroup.make("guardrails")
       },
       success: Schema.Struct({ executions: Schema.Array(GuardrailExecution), next_cursor: Schema.NullOr(Cursor) }),
       error: refusals("invalid_usage_query")
-    }).annotateMerge(requires("operators:manage")),
+    })
+      .annotate(OpenApi.Summary, "List what guardrails did, newest first")
+      .annotateMerge(requires("operators:manage")),
     HttpApiEndpoint.get("summary", "/summary", {
       query: filter,
       success: Schema.Struct({ summary: Schema.Array(GuardrailSum) }),
       error: refusals("invalid_usage_query")
-    }).annotateMerge(requires("operators:manage"))
+    })
+      .annotate(OpenApi.Summary, "Count what guardrails did")
+      .annotateMerge(requires("operators:manage"))
   )
   .prefix("/guardrails")

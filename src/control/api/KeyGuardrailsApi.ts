@@ -1,5 +1,5 @@
 import { Schema, Struct } from "effect"
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Execution, Mode } from "../../gateway/model/Guardrail.ts"
 import { GuardrailName } from "../../gateway/model/GuardrailPolicy.ts"
 import { refusals } from "./Errors.ts"
@@ -29,14 +29,20 @@ export type GuardrailTestResult = typeof GuardrailTestResult.Type
 
 /** What the holder of a gateway key may see and try, with `Authorization: Bearer rk_live_…`. */
 export const KeyGuardrailsApi = HttpApiGroup.make("key-guardrails")
+  .annotate(OpenApi.Description, "For holders of a gateway key: `Authorization: Bearer rk_live_…`.")
   .add(
     HttpApiEndpoint.get("list", "/", {
       success: Schema.Struct({ guardrails: Schema.Array(OfferedGuardrail) })
-    }),
+    }).annotate(OpenApi.Summary, "List the guardrails that this key's requests go through or may ask for"),
     HttpApiEndpoint.post("test", "/test", {
       payload: GuardrailTest,
       success: GuardrailTestResult,
       error: refusals("invalid_guardrail_request", "guardrail_blocked", "guardrail_forbidden", "guardrail_unavailable")
-    })
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Try guardrails on a text",
+        description: "By the code of the data path, without an upstream call, limits or usage."
+      })
+    )
   )
   .prefix("/guardrails")

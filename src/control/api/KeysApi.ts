@@ -1,11 +1,11 @@
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { GuardrailPolicy, GuardrailPolicyPatch } from "../../gateway/model/GuardrailPolicy.ts"
 import { KeyPolicy, KeyPolicyPatch } from "../../gateway/model/KeyPolicy.ts"
 import { KeyPreset } from "../../gateway/model/KeyPreset.ts"
 import { refusals } from "./Errors.ts"
 import { Cursor, Id, NextCursor, PageLimit, stamps, Timestamp } from "./Fields.ts"
-import { BodyOptional, requires } from "./Security.ts"
+import { bodyOptional, requires } from "./Security.ts"
 import { ServiceNames } from "./ServicesApi.ts"
 
 export const OwnerType = Schema.Literals(["project", "individual"])
@@ -68,34 +68,66 @@ export const KeyRotation = Schema.Struct({
 const params = { id: Id }
 
 export const KeysApi = HttpApiGroup.make("keys")
+  .annotate(OpenApi.Description, "Gateway keys of clients, with their policies.")
   .add(
     HttpApiEndpoint.post("create", "/", {
       payload: NewKey,
       success: MintedKey,
       error: refusals("invalid_project_payload", "missing_project", "missing_service", "invalid_guardrail_request")
-    }).annotateMerge(requires("keys:create")),
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Create a key",
+          description:
+            "The answer has the raw key, which is never shown again. A preset is what the policy begins with."
+        })
+      )
+      .annotateMerge(requires("keys:create")),
     HttpApiEndpoint.get("list", "/", {
       query: { limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(Cursor) },
       success: HttpApiSchema.WithHeaders(Schema.Array(Key), NextCursor)
-    }).annotateMerge(requires("operators:manage")),
-    HttpApiEndpoint.get("get", "/:id", { params, success: Key }).annotateMerge(requires("operators:manage")),
+    })
+      .annotate(OpenApi.Summary, "List keys, newest first")
+      .annotateMerge(requires("operators:manage")),
+    HttpApiEndpoint.get("get", "/:id", { params, success: Key })
+      .annotate(OpenApi.Summary, "Show a key")
+      .annotateMerge(requires("operators:manage")),
     // Which of the two is needed depends on the fields; the handler asks for each that applies.
     HttpApiEndpoint.patch("update", "/:id", {
       params,
       payload: KeyPatch,
       success: Key,
       error: refusals("invalid_project_payload", "missing_project", "missing_service", "invalid_guardrail_request")
-    }).annotateMerge(requires("keys:disable", "policies:update")),
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Change a key",
+          description: "`disabled` takes the scope `keys:disable`, every other field `policies:update`."
+        })
+      )
+      .annotateMerge(requires("keys:disable", "policies:update")),
     HttpApiEndpoint.post("rotate", "/:id/rotate", {
       params,
       payload: [KeyRotation, Schema.Null],
       success: MintedKey,
       error: refusals("key_revoked")
     })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Give a key a new secret",
+          description: "The secret that it replaces goes on to work for `grace_seconds`; without a body, not at all."
+        })
+      )
       .annotateMerge(requires("keys:rotate"))
-      .annotate(BodyOptional, true),
-    HttpApiEndpoint.post("revoke", "/:id/revoke", { params, success: Key }).annotateMerge(requires("keys:disable")),
-    HttpApiEndpoint.post("disable", "/:id/disable", { params, success: Key }).annotateMerge(requires("keys:disable")),
-    HttpApiEndpoint.post("enable", "/:id/enable", { params, success: Key }).annotateMerge(requires("keys:disable"))
+      .annotateMerge(bodyOptional),
+    HttpApiEndpoint.post("revoke", "/:id/revoke", { params, success: Key })
+      .annotate(OpenApi.Summary, "Revoke a key for good")
+      .annotateMerge(requires("keys:disable")),
+    HttpApiEndpoint.post("disable", "/:id/disable", { params, success: Key })
+      .annotate(OpenApi.Summary, "Disable a key")
+      .annotateMerge(requires("keys:disable")),
+    HttpApiEndpoint.post("enable", "/:id/enable", { params, success: Key })
+      .annotate(OpenApi.Summary, "Enable a key")
+      .annotateMerge(requires("keys:disable"))
   )
   .prefix("/keys")

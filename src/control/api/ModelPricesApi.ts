@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Timestamp } from "./Fields.ts"
 import { requires } from "./Security.ts"
 
@@ -31,13 +31,19 @@ export const ModelName = Schema.String.check(Schema.isBetweenLength(1, 256), Sch
 const params = { model: ModelName }
 
 export const ModelPricesApi = HttpApiGroup.make("model-prices")
+  .annotate(OpenApi.Description, "What tokens of a model cost where the upstream does not say.")
   .add(
-    HttpApiEndpoint.get("list", "/", { success: Schema.Array(ModelPrice) }).annotateMerge(requires("usage:read")),
-    HttpApiEndpoint.put("put", "/:model", { params, payload: ModelPriceInput, success: ModelPrice }).annotateMerge(
-      requires("settings:update")
-    ),
-    HttpApiEndpoint.delete("remove", "/:model", { params, success: HttpApiSchema.NoContent }).annotateMerge(
-      requires("settings:update")
-    )
+    HttpApiEndpoint.get("list", "/", { success: Schema.Array(ModelPrice) })
+      .annotate(OpenApi.Summary, "List model prices")
+      .annotateMerge(requires("usage:read")),
+    HttpApiEndpoint.get("get", "/:model", { params, success: ModelPrice })
+      .annotate(OpenApi.Summary, "Show the price of a model")
+      .annotateMerge(requires("usage:read")),
+    HttpApiEndpoint.put("put", "/:model", { params, payload: ModelPriceInput, success: ModelPrice })
+      .annotate(OpenApi.Summary, "Set the price of a model")
+      .annotateMerge(requires("settings:update")),
+    HttpApiEndpoint.delete("remove", "/:model", { params, success: HttpApiSchema.NoContent })
+      .annotate(OpenApi.Summary, "Delete the price of a model")
+      .annotateMerge(requires("settings:update"))
   )
   .prefix("/model-prices")

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { refusals } from "./Errors.ts"
 import { Cursor, Id, NextCursor, PageLimit, stamps, Timestamp } from "./Fields.ts"
 import { requires, Scope } from "./Security.ts"
@@ -37,11 +37,19 @@ export type NewOperatorToken = typeof NewOperatorToken.Type
 
 /** The token of the call itself. */
 export const OperatorTokenApi = HttpApiGroup.make("operator-token")
+  .annotate(OpenApi.Description, "The token that calls.")
   .add(
     HttpApiEndpoint.post("rotate", "/rotate", {
       success: MintedToken,
       error: refusals("disabled_operator_token")
-    }).annotateMerge(requires("operators:manage"))
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Replace the calling token",
+          description: "The answer has the new token, which is never shown again; the old one stops working at once."
+        })
+      )
+      .annotateMerge(requires("operators:manage"))
   )
   .prefix("/operator-token")
 
@@ -49,27 +57,36 @@ const params = { id: Id }
 
 /** All operator tokens. Nobody hands out, or takes over by rotating, a scope that they do not have. */
 export const OperatorTokensApi = HttpApiGroup.make("operator-tokens")
+  .annotate(OpenApi.Description, "All operator tokens. Nobody hands out a scope that they do not have.")
   .add(
     HttpApiEndpoint.get("list", "/", {
       query: { limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(Cursor) },
       success: HttpApiSchema.WithHeaders(Schema.Array(OperatorToken), NextCursor)
-    }),
+    }).annotate(OpenApi.Summary, "List operator tokens"),
     HttpApiEndpoint.post("create", "/", {
       payload: NewOperatorToken,
       success: MintedToken,
       error: refusals("invalid_request", "insufficient_operator_scope", "too_many_operator_tokens")
-    }),
-    HttpApiEndpoint.get("get", "/:id", { params, success: OperatorToken }),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Create an operator token",
+        description: "The answer has the raw token, which is never shown again."
+      })
+    ),
+    HttpApiEndpoint.get("get", "/:id", { params, success: OperatorToken }).annotate(
+      OpenApi.Summary,
+      "Show an operator token"
+    ),
     HttpApiEndpoint.post("rotate", "/:id/rotate", {
       params,
       success: MintedToken,
       error: refusals("insufficient_operator_scope", "operator_token_not_active")
-    }),
+    }).annotate(OpenApi.Summary, "Replace an operator token"),
     HttpApiEndpoint.post("revoke", "/:id/revoke", {
       params,
       success: OperatorToken,
       error: refusals("last_operator_token")
-    })
+    }).annotate(OpenApi.Summary, "Revoke an operator token for good")
   )
   .annotateEndpointsMerge(requires("operators:manage"))
   .prefix("/operator-tokens")

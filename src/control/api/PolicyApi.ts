@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { PolicyRoute, Provider } from "../../gateway/model/CanonicalRoute.ts"
 import { GuardrailPolicyPatch } from "../../gateway/model/GuardrailPolicy.ts"
 import { KeyPolicy, KeyPolicyPatch } from "../../gateway/model/KeyPolicy.ts"
@@ -146,15 +146,25 @@ export const Explained = Schema.Struct({
 export type Explained = typeof Explained.Type
 
 export const PolicyApi = HttpApiGroup.make("policy")
+  .annotate(OpenApi.Description, "Why a request would be, or was, treated as it was.")
   .add(
     HttpApiEndpoint.post("simulate", "/simulate", {
       payload: Simulation,
       success: Simulated,
       error: refusals("unsupported_route", "invalid_guardrail_request")
-    }).annotateMerge(requires("policies:update")),
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Say how a request would be treated",
+          description: "By the evaluator of the request path. Sends nothing, counts nothing; a denial is an answer too."
+        })
+      )
+      .annotateMerge(requires("policies:update")),
     HttpApiEndpoint.get("explain", "/explain/:request_id", {
       params: { request_id: Schema.String.check(Schema.isBetweenLength(1, 256)) },
       success: Explained
-    }).annotateMerge(requires("policies:update", "usage:read"))
+    })
+      .annotate(OpenApi.Summary, "Say why a past request was treated as it was")
+      .annotateMerge(requires("policies:update", "usage:read"))
   )
   .prefix("/policy")

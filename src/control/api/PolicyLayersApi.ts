@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { GuardrailPolicy, GuardrailPolicyPatch } from "../../gateway/model/GuardrailPolicy.ts"
 import { KeyPolicy, KeyPolicyPatch } from "../../gateway/model/KeyPolicy.ts"
 import { LayerKind } from "../../gateway/model/PolicyLayer.ts"
@@ -33,18 +33,33 @@ export const PolicyLayerUpsert = Schema.Struct({
 })
 export type PolicyLayerUpsert = typeof PolicyLayerUpsert.Type
 
+const params = { id: Id }
+
 export const PolicyLayersApi = HttpApiGroup.make("policy-layers")
+  .annotate(OpenApi.Description, "Policies above those of keys: for everything, a project, a team, a route or a model.")
   .add(
     HttpApiEndpoint.get("list", "/", {
       query: { limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(Cursor) },
       success: HttpApiSchema.WithHeaders(Schema.Array(PolicyLayer), NextCursor)
-    }),
+    }).annotate(OpenApi.Summary, "List policy layers"),
     HttpApiEndpoint.post("upsert", "/", {
       payload: PolicyLayerUpsert,
       success: PolicyLayer,
       error: refusals("invalid_policy_payload", "missing_project", "invalid_guardrail_request")
-    }),
-    HttpApiEndpoint.delete("remove", "/:id", { params: { id: Id }, success: HttpApiSchema.NoContent })
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Set a policy layer",
+        description: "There is one layer for each kind and scope; a new one restricts nothing until a field says so."
+      })
+    ),
+    HttpApiEndpoint.get("get", "/:id", { params, success: PolicyLayer }).annotate(
+      OpenApi.Summary,
+      "Show a policy layer"
+    ),
+    HttpApiEndpoint.delete("remove", "/:id", { params, success: HttpApiSchema.NoContent }).annotate(
+      OpenApi.Summary,
+      "Delete a policy layer"
+    )
   )
   .annotateEndpointsMerge(requires("policies:update"))
   .prefix("/policy-layers")

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { refusals } from "./Errors.ts"
 import { Id, stamps } from "./Fields.ts"
 import { requires } from "./Security.ts"
@@ -24,28 +24,46 @@ export type ProjectPatch = typeof ProjectPatch.Type
 const params = { id: Id }
 
 export const ProjectsApi = HttpApiGroup.make("projects")
+  .annotate(OpenApi.Description, "Projects group the services that their keys may call.")
   .add(
     HttpApiEndpoint.post("create", "/", {
       payload: Schema.Struct({ name: Schema.String }),
       success: Project,
       error: refusals("invalid_project_payload", "duplicate_project")
-    }).annotateMerge(requires("settings:update")),
-    HttpApiEndpoint.get("list", "/", { success: Schema.Array(Project) }).annotateMerge(requires("usage:read")),
+    })
+      .annotate(OpenApi.Summary, "Create a project")
+      .annotateMerge(requires("settings:update")),
+    HttpApiEndpoint.get("list", "/", { success: Schema.Array(Project) })
+      .annotate(OpenApi.Summary, "List projects by name")
+      .annotateMerge(requires("usage:read")),
     HttpApiEndpoint.get("get", "/:id", {
       params,
       success: Project,
       error: refusals("missing_project")
-    }).annotateMerge(requires("operators:manage")),
+    })
+      .annotate(OpenApi.Summary, "Show a project")
+      .annotateMerge(requires("operators:manage")),
     HttpApiEndpoint.patch("update", "/:id", {
       params,
       payload: ProjectPatch,
       success: Project,
       error: refusals("missing_project", "missing_service", "invalid_project_payload", "duplicate_project")
-    }).annotateMerge(requires("settings:update")),
+    })
+      .annotateMerge(
+        OpenApi.annotations({ summary: "Change a project", description: "`service_names` replaces all links." })
+      )
+      .annotateMerge(requires("settings:update")),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
       success: HttpApiSchema.NoContent,
       error: refusals("missing_project", "project_in_use")
-    }).annotateMerge(requires("settings:update"))
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Delete a project",
+          description: "Only when no key, service or usage refers to it."
+        })
+      )
+      .annotateMerge(requires("settings:update"))
   )
   .prefix("/projects")

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Provider } from "../../gateway/model/CanonicalRoute.ts"
 import { refusals } from "./Errors.ts"
 import { Timestamp } from "./Fields.ts"
@@ -69,18 +69,23 @@ export const ObservedQuery = Schema.Struct({
 export type ObservedQuery = typeof ObservedQuery.Type
 
 export const ProviderHealthApi = HttpApiGroup.make("provider-health")
+  .annotate(OpenApi.Description, "How providers and services did, and what checks found. Nothing here steers traffic.")
   .add(
     HttpApiEndpoint.get("observed", "/", {
       query: ObservedQuery.fields,
       success: Schema.Array(ObservedHealth),
       error: refusals("invalid_usage_query")
-    }).annotateMerge(requires("usage:read")),
-    HttpApiEndpoint.get("states", "/state", { success: Schema.Array(HealthState) }).annotateMerge(
-      requires("usage:read")
-    ),
-    HttpApiEndpoint.post("put", "/state", { payload: NewHealthState, success: HealthState }).annotateMerge(
-      requires("providers:update")
-    ),
-    HttpApiEndpoint.post("check", "/check", { success: HealthResults }).annotateMerge(requires("providers:update"))
+    })
+      .annotate(OpenApi.Summary, "Count requests, errors and timeouts by provider and service")
+      .annotateMerge(requires("usage:read")),
+    HttpApiEndpoint.get("states", "/state", { success: Schema.Array(HealthState) })
+      .annotate(OpenApi.Summary, "List recorded states")
+      .annotateMerge(requires("usage:read")),
+    HttpApiEndpoint.post("put", "/state", { payload: NewHealthState, success: HealthState })
+      .annotate(OpenApi.Summary, "Record a state by hand")
+      .annotateMerge(requires("providers:update")),
+    HttpApiEndpoint.post("check", "/check", { success: HealthResults })
+      .annotate(OpenApi.Summary, "Ask every enabled provider and service now")
+      .annotateMerge(requires("providers:update"))
   )
   .prefix("/provider-health")

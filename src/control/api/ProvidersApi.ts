@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { HeaderMode, HeaderValueFormat } from "../../gateway/model/CredentialStyle.ts"
 import { refusals } from "./Errors.ts"
 import { Id, stamps } from "./Fields.ts"
@@ -51,34 +51,48 @@ const params = { id: Id }
 const missing = refusals("missing_provider_config")
 
 export const ProvidersApi = HttpApiGroup.make("providers")
+  .annotate(
+    OpenApi.Description,
+    "Upstream model proxies: address, credential and how it is presented. At most one upstream is enabled."
+  )
   .add(
     HttpApiEndpoint.post("create", "/", {
       payload: NewProvider,
       success: Provider,
       error: refusals("invalid_provider_config_payload", "duplicate_provider_config")
-    }).annotateMerge(requires("providers:update")),
-    HttpApiEndpoint.get("list", "/", { success: Schema.Array(Provider) }).annotateMerge(requires("usage:read")),
-    HttpApiEndpoint.get("get", "/:id", { params, success: Provider, error: missing }).annotateMerge(
-      requires("operators:manage")
-    ),
+    })
+      .annotate(OpenApi.Summary, "Add a provider")
+      .annotateMerge(requires("providers:update")),
+    HttpApiEndpoint.get("list", "/", { success: Schema.Array(Provider) })
+      .annotate(OpenApi.Summary, "List providers")
+      .annotateMerge(requires("usage:read")),
+    HttpApiEndpoint.get("get", "/:id", { params, success: Provider, error: missing })
+      .annotate(OpenApi.Summary, "Show a provider")
+      .annotateMerge(requires("operators:manage")),
     HttpApiEndpoint.patch("update", "/:id", {
       params,
       payload: ProviderPatch,
       success: Provider,
       error: refusals("missing_provider_config", "invalid_provider_config_payload", "duplicate_provider_config")
-    }).annotateMerge(requires("providers:update")),
+    })
+      .annotate(OpenApi.Summary, "Change a provider")
+      .annotateMerge(requires("providers:update")),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,
       success: HttpApiSchema.NoContent,
       error: missing
-    }).annotateMerge(requires("providers:update")),
+    })
+      .annotate(OpenApi.Summary, "Delete a provider")
+      .annotateMerge(requires("providers:update")),
     HttpApiEndpoint.post("enable", "/:id/enable", {
       params,
       success: Provider,
       error: refusals("missing_provider_config", "duplicate_provider_config")
-    }).annotateMerge(requires("providers:update")),
-    HttpApiEndpoint.post("disable", "/:id/disable", { params, success: Provider, error: missing }).annotateMerge(
-      requires("providers:update")
-    )
+    })
+      .annotate(OpenApi.Summary, "Enable a provider")
+      .annotateMerge(requires("providers:update")),
+    HttpApiEndpoint.post("disable", "/:id/disable", { params, success: Provider, error: missing })
+      .annotate(OpenApi.Summary, "Disable a provider")
+      .annotateMerge(requires("providers:update"))
   )
   .prefix("/providers")

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { BodyBytes, PolicyRoute, RouteId, RouteMode, TimeoutMs } from "../../gateway/model/CanonicalRoute.ts"
 import { Timestamp } from "./Fields.ts"
 import { requires } from "./Security.ts"
@@ -24,35 +24,46 @@ export const RoutePatch = Schema.Struct({
 })
 export type RoutePatch = typeof RoutePatch.Type
 
-const group = <const Name extends string>(name: Name, ids: ReadonlyArray<typeof RouteId.Type>) => {
+const group = <const Name extends string>(name: Name, description: string, ids: ReadonlyArray<typeof RouteId.Type>) => {
   const params = { route_id: Schema.Literals(ids) }
   return HttpApiGroup.make(name)
+    .annotate(OpenApi.Description, description)
     .add(
-      HttpApiEndpoint.get("list", "/", { success: Schema.Array(Route) }).annotateMerge(requires("usage:read")),
-      HttpApiEndpoint.post("enable", "/:route_id/enable", { params, success: Route }).annotateMerge(
-        requires("policies:update")
-      ),
-      HttpApiEndpoint.post("disable", "/:route_id/disable", { params, success: Route }).annotateMerge(
-        requires("policies:update")
-      ),
+      HttpApiEndpoint.get("list", "/", { success: Schema.Array(Route) })
+        .annotate(OpenApi.Summary, "List the routes")
+        .annotateMerge(requires("usage:read")),
+      HttpApiEndpoint.post("enable", "/:route_id/enable", { params, success: Route })
+        .annotate(OpenApi.Summary, "Enable a route")
+        .annotateMerge(requires("policies:update")),
+      HttpApiEndpoint.post("disable", "/:route_id/disable", { params, success: Route })
+        .annotate(OpenApi.Summary, "Disable a route")
+        .annotateMerge(requires("policies:update")),
       HttpApiEndpoint.patch("mode", "/:route_id/mode", {
         params,
         payload: Schema.Struct({ mode: RouteMode }),
         success: Route
-      }).annotateMerge(requires("policies:update")),
+      })
+        .annotate(OpenApi.Summary, "Change the mode of a route")
+        .annotateMerge(requires("policies:update")),
       HttpApiEndpoint.patch("config", "/:route_id/config", {
         params,
         payload: RoutePatch,
         success: Route
-      }).annotateMerge(requires("policies:update"))
+      })
+        .annotate(OpenApi.Summary, "Change the mode and the limits of a route")
+        .annotateMerge(requires("policies:update"))
     )
     .prefix(`/${name}`)
 }
 
-export const FamilyARoutesApi = group("family-a-routes", ["chat-completions", "responses", "embeddings"])
+export const FamilyARoutesApi = group(
+  "family-a-routes",
+  "The routes of the first wire protocol: whether, how and how far they are open.",
+  ["chat-completions", "responses", "embeddings"]
+)
 
 /** `models` belongs to both families on the wire and is configured here. */
-export const FamilyBRoutesApi = group("family-b-routes", [
+export const FamilyBRoutesApi = group("family-b-routes", "The routes of the second wire protocol, and `/v1/models`.", [
   "messages",
   "messages-count-tokens",
   "message-batches",

@@ -36,6 +36,15 @@ export const allows = (held: ReadonlyArray<Scope>, required: ReadonlyArray<Scope
 /** Whether a call without a body is as good as one that says nothing: its payload is `null` then. */
 export const BodyOptional = Context.Reference<boolean>("svc/control/BodyOptional", { defaultValue: () => false })
 
+/** Declares it on the endpoint, and in the OpenAPI document. */
+export const bodyOptional: Context.Context<never> = Context.add(
+  OpenApi.annotations({
+    transform: ({ requestBody, ...operation }) => ({ ...operation, requestBody: { ...requestBody, required: false } })
+  }),
+  BodyOptional,
+  true
+)
+
 /** How much an endpoint reads. */
 export const MaxBodyBytes = Context.Reference<number>("svc/control/MaxBodyBytes", { defaultValue: () => 1_048_576 })
 

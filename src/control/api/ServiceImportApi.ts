@@ -1,5 +1,5 @@
 import { Schema, Struct } from "effect"
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { CostMode, EstimatedCost, ServiceMethod } from "../../gateway/model/Service.ts"
 import { refusals } from "./Errors.ts"
 import { Id, Timestamp } from "./Fields.ts"
@@ -109,31 +109,45 @@ const refused = ["invalid_service_payload", "invalid_service_upstream", "missing
 const imported = { payload: ImportRequest, success: Service, error: refusals(...refused) }
 
 export const ServiceImportApi = HttpApiGroup.make("service-import")
+  .annotate(OpenApi.Description, "The registry as a whole: from a studio, from a list, and back to an earlier version.")
   .add(
-    HttpApiEndpoint.post("import", "/import", imported),
-    HttpApiEndpoint.post("sync", "/sync", imported),
+    HttpApiEndpoint.post("import", "/import", imported).annotateMerge(
+      OpenApi.annotations({
+        summary: "Import a service of the studio",
+        description: "Again, it changes what the studio owns and keeps what was decided here."
+      })
+    ),
+    HttpApiEndpoint.post("sync", "/sync", imported).annotateMerge(
+      OpenApi.annotations({ summary: "Import a service of the studio again", description: "The same as `import`." })
+    ),
     HttpApiEndpoint.post("preview", "/import/preview", {
       payload: RegistryDraft,
       success: Schema.Struct({ diff: RegistryDiff })
-    }),
+    }).annotate(OpenApi.Summary, "Show what a list of services would change"),
     HttpApiEndpoint.post("activate", "/import/activate", {
       payload: RegistryDraft,
       success: Activation,
       error: refusals("invalid_service_payload", "duplicate_service")
-    }),
-    /** Newest first; `before` is the last version of the page before. */
+    }).annotate(OpenApi.Summary, "Make a list of services the registry"),
     HttpApiEndpoint.get("versions", "/import/versions", {
       query: {
         limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 50 }))),
         before: Schema.optionalKey(Version)
       },
       success: Schema.Array(RegistrySnapshot)
-    }),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "List versions of the registry, newest first",
+        description: "`before` is the last version of the page before."
+      })
+    ),
     HttpApiEndpoint.post("rollback", "/import/rollback/:version", {
       params: { version: Version },
       success: Activation,
       error: refusals("missing_service", "duplicate_service")
-    })
+    }).annotateMerge(
+      OpenApi.annotations({ summary: "Make an earlier version the registry", description: "As a new version." })
+    )
   )
   .annotateEndpointsMerge(requires("services:update"))
   .add(
@@ -141,6 +155,8 @@ export const ServiceImportApi = HttpApiGroup.make("service-import")
       params: { name: Schema.String },
       success: ServiceSync,
       error: refusals("missing_service")
-    }).annotateMerge(requires("operators:manage"))
+    })
+      .annotate(OpenApi.Summary, "Show when a service was last synchronised")
+      .annotateMerge(requires("operators:manage"))
   )
   .prefix("/services")

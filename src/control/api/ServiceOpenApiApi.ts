@@ -1,8 +1,8 @@
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Endpoint } from "../../gateway/model/Service.ts"
 import { refusals } from "./Errors.ts"
-import { BodyOptional, requires } from "./Security.ts"
+import { bodyOptional, requires } from "./Security.ts"
 import { Service } from "./ServicesApi.ts"
 
 /** At the origin of the service's `upstream_base_url`. */
@@ -39,19 +39,32 @@ const refused = [
 ] as const
 
 export const ServiceOpenApiApi = HttpApiGroup.make("service-openapi")
+  .annotate(OpenApi.Description, "What a service says of itself, for prices by endpoint.")
   .add(
     HttpApiEndpoint.post("preview", "/:name/openapi/preview", {
       params,
       payload: [Schema.Struct({ source_path: SourcePath }), Schema.Null],
       success: OpenApiPreview,
       error: refusals(...refused)
-    }).annotate(BodyOptional, true),
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Fetch a service's OpenAPI document",
+          description: "Changes nothing; without a body, from `/openapi.json`."
+        })
+      )
+      .annotateMerge(bodyOptional),
     HttpApiEndpoint.post("sync", "/:name/openapi/sync", {
       params,
       payload: OpenApiSync,
       success: Service,
       error: refusals(...refused, "service_openapi_changed")
-    })
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Take over a service's OpenAPI document",
+        description: "Only the one that `expected_schema_hash` of the preview stands for."
+      })
+    )
   )
   .annotateEndpointsMerge(requires("services:update"))
   .prefix("/services")

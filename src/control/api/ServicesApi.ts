@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { BodyBytes, TimeoutMs } from "../../gateway/model/CanonicalRoute.ts"
 import {
   CostMode,
@@ -135,32 +135,47 @@ const missing = refusals("missing_service")
 const refused = ["invalid_service_payload", "invalid_service_upstream", "missing_project", "duplicate_service"] as const
 
 export const ServicesApi = HttpApiGroup.make("services")
+  .annotate(OpenApi.Description, "Services that the proxy reaches at `/services/<name>/*` or at patterns of their own.")
   .add(
     HttpApiEndpoint.post("create", "/", {
       payload: NewService,
       success: Service,
       error: refusals(...refused)
-    }).annotateMerge(requires("services:update")),
-    HttpApiEndpoint.get("list", "/", { success: Schema.Array(Service) }).annotateMerge(requires("usage:read")),
-    HttpApiEndpoint.get("get", "/:name", { params, success: Service, error: missing }).annotateMerge(
-      requires("operators:manage")
-    ),
+    })
+      .annotate(OpenApi.Summary, "Register a service")
+      .annotateMerge(requires("services:update")),
+    HttpApiEndpoint.get("list", "/", { success: Schema.Array(Service) })
+      .annotate(OpenApi.Summary, "List services by name")
+      .annotateMerge(requires("usage:read")),
+    HttpApiEndpoint.get("get", "/:name", { params, success: Service, error: missing })
+      .annotate(OpenApi.Summary, "Show a service")
+      .annotateMerge(requires("operators:manage")),
     HttpApiEndpoint.patch("update", "/:name", {
       params,
       payload: ServicePatch,
       success: Service,
       error: refusals("missing_service", ...refused)
-    }).annotateMerge(requires("services:update")),
+    })
+      .annotate(OpenApi.Summary, "Change a service")
+      .annotateMerge(requires("services:update")),
     HttpApiEndpoint.delete("remove", "/:name", {
       params,
       success: HttpApiSchema.NoContent,
-      error: missing
-    }).annotateMerge(requires("services:update")),
-    HttpApiEndpoint.post("enable", "/:name/enable", { params, success: Service, error: missing }).annotateMerge(
-      requires("services:update")
-    ),
-    HttpApiEndpoint.post("disable", "/:name/disable", { params, success: Service, error: missing }).annotateMerge(
-      requires("services:update")
-    )
+      error: refusals("missing_service", "service_in_use")
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Delete a service",
+          description:
+            "Not while it is all that a project or a key is linked to: without links they could call every other."
+        })
+      )
+      .annotateMerge(requires("services:update")),
+    HttpApiEndpoint.post("enable", "/:name/enable", { params, success: Service, error: missing })
+      .annotate(OpenApi.Summary, "Enable a service")
+      .annotateMerge(requires("services:update")),
+    HttpApiEndpoint.post("disable", "/:name/disable", { params, success: Service, error: missing })
+      .annotate(OpenApi.Summary, "Disable a service")
+      .annotateMerge(requires("services:update"))
   )
   .prefix("/services")

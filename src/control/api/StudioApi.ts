@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ServiceMethod } from "../../gateway/model/Service.ts"
 import { refusals } from "./Errors.ts"
 import { Id, Timestamp } from "./Fields.ts"
@@ -59,22 +59,35 @@ export type StudioService = typeof StudioService.Type
 const unavailable = refusals("studio_unconfigured", "studio_unavailable")
 
 export const StudioApi = HttpApiGroup.make("studio")
+  .annotate(OpenApi.Description, "Where services can be imported from.")
   .add(
-    HttpApiEndpoint.get("connection", "/connection", { success: StudioConnection }).annotateMerge(
-      requires("operators:manage")
-    ),
+    HttpApiEndpoint.get("connection", "/connection", { success: StudioConnection })
+      .annotate(OpenApi.Summary, "Show the studio connection")
+      .annotateMerge(requires("operators:manage")),
     HttpApiEndpoint.patch("connect", "/connection", {
       payload: StudioConnectionPatch,
       success: StudioConnection,
       error: refusals("invalid_studio_connection_payload")
-    }).annotateMerge(requires("settings:update")),
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Change the studio connection",
+          description:
+            "What is saved goes ahead of the environment; a null `base_url` makes the environment count again."
+        })
+      )
+      .annotateMerge(requires("settings:update")),
     HttpApiEndpoint.post("test", "/connection/test", {
       success: Schema.Struct({ ok: Schema.Literal(true), service_count: Schema.Int }),
       error: unavailable
-    }).annotateMerge(requires("operators:manage")),
+    })
+      .annotate(OpenApi.Summary, "Try the studio connection")
+      .annotateMerge(requires("operators:manage")),
     HttpApiEndpoint.get("services", "/services", {
       success: Schema.Array(StudioService),
       error: unavailable
-    }).annotateMerge(requires("operators:manage"))
+    })
+      .annotate(OpenApi.Summary, "List what the studio exports, ready for import")
+      .annotateMerge(requires("operators:manage"))
   )
   .prefix("/studio")

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { maxBodyBytes, maxTimeoutMs } from "../../gateway/model/CanonicalRoute.ts"
 import { AdminApiExposure, Passthrough, UiExposure } from "../../gateway/model/Passthrough.ts"
 import { refusals } from "./Errors.ts"
@@ -31,12 +31,22 @@ export const UpstreamPassthroughPatch = Schema.Struct({
 export type UpstreamPassthroughPatch = typeof UpstreamPassthroughPatch.Type
 
 export const UpstreamPassthroughApi = HttpApiGroup.make("upstream-passthrough")
+  .annotate(OpenApi.Description, "What no route takes: which paths go to the upstream, and to whom they are open.")
   .add(
-    HttpApiEndpoint.get("get", "/", { success: UpstreamPassthrough }).annotateMerge(requires("usage:read")),
+    HttpApiEndpoint.get("get", "/", { success: UpstreamPassthrough })
+      .annotate(OpenApi.Summary, "Show the passthrough settings")
+      .annotateMerge(requires("usage:read")),
     HttpApiEndpoint.patch("update", "/", {
       payload: UpstreamPassthroughPatch,
       success: UpstreamPassthrough,
       error: refusals("invalid_provider_config_payload")
-    }).annotateMerge(requires("providers:update"))
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Change the passthrough settings",
+          description: "Any subset; null is the default."
+        })
+      )
+      .annotateMerge(requires("providers:update"))
   )
   .prefix("/providers/upstream-passthrough")

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { refusals } from "./Errors.ts"
 import { Cursor, Id, PageLimit, Timestamp } from "./Fields.ts"
 import { requires } from "./Security.ts"
@@ -206,20 +206,36 @@ const error = refusals("invalid_usage_query")
 const breakdown = { query: BreakdownQuery, success: Breakdown, error }
 
 export const UsageApi = HttpApiGroup.make("usage")
+  .annotate(OpenApi.Description, "Requests, tokens and cost.")
   .add(
-    HttpApiEndpoint.get("summary", "/usage/summary", { query: filter, success: UsageSummary, error }),
+    HttpApiEndpoint.get("summary", "/usage/summary", { query: filter, success: UsageSummary, error }).annotate(
+      OpenApi.Summary,
+      "Sum up usage"
+    ),
     HttpApiEndpoint.get("dashboard", "/usage/dashboard", {
       query: DashboardQuery,
       success: UsageDashboard,
       error
-    }),
-    HttpApiEndpoint.get("timeseries", "/usage/timeseries", { query: SeriesQuery, success: Series, error }),
-    HttpApiEndpoint.get("byKey", "/usage/by-key", breakdown),
-    HttpApiEndpoint.get("byProject", "/usage/by-project", breakdown),
-    HttpApiEndpoint.get("byModel", "/usage/by-model", breakdown),
-    HttpApiEndpoint.get("byProvider", "/usage/by-provider", breakdown),
-    HttpApiEndpoint.get("byService", "/usage/by-service", breakdown),
-    HttpApiEndpoint.get("byTask", "/usage/by-task", breakdown),
+    }).annotate(OpenApi.Summary, "Show sums, breakdowns, series and unused keys at once"),
+    HttpApiEndpoint.get("timeseries", "/usage/timeseries", { query: SeriesQuery, success: Series, error }).annotate(
+      OpenApi.Summary,
+      "Sum up usage by hour or day"
+    ),
+    HttpApiEndpoint.get("byKey", "/usage/by-key", breakdown).annotate(OpenApi.Summary, "Break usage down by key"),
+    HttpApiEndpoint.get("byProject", "/usage/by-project", breakdown).annotate(
+      OpenApi.Summary,
+      "Break usage down by project"
+    ),
+    HttpApiEndpoint.get("byModel", "/usage/by-model", breakdown).annotate(OpenApi.Summary, "Break usage down by model"),
+    HttpApiEndpoint.get("byProvider", "/usage/by-provider", breakdown).annotate(
+      OpenApi.Summary,
+      "Break usage down by provider"
+    ),
+    HttpApiEndpoint.get("byService", "/usage/by-service", breakdown).annotate(
+      OpenApi.Summary,
+      "Break usage down by service"
+    ),
+    HttpApiEndpoint.get("byTask", "/usage/by-task", breakdown).annotate(OpenApi.Summary, "Break usage down by task"),
     HttpApiEndpoint.get("events", "/usage/events", {
       query: EventsQuery,
       success: Schema.Struct({
@@ -231,7 +247,12 @@ export const UsageApi = HttpApiGroup.make("usage")
         next_cursor: Schema.NullOr(Cursor)
       }),
       error
-    }),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "List requests",
+        description: "In the order of time, `next_cursor` leads to the next page at any depth."
+      })
+    ),
     HttpApiEndpoint.get("filterValues", "/usage/filter-values", {
       query: {
         // One of `FilterField`; refused as a query that makes no sense, not as one that cannot be read.
@@ -241,18 +262,18 @@ export const UsageApi = HttpApiGroup.make("usage")
       },
       success: Schema.Struct({ field: Schema.String, values: Schema.Array(Schema.String) }),
       error
-    }),
+    }).annotate(OpenApi.Summary, "List the values that a filter can have"),
     HttpApiEndpoint.get("unusedKeys", "/usage/unused-keys", {
       query: UnusedQuery,
       success: Schema.Array(UnusedKey),
       error
-    }),
+    }).annotate(OpenApi.Summary, "List keys without a request in the range"),
     HttpApiEndpoint.get("ofTask", "/tasks/:task_id/usage", {
       params: { task_id: Schema.String.check(Schema.isBetweenLength(1, 256)) },
       query: filter,
       success: UsageSummary,
       error
-    })
+    }).annotate(OpenApi.Summary, "Sum up the usage of a task")
   )
   .annotateEndpointsMerge(requires("usage:read"))
   .add(
@@ -263,7 +284,14 @@ export const UsageApi = HttpApiGroup.make("usage")
         attachment
       ),
       error
-    }).annotateMerge(requires("usage:export")),
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Export requests as JSON, oldest first",
+          description: "With `all=true` whatever matches, as one stream."
+        })
+      )
+      .annotateMerge(requires("usage:export")),
     HttpApiEndpoint.get("exportCsv", "/usage/export.csv", {
       query: ExportQuery,
       success: HttpApiSchema.WithHeaders(
@@ -271,19 +299,30 @@ export const UsageApi = HttpApiGroup.make("usage")
         attachment
       ),
       error
-    }).annotateMerge(requires("usage:export")),
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Export requests as CSV, oldest first",
+          description: "With `all=true` whatever matches, as one stream."
+        })
+      )
+      .annotateMerge(requires("usage:export")),
     HttpApiEndpoint.get("ofKey", "/keys/:id/usage", {
       params: { id: Id },
       query: filter,
       success: UsageSummary,
       error: [...error, ...refusals("not_found")]
-    }).annotateMerge(requires("usage:read", "operators:manage")),
+    })
+      .annotate(OpenApi.Summary, "Sum up the usage of a key")
+      .annotateMerge(requires("usage:read", "operators:manage")),
     HttpApiEndpoint.get("ofProject", "/projects/:id/usage", {
       params: { id: Id },
       query: filter,
       success: UsageSummary,
       error: [...error, ...refusals("missing_project")]
-    }).annotateMerge(requires("usage:read", "operators:manage"))
+    })
+      .annotate(OpenApi.Summary, "Sum up the usage of a project")
+      .annotateMerge(requires("usage:read", "operators:manage"))
   )
 
 export const FilterField = Schema.Literals(["route", "provider", "service", "endpoint", "model", "task_id", "run_id"])

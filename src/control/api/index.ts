@@ -1,3 +1,6 @@
+/** How a policy says a limit, and a list, in code. */
+export * as AllowList from "../../gateway/model/AllowList.ts"
+export * as Limit from "../../gateway/model/Limit.ts"
 export * from "./AuditApi.ts"
 export * from "./ConfigurationApi.ts"
 export * from "./ControlApi.ts"

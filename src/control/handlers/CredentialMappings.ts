@@ -10,6 +10,7 @@ export const layer = HttpApiBuilder.group(
     const mappings = yield* CredentialMappings
     return handlers.handleAll({
       list: () => mappings.list,
+      get: ({ params }) => mappings.get(params.id),
       upsert: ({ payload }) => mappings.upsert(payload),
       remove: ({ params }) => mappings.remove(params.id),
       enable: ({ params }) => mappings.enable(params.id),

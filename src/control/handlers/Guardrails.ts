@@ -12,6 +12,7 @@ export const layer = HttpApiBuilder.group(
     const executions = yield* GuardrailExecutions
     return handlers.handleAll({
       list: () => Effect.map(guardrails.list, (all) => ({ guardrails: all })),
+      get: ({ params }) => guardrails.get(params.name),
       create: ({ payload }) => guardrails.create(payload),
       update: ({ params, payload }) => guardrails.update(params.name, payload),
       remove: ({ params }) => guardrails.remove(params.name),

@@ -10,6 +10,7 @@ export const layer = HttpApiBuilder.group(
     const prices = yield* ModelPrices
     return handlers.handleAll({
       list: () => prices.list,
+      get: ({ params }) => prices.get(params.model),
       put: ({ params, payload }) => prices.put(params.model, payload),
       remove: ({ params }) => prices.remove(params.model)
     })

@@ -11,6 +11,7 @@ export const layer = HttpApiBuilder.group(
     const layers = yield* PolicyLayers
     return handlers.handleAll({
       list: ({ query }) => Effect.map(layers.list(query), paged),
+      get: ({ params }) => layers.get(params.id),
       upsert: ({ payload }) => layers.upsert(payload),
       remove: ({ params }) => layers.remove(params.id)
     })

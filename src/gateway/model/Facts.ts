@@ -21,6 +21,8 @@ export interface Facts {
   readonly maxOutputTokens: number | undefined
   /** By whichever member an upstream may go, of the one request that asks for the most; 0 when none says. */
   readonly largestOutput: number
+  /** How many texts the one request asks for that asks for the most; 0 where a route has none to bound. */
+  readonly answers: number
   /** Top-level `guardrails`: names that the client asks for. The member is the gateway's, and no upstream sees it. */
   readonly guardrails: ReadonlyArray<string>
   readonly namesGuardrails: boolean
@@ -37,6 +39,7 @@ export const none: Facts = {
   inputTokens: 0,
   maxOutputTokens: undefined,
   largestOutput: 0,
+  answers: 0,
   guardrails: [],
   namesGuardrails: false
 }
@@ -98,7 +101,7 @@ export const parse = (
   return Result.succeed({
     text,
     streamOptions: isObject(json["stream_options"]) ? json["stream_options"] : undefined,
-    facts: factsOf(json, requests, guardrails, scanned.success)
+    facts: factsOf(routeId, json, requests, guardrails, scanned.success)
   })
 }
 
@@ -217,6 +220,7 @@ const countMistakeIn = (request: Json): readonly [type: string, member: string] 
 }
 
 const factsOf = (
+  routeId: RouteId | "compat" | "service",
   json: JsonObject,
   requests: ReadonlyArray<Json>,
   guardrails: ReadonlyArray<string>,
@@ -242,10 +246,15 @@ const factsOf = (
     service: named(json["service"]) ?? named(json["service_name"]),
     inputTokens: estimateInput(json),
     ...askedOutput(requests),
+    answers: answering.has(routeId)
+      ? requests.reduce<number>((most, request) => Math.max(most, isObject(request) ? choicesOf(request) : 1), 1)
+      : 0,
     guardrails,
     namesGuardrails: json["guardrails"] !== undefined
   }
 }
+
+const answering: ReadonlySet<string> = new Set(["chat-completions", "responses", "messages", "message-batches"])
 
 const lengthOf = (json: Json | undefined): number => (Array.isArray(json) ? json.length : 0)
 

@@ -60,6 +60,15 @@ export const decide = (policy: KeyPolicy, question: Question): Decision => {
   return allowed
 }
 
+/** Whether a decision hangs on what a body says; on its length it may hang all the same. */
+export const looksAtBodies = (policy: KeyPolicy): boolean =>
+  policy.allowed_models._tag === "Allow" ||
+  !policy.allow_streaming ||
+  !policy.allow_tools ||
+  policy.max_tool_call_count._tag === "Limited" ||
+  policy.max_tool_schema_bytes._tag === "Limited" ||
+  policy.max_output_tokens_per_request._tag === "Limited"
+
 /** Every check that fails, in their order: what one layer alone has against a request. */
 export const denials = (policy: KeyPolicy, question: Question): ReadonlyArray<Denial> =>
   checks.flatMap((rule) => tested(rule, policy, question) ?? [])
@@ -227,9 +236,9 @@ const checks: ReadonlyArray<Rule> = [
   {
     name: "output_tokens",
     test: (policy, { facts }) =>
-      exceeds(policy.max_output_tokens_per_request, facts.largestOutput)
+      exceeds(policy.max_output_tokens_per_request, outputOf(facts))
         ? {
-            message: `The request asks for up to ${facts.largestOutput} output tokens; max_output_tokens_per_request of this key's policy is ${ceiling(policy.max_output_tokens_per_request)}. Ask for fewer, or ask an operator to raise it.`,
+            message: `The request asks for up to ${outputOf(facts)} output tokens; max_output_tokens_per_request of this key's policy is ${ceiling(policy.max_output_tokens_per_request)}. Ask for fewer, or ask an operator to raise it.`,
             param: "max_tokens"
           }
         : undefined
@@ -244,6 +253,9 @@ const checks: ReadonlyArray<Rule> = [
         : undefined
   }
 ]
+
+/** An answer has one token at the least; where the request leaves it open, the policy's bound is written into it. */
+const outputOf = ({ answers, largestOutput }: Facts): number => Math.max(answers, largestOutput)
 
 const bodyService = ({ service }: Facts): Question["service"] =>
   service === undefined ? undefined : { name: service, linked: [] }

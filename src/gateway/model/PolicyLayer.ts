@@ -59,6 +59,28 @@ export const applying = ({ empty, of }: PolicyLayers, scope: LayerScope): Readon
         ...scope.models.map((model) => of.model.get(model))
       ].filter((layer) => layer !== undefined)
 
+/** Of a key's requests, those that count: all, or those to these routes and with these models. */
+export type Counted = "all" | { readonly routes: ReadonlyArray<string>; readonly models: ReadonlyArray<string> }
+
+/** What a key's counter counts: the requests under a layer, or a policy of the key's own, that `limits`. */
+export const counted = (
+  { of }: PolicyLayers,
+  { projectId, teamId }: Pick<LayerScope, "projectId" | "teamId">,
+  own: KeyPolicy,
+  limits: (policy: KeyPolicy) => boolean
+): Counted => {
+  const everywhere = [
+    own,
+    of.global.get("")?.policy,
+    projectId === undefined ? undefined : of.project.get(projectId)?.policy,
+    teamId === undefined ? undefined : of.team.get(teamId)?.policy
+  ]
+  if (everywhere.some((policy) => policy !== undefined && limits(policy))) return "all"
+  const limiting = (layers: ReadonlyMap<string, PolicyLayer>) =>
+    [...layers].filter(([, { policy }]) => limits(policy)).map(([scope]) => scope)
+  return { routes: limiting(of.route), models: limiting(of.model) }
+}
+
 /** How a layer is called in usage records and explanations: `global`, `key`, `project:<id>`, `model:<name>`. */
 export const nameOf = ({ kind, scopeId }: PolicyLayer): string =>
   kind === "global" || kind === "key" || scopeId === null ? kind : `${kind}:${scopeId}`

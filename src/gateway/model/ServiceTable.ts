@@ -3,11 +3,13 @@ import { Database } from "../../services/Database.ts"
 import type { RouteConfig } from "./CanonicalRoute.ts"
 import {
   CostMode,
+  defaultRoutePattern,
   Endpoint,
   EndpointPricingRule,
   missingRuntimeFields,
   PricingRule,
-  type RuntimeField
+  type RuntimeField,
+  refusedRoutePattern
 } from "./Service.ts"
 import * as ServicePricing from "./ServicePricing.ts"
 import { open as openCredential, type StoredCredential } from "./StoredCredential.ts"
@@ -45,8 +47,8 @@ export const of = (services: ReadonlyArray<Service>): ServiceTable => {
 export const empty: ServiceTable = of([])
 
 /**
- * The service whose pattern fits a canonical path, the longest pattern first (reference §1.1). One that does not have the
- * method is passed over.
+ * The service whose pattern fits a canonical path, the longest pattern first (reference §1.1), of two as long (`/a/b`
+ * and `/a/*`) the exact one. One that does not have the method is passed over.
  */
 export const match = ({ byPattern }: ServiceTable, method: string, path: string): Service | undefined => {
   if (byPattern.size === 0) return undefined
@@ -93,10 +95,22 @@ export const load = Effect.gen(function* () {
   return of(yield* Effect.forEach(rows, registered))
 })
 
+/**
+ * A row may be older than a rule about patterns, or nobody's who knows them: what could not be saved today takes no
+ * path from anybody, and the service is where it always is.
+ */
+const patternOf = Effect.fnUntraced(function* ({ name, route_pattern }: typeof ServiceRow.Type) {
+  const refusal = refusedRoutePattern(route_pattern)
+  if (refusal === undefined) return route_pattern
+  const instead = defaultRoutePattern(name)
+  yield* Effect.logWarning("a service's route_pattern is not in force", { service: name, why: refusal, instead })
+  return instead
+})
+
 const registered = Effect.fnUntraced(function* (row: typeof ServiceRow.Type) {
   const service: Service = {
     name: row.name,
-    pattern: row.route_pattern,
+    pattern: yield* patternOf(row),
     enabled: row.enabled,
     methods: row.allowed_methods.map((method) => method.toUpperCase()),
     origin: row.upstream_base_url === null ? undefined : new URL(row.upstream_base_url).origin,

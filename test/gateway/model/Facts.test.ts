@@ -28,6 +28,7 @@ describe("Facts", () => {
         inputTokens: 9,
         maxOutputTokens: 12,
         largestOutput: 12,
+        answers: 1,
         guardrails: ["pii-redact"],
         namesGuardrails: true
       }
@@ -35,12 +36,12 @@ describe("Facts", () => {
   })
 
   it("finds nothing in an empty object", () => {
-    assert.deepStrictEqual(factsOf({}), Facts.none)
+    assert.deepStrictEqual(factsOf({}), { ...Facts.none, answers: 1 })
   })
 
   it("takes null for not said", () => {
     const facts = factsOf({ stream: null, tools: null, guardrails: null, max_tokens: null })
-    assert.deepStrictEqual(facts, { ...Facts.none, namesGuardrails: true })
+    assert.deepStrictEqual(facts, { ...Facts.none, answers: 1, namesGuardrails: true })
   })
 
   it.each([

@@ -65,6 +65,7 @@ export const question: fc.Arbitrary<Question> = fc.record({
     inputTokens: fc.nat(200),
     maxOutputTokens: fc.option(fc.nat(200), { nil: undefined }),
     largestOutput: fc.nat(200),
+    answers: fc.nat(3),
     guardrails: fc.subarray(["pii-redact"]),
     namesGuardrails: fc.boolean()
   })

@@ -77,6 +77,33 @@ describe("Policy", () => {
     assert.strictEqual(Policy.decide(policy, { ...supposed, facts })._tag, "Allowed")
   })
 
+  it("looks at the body of a service's request exactly where it says so", () => {
+    const bodiless: Partial<KeyPolicy> = {
+      allowed_models: allowAll,
+      allow_streaming: true,
+      allow_tools: true,
+      max_tool_call_count: unlimited,
+      max_tool_schema_bytes: unlimited,
+      max_output_tokens_per_request: unlimited
+    }
+    fc.assert(
+      fc.property(Policies.policy, Policies.question, (any, { service = { name: "ocr", linked: [] }, ...rest }) => {
+        const policy = { ...any, ...bodiless }
+        const { inputTokens } = rest.facts
+        assert.isFalse(Policy.looksAtBodies(policy))
+        assert.deepStrictEqual(
+          Policy.decide(policy, { ...rest, service }),
+          Policy.decide(policy, { ...rest, service, facts: { ...Facts.none, inputTokens } })
+        )
+      }),
+      { numRuns: 500 }
+    )
+    const bodyRules = ["model", "streaming", "tools", "tool_count", "tool_schema", "output_tokens"]
+    for (const [check, policy] of rules()) {
+      assert.strictEqual(Policy.looksAtBodies({ ...neutral, ...policy }), bodyRules.includes(check), check)
+    }
+  })
+
   it("denying more never allows more", () => {
     fc.assert(
       fc.property(Policies.policy, stricter, Policies.question, (policy, stricten, question) => {

@@ -1,0 +1,25 @@
+import * as Headers from "./Headers.ts"
+
+/** `content-type` stands there twice: of two readers one takes the first, the other the last. */
+export const typedTwice = (headers: Headers.RawHeaders): string | undefined =>
+  Headers.all(headers, "content-type").length > 1 ? "Send content-type once." : undefined
+
+/**
+ * Why nobody here can read the body as JSON, whatever it holds. An upstream that heeds a charset reads another text than
+ * the gateway does: under UTF-7 `+ACI-` is a quotation mark.
+ */
+export const unreadable = (headers: Headers.RawHeaders): string | undefined => {
+  const encodings = Headers.all(headers, "content-encoding")
+  if (encodings.some((encoding) => encoding.toLowerCase() !== "identity"))
+    return "Send the body without content-encoding."
+  const type = Headers.get(headers, "content-type") ?? ""
+  const charsets = [...type.matchAll(charset)].map(([, given = ""]) => given.toLowerCase())
+  return charsets.some((given) => !readCharsets.has(given))
+    ? "Send the body as UTF-8, and no other charset."
+    : undefined
+}
+
+/** In every place where some reader finds it: parameters may be quoted, and written as RFC 2231 has it. */
+const charset = /charset[^=;]*=\s*"?([^\s";,]*)/gi
+
+const readCharsets: ReadonlySet<string> = new Set(["utf-8", "utf8", "us-ascii"])

@@ -1,0 +1,24 @@
+import { Option } from "effect"
+import type { KeyRecord } from "../../src/gateway/KeyRecord.ts"
+import * as GuardrailPolicy from "../../src/gateway/model/GuardrailPolicy.ts"
+import { neutral } from "../../src/gateway/model/KeyPolicy.ts"
+import { missing } from "../../src/gateway/model/StoredCredential.ts"
+
+/** A key that may do everything, of nobody. */
+export const recordOf = (of: Partial<KeyRecord>): KeyRecord => ({
+  id: "k",
+  projectId: Option.none(),
+  teamId: Option.none(),
+  disabled: false,
+  revoked: false,
+  expiresAt: Option.none(),
+  secretEndsAt: Option.none(),
+  usedAt: 0,
+  policy: neutral,
+  guardrails: GuardrailPolicy.neutral,
+  policyVersion: 1,
+  services: [],
+  keyMapping: missing,
+  projectMapping: missing,
+  ...of
+})
