@@ -7,7 +7,9 @@ import { Timestamp } from "./Timestamp.ts"
 /** The declared fields, in the order of the wire. */
 export const Declared = Schema.Struct({
   batch_id: Identity,
-  tasks: Schema.NonEmptyArray(Schema.Unknown),
+  tasks: Schema.Array(Schema.Unknown).check(
+    Schema.makeFilter((tasks) => tasks.length > 0, { expected: "an array of at least one task" })
+  ),
   meta: JsonObject,
   created_at: Timestamp,
   spec_version: Schema.String
