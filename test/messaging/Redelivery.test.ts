@@ -119,6 +119,8 @@ describe("Redelivery", () => {
       const { prepare, redeliver } = yield* redelivery(new RetryPolicy({ delay_ms: 3_600_000, max_retries: 100 }))
       yield* prepare
       const delivery = yield* delivered()
+      // so that a message is waiting at every full hour
+      yield* TestClock.adjust("30 minutes")
       for (let hour = 0; hour < 48; hour++) {
         yield* redeliver(delivery, failed)
         yield* TestClock.adjust("1 hour")
