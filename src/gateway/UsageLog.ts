@@ -1,7 +1,8 @@
 import { Cause, Context, Effect, Exit, Layer, Queue, Schedule } from "effect"
 import { Redis, type RedisError } from "../services/Redis.ts"
 import { Limits, type Reservation, type Settled, usageQueue } from "./Limits.ts"
-import * as UsageRecord from "./UsageRecord.ts"
+import type { UsageRecord } from "./UsageRecord.ts"
+import * as UsageRow from "./UsageRow.ts"
 
 /**
  * The way of a usage record: settled into the queue in Redis before the client has the end of its answer, from there
@@ -18,7 +19,7 @@ export class UsageLog extends Context.Service<
     readonly settle: (
       reservation: Reservation | undefined,
       used: Settled,
-      record: UsageRecord.UsageRecord,
+      record: UsageRecord,
       done: () => void
     ) => void
     /** False while a further record might be lost, in Redis or in memory: then no request is admitted, nor recorded. */
@@ -91,7 +92,7 @@ export class UsageLog extends Context.Service<
 
       return UsageLog.of({
         settle: (reservation, used, record, done) => {
-          const text = UsageRecord.encode(record)
+          const text = UsageRow.encode(record)
           limits.settle(reservation, used, text, (exit) => {
             if (Exit.isSuccess(exit)) queued = exit.value
             else {

@@ -13,7 +13,7 @@ import { closest } from "./model/ServicePricing.ts"
 import type { Request } from "./Request.ts"
 import type { Routed } from "./Target.ts"
 
-/** Absent where there is nothing to say, which makes a record a fifth shorter; read back as `null`. */
+/** Absent where there is nothing to say. */
 const orAbsent = <S extends Schema.Constraint>(schema: S) =>
   Schema.NullOr(schema).pipe(Schema.withDecodingDefault(Effect.succeed(null)))
 
@@ -92,9 +92,6 @@ export const UsageRecord = Schema.Struct({
 })
 /** As it is written. */
 export type UsageRecord = typeof UsageRecord.Encoded
-
-/** The queue holds what this process wrote: plain JSON, written on the hot path without a codec. */
-export const encode = (record: UsageRecord): string => JSON.stringify(record)
 
 /** The check that refused a request, and the layer of policy that it came from. */
 export interface Denied {

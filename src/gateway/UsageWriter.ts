@@ -3,6 +3,7 @@ import { Database } from "../services/Database.ts"
 import { Redis, type Reply, type Script } from "../services/Redis.ts"
 import { usageQueue } from "./Limits.ts"
 import { summed } from "./UsageRollup.ts"
+import * as UsageRow from "./UsageRow.ts"
 
 /** Moves queued records into the database, for as long as the layer lives, and what is left when it closes. */
 export const layer = Layer.effectDiscard(
@@ -47,7 +48,7 @@ interface Batch {
   readonly count: number
   /** The id of the last of them. */
   readonly last: string
-  /** A JSON array. The database reads it: decoding it here as well took a tenth of the gateway's time. */
+  /** A line each. The database reads them: decoding them here as well took a tenth of the gateway's time. */
   readonly records: string
 }
 
@@ -59,10 +60,10 @@ local entries = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', ARGV[1])
 local records = {}
 for i, entry in ipairs(entries) do records[i] = entry[2][2] end
 local last = entries[#entries]
-return { #entries, last and last[1] or '', '[' .. table.concat(records, ',') .. ']' }`,
+return { #entries, last and last[1] or '', table.concat(records, '\\n') }`,
   step: (call, [queue = ""], [count = ""]) => {
     const entries = readEntries(call("XRANGE", queue, "-", "+", "COUNT", count))
-    return [entries.length, entries.at(-1)?.id ?? "", `[${entries.map(({ text }) => text).join(",")}]`]
+    return [entries.length, entries.at(-1)?.id ?? "", entries.map(({ text }) => text).join("\n")]
   },
   decode: (reply) => {
     const [count, last, records] = Array.isArray(reply) ? reply : []
@@ -83,7 +84,7 @@ const insertEach = (queue: string, last: string) =>
   Effect.gen(function* () {
     const redis = yield* Redis
     for (const { id, text } of readEntries(yield* redis.command("XRANGE", queue, "-", last))) {
-      const mine = yield* insert(`[${text}]`).pipe(
+      const mine = yield* insert(text).pipe(
         Effect.catchTag("SqlError", (error) =>
           error.isRetryable
             ? Effect.fail(error)
@@ -106,6 +107,9 @@ interface Entry {
 /**
  * One statement, and so one transaction, with one parameter for any number of records: it stays the same, and prepared.
  * Answers false, and does nothing, while another process is at it.
+ *
+ * The mark is asked for as one value: joined to a table without statistics, the planner expected millions of rows, and
+ * had the statement compiled for a second each time.
  */
 const insert = (records: string) =>
   Effect.gen(function* () {
@@ -114,31 +118,15 @@ const insert = (records: string) =>
       mine: boolean
       added: number
     }>`WITH lock AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(${writerLock}) AS mine),
-      seen AS (SELECT r.* FROM lock, json_to_recordset(${records}::json) AS r (
-      id uuid, created_at bigint, request_id text, key_id uuid, project_id uuid, route text, model text,
-      provider text, status_code integer, error_code text, latency_ms bigint, usage_source text,
-      input_tokens bigint, output_tokens bigint, total_tokens bigint, cached_input_tokens bigint,
-      cache_write_tokens bigint, reasoning_tokens bigint, cost_nanos bigint, cost_source text, streamed boolean,
-      task_id text, run_id text, trace_id text, fallback_count integer, service_name text, http_method text,
-      endpoint_path text, endpoint_template text, cost_mode text, pricing_rule_name text, policy_version bigint,
-      tools boolean, estimated_input_tokens bigint, denial jsonb, guardrail_action_count integer,
-      guardrails json) WHERE lock.mine),
+      lines AS MATERIALIZED (SELECT string_to_array(line, E'\t', '') AS fields
+      FROM lock, string_to_table(${records}, E'\n') AS line WHERE lock.mine),
+      seen AS (SELECT ${sql.literal(read)} FROM lines),
       used AS (UPDATE api_keys SET last_used_at = greatest(last_used_at, latest.at)
       FROM (SELECT key_id, to_timestamp(max(created_at) / 1000.0) AS at FROM seen GROUP BY key_id) AS latest
       WHERE api_keys.id = latest.key_id),
-      added AS (INSERT INTO usage_events (id, created_at, request_id, key_id, project_id, route, model, provider, status,
-      status_code, error_code, latency_ms, usage_source, input_tokens, output_tokens, total_tokens,
-      cached_input_tokens, cache_write_tokens, reasoning_tokens, cost_nanos, cost_source, streamed, task_id, run_id,
-      trace_id, fallback_count, service_name, http_method, endpoint_path,
-      endpoint_template, cost_mode, pricing_rule_name, policy_version, tools, estimated_input_tokens, denial,
-      guardrail_action_count)
-      SELECT id, to_timestamp(created_at / 1000.0), request_id, key_id, project_id, route, model, provider,
-      CASE WHEN status_code < 400 THEN 'success' ELSE 'failure' END, status_code, error_code, latency_ms,
-      usage_source, input_tokens, output_tokens, total_tokens, cached_input_tokens, cache_write_tokens,
-      reasoning_tokens, cost_nanos, cost_source, streamed, task_id, run_id, trace_id, fallback_count,
-      service_name, http_method, endpoint_path,
-      endpoint_template, cost_mode, pricing_rule_name, policy_version, tools, estimated_input_tokens, denial,
-      guardrail_action_count FROM seen
+      added AS (INSERT INTO usage_events (created_at, status, ${sql.literal(kept)})
+      SELECT to_timestamp(created_at / 1000.0), CASE WHEN status_code < 400 THEN 'success' ELSE 'failure' END,
+      ${sql.literal(kept)} FROM seen
       ON CONFLICT (created_at, id) DO NOTHING RETURNING id, created_at),
       guarded AS (INSERT INTO guardrail_execution_events (id, created_at, request_id, key_id, project_id, route, model,
       provider, guardrail_name, mode, action, failure_policy, latency_ms, reason, metadata)
@@ -154,13 +142,22 @@ const insert = (records: string) =>
         sql`(SELECT added.created_at, project_id, key_id, route, model, provider, service_name, http_method,
           endpoint_template, endpoint_path, status_code, task_id, run_id, usage_source, error_code, input_tokens,
           output_tokens, total_tokens, cached_input_tokens, cache_write_tokens, reasoning_tokens, cost_nanos, latency_ms,
-          fallback_count FROM mark JOIN added ON added.created_at < until JOIN seen USING (id)) AS overtaken`
+          fallback_count FROM added JOIN seen USING (id) WHERE added.created_at < (SELECT until FROM mark)) AS overtaken`
       )})
       SELECT mine, (SELECT count(*) FROM added)::integer AS added FROM lock`
     if (lock?.mine !== true) return false
     yield* Metric.update(written, lock.added)
     return true
   })
+
+/** A line's fields as columns. */
+const read = UsageRow.columns.map(([name, type], index) => `fields[${index + 1}]::${type} AS ${name}`).join(", ")
+
+/** The columns that the table has by the same name and type. */
+const kept = UsageRow.columns
+  .map(([name]) => name)
+  .filter((name) => name !== "created_at" && name !== "guardrails")
+  .join(", ")
 
 const readEntries = (reply: Reply): ReadonlyArray<Entry> =>
   Array.isArray(reply)

@@ -120,7 +120,8 @@ export class InvalidManualRetry extends Schema.TaggedError<InvalidManualRetry>()
 export const mistakesOf = (issue: SchemaIssue.Issue): ReadonlyArray<Mistake> =>
   list(issue).issues.map(({ message, path = [] }) => ({
     field: path.map((step) => String(typeof step === "object" ? step.key : step)).join("."),
-    problem: message
+    // it stands behind the name of its field
+    problem: message.replace(/^Expected /, "must be ")
   }))
 
 const maxNamedMistakes = 10
@@ -132,12 +133,5 @@ const sentence = (subject: string, mistakes: ReadonlyArray<Mistake>): string => 
 }
 
 const list = SchemaIssue.makeFormatterStandardSchemaV1({
-  leafHook: (issue) => (issue._tag === "MissingKey" ? "is required" : lowered(SchemaIssue.defaultLeafHook(issue))),
-  checkHook: (issue) => {
-    const message = SchemaIssue.defaultCheckHook(issue)
-    return message === undefined ? undefined : lowered(message)
-  }
+  leafHook: (issue) => (issue._tag === "MissingKey" ? "is required" : SchemaIssue.defaultLeafHook(issue))
 })
-
-/** Problems stand behind the name of their field. */
-const lowered = (message: string): string => message.replace(/^Expected /, "must be ")

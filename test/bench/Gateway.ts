@@ -86,7 +86,7 @@ export const make = Effect.fnUntraced(function* (name: string, upstream: string,
 })
 
 /** `npm start`, but for npm. */
-const asUsersStartIt = ["src/main.ts", "all"]
+const asUsersStartIt = ["--max-semi-space-size=64", "src/main.ts", "all"]
 
 const decodeMinted = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Struct({ raw_key: Schema.String })))
 

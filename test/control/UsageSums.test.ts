@@ -2,8 +2,9 @@ import { randomUUID } from "node:crypto"
 import { assert } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { usageQueue } from "../../src/gateway/Limits.ts"
-import * as UsageRecord from "../../src/gateway/UsageRecord.ts"
+import type { UsageRecord } from "../../src/gateway/UsageRecord.ts"
 import { roll } from "../../src/gateway/UsageRollup.ts"
+import * as UsageRow from "../../src/gateway/UsageRow.ts"
 import { writeBatch } from "../../src/gateway/UsageWriter.ts"
 import { Database } from "../../src/services/Database.ts"
 import { Redis } from "../../src/services/Redis.ts"
@@ -59,7 +60,7 @@ const outcomes = [
 const named = (name: string, n: number): string | undefined => (n === 0 ? undefined : `${name}-${n}`)
 const dearest = 2_500_000_000
 
-const recordOf = (request: Request): UsageRecord.UsageRecord => {
+const recordOf = (request: Request): UsageRecord => {
   const [status_code, error_code] = outcomes[request.outcome] ?? outcomes[0]
   const service = named("service", request.service)
   const counted = request.tokens > 0
@@ -98,7 +99,7 @@ const recordOf = (request: Request): UsageRecord.UsageRecord => {
   }
 }
 
-type Recorded = UsageRecord.UsageRecord
+type Recorded = UsageRecord
 const endpointOf = (record: Recorded) => record.endpoint_template ?? record.endpoint_path
 
 /** A query parameter and what it leaves. */
@@ -186,7 +187,7 @@ const paths = {
 const write = Effect.fnUntraced(function* (records: ReadonlyArray<Recorded>) {
   const redis = yield* Redis
   for (const record of records) {
-    yield* redis.command("XADD", redis.key(usageQueue), "*", "record", UsageRecord.encode(record))
+    yield* redis.command("XADD", redis.key(usageQueue), "*", "record", UsageRow.encode(record))
   }
   assert.strictEqual(yield* writeBatch, records.length)
 })

@@ -20,6 +20,7 @@ import { ProxyApp } from "../../src/gateway/ProxyApp.ts"
 import type { Ended } from "../../src/gateway/Telemetry.ts"
 import { UsageLog } from "../../src/gateway/UsageLog.ts"
 import * as UsageRecord from "../../src/gateway/UsageRecord.ts"
+import * as UsageRow from "../../src/gateway/UsageRow.ts"
 import type { Wire } from "../../src/gateway/Wire.ts"
 import { Guardrails } from "../../src/guardrails/Guardrails.ts"
 import { Database } from "../../src/services/Database.ts"
@@ -110,7 +111,7 @@ export const restarted = Effect.fnUntraced(function* (options: Options = {}) {
     sent,
     /** Records that wait for the database, oldest first. */
     records: Effect.flatMap(memory.command("XRANGE", memory.key(usageQueue), "-", "+"), (entries) =>
-      Effect.forEach(Array.isArray(entries) ? entries : [], ([, [, text]]) => decodeRecord(text))
+      Effect.forEach(Array.isArray(entries) ? entries : [], ([, [, line]]) => decodeRecord(recordOf(String(line))))
     ),
     redisGoes: Effect.sync(() => {
       redisIsGone = true
@@ -130,7 +131,17 @@ const program = ProxyApp.layer.pipe(
 
 export const noon = Date.parse("2026-11-20T12:00:00Z")
 
-const decodeRecord = Schema.decodeUnknownEffect(Schema.fromJsonString(UsageRecord.UsageRecord))
+const decodeRecord = Schema.decodeUnknownEffect(UsageRecord.UsageRecord)
+
+/** What a line of the queue says, as the database reads it. */
+const recordOf = (line: string): Record<string, unknown> => {
+  const fields = line.split("\t")
+  const values = UsageRow.columns.map(([name, type], index) => {
+    const field = fields[index] ?? ""
+    return [name, field === "" ? null : type === "text" || type === "uuid" ? field : JSON.parse(field)]
+  })
+  return Object.fromEntries(values)
+}
 
 const gone = new RedisError({ operation: "script", retryable: true, cause: new Error("gone") })
 
