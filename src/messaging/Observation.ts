@@ -45,7 +45,7 @@ const event = <const Type extends string, const Component extends string, const 
     event_type: Schema.Literal(type)
   })
 
-/** Every event, the component that emits it, and its fields in their order; nothing of a message's body is among them. */
+/** Every event, the component that emits it, and its fields in their order. Nothing of a message's body is in them. */
 const events = {
   TaskConsumerStarted: event("TaskConsumerStarted", "consumer", { consumer_name: S, queue_name: S }),
   TaskMessageReceived: event("TaskMessageReceived", "consumer", {

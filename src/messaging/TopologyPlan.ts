@@ -96,7 +96,7 @@ const line = ({ examination, name, object }: Step): string => {
 const wayOut = {
   exchange: "Give tasks another exchange, or stop everybody who uses this one, delete it and declare it anew.",
   queue:
-    "Take back the change, or give the queue another name and let the old one run empty, or, once it is empty, delete it."
+    "Take back the change, or give the queue another name and let the old one run empty, or delete it once it is empty."
 }
 
 const stepOf = (object: Step["object"], { name }: Exchange | Queue, examination: Examination): Step => ({

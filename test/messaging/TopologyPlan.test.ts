@@ -31,7 +31,8 @@ describe("a plan", () => {
         "declare    exchange status.exchange",
         "declare    queue status.queue",
         `differs    queue tasks.queue: ${differs}`,
-        "           Take back the change, or give the queue another name and let the old one run empty, or, once it is empty, delete it.",
+        "           Take back the change, or give the queue another name and let the old one run empty, " +
+          "or delete it once it is empty.",
         "declare    2 bindings (declaring one again changes nothing)",
         "warning    task_consumer_timeout_ms does nothing on classic queues (RabbitMQ 3.10.8)",
         "Declaring this topology will fail: nothing was changed."
