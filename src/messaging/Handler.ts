@@ -33,14 +33,14 @@ export class PermanentFailure extends Schema.TaggedError<PermanentFailure>()("Pe
 }
 
 /** For all task types, with the payload as it came. */
-export const make = <E, R>(
-  handle: (task: TaskEnvelope, context: HandlerContext) => Effect.Effect<unknown, E, R>
+export const make = <R>(
+  handle: (task: TaskEnvelope, context: HandlerContext) => Effect.Effect<unknown, unknown, R>
 ): TaskHandler<R> => ({ handle })
 
 /** For payloads of one schema: what does not meet it is refused as `payload_schema_violation`. */
-export const withPayload = <Payload, RD, E, R>(
+export const withPayload = <Payload, RD, R>(
   schema: Schema.ConstraintDecoder<Payload, RD>,
-  handle: (task: Task<Payload>, context: HandlerContext) => Effect.Effect<unknown, E, R>
+  handle: (task: Task<Payload>, context: HandlerContext) => Effect.Effect<unknown, unknown, R>
 ): TaskHandler<RD | R> => {
   const decode = Schema.decodeUnknownEffect(schema, { errors: "all" })
   return {
