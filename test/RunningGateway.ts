@@ -27,7 +27,7 @@ export interface RunningGateway {
 export type Operate = (method: string, path: string, body?: unknown) => Promise<unknown>
 
 export interface Options {
-  readonly role?: "gateway" | "control" | "all"
+  readonly role?: "gateway" | "control" | "messaging" | "all"
   readonly environment?: Readonly<Record<string, string>>
   readonly flags?: ReadonlyArray<string>
   /** The operator token to use; by default a fresh one, set as `GATEWAY_ADMIN_TOKEN`. */

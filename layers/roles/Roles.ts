@@ -40,6 +40,7 @@ const workers = (doors: Doors, settings: Settings) =>
 const operated = (doors: Doors, role: Exclude<Role, "messaging">, settings: Settings) =>
   beforeAll(settings).pipe(
     Layer.provide(listeners(role, settings)),
+    Layer.provide(role === "all" ? Messaging.layer.pipe(Layer.provide(doors.broker.layer)) : Layer.empty),
     Layer.provide(Start.prepare(settings)),
     Layer.provide([
       Lifecycle.layer,

@@ -127,7 +127,7 @@ describe("AggregationWorkerRuntime", () => {
     Effect.gen(function* () {
       const server = yield* BrokerMemory.BrokerServer
       const { start, stop } = yield* AggregationWorkerRuntime.make({ topology, shardGroups: [[1]], handler: nothing })
-      yield* server.cut
+      yield* server.cut()
       const starting = yield* Effect.forkChild(Effect.flip(start))
       yield* pass("6 seconds")
       assert.deepInclude(yield* Fiber.join(starting), { _tag: "BrokerError", reason: "unreachable" })

@@ -49,7 +49,7 @@ describe("BrokerClient", () => {
       Effect.gen(function* () {
         const server = yield* BrokerServer
         const { initialize, publishTask } = yield* BrokerClient
-        yield* server.cut
+        yield* server.cut()
         const trying = yield* Effect.forkChild(Effect.flip(initialize))
         yield* TestClock.adjust("6 seconds")
         assert.deepInclude(yield* Fiber.join(trying), { _tag: "BrokerError", reason: "unreachable" })
@@ -165,7 +165,7 @@ describe("BrokerClient", () => {
 
     it.effect("rejects a task without task_type on a routed topology, before any broker is asked", () =>
       Effect.gen(function* () {
-        yield* (yield* BrokerServer).cut
+        yield* (yield* BrokerServer).cut()
         const { publishTask } = yield* BrokerClient
         for (const task_type of [undefined, null, "", " "]) {
           const error = yield* Effect.flip(publishTask({ task_id: "t1", task_type }))

@@ -12,65 +12,101 @@ import * as WorkflowHandler from "../WorkflowHandler.ts"
 import { Shelf } from "./Shelf.ts"
 import { reading, scanning, summarising } from "./Topologies.ts"
 
-/** A page of a book: text, or a picture of text. */
-export const Page = Schema.Struct({
-  book: Schema.String,
+const Page = Schema.Struct({
+  book: Schema.NonEmptyString,
   page: Schema.Int,
   pages: Schema.Int,
   text: Schema.String,
   isPicture: Schema.Boolean
 })
-type Page = typeof Page.Type
+/** A page of a book: text, or a picture of text. */
+export type Page = typeof Page.Type
 
-const Read = Schema.Struct({ page: Schema.Int, pages: Schema.Int, words: Schema.Int })
+const ReadPage = Schema.Struct({ page: Schema.Int, pages: Schema.Int, words: Schema.Int })
+const Book = Schema.Struct({ pages: Schema.Int, words: Schema.Int })
+const Outline = Schema.Struct({ chapters: Schema.Int, words: Schema.Int })
 
-const settings = {
-  retryPolicy: new RetryPolicy({ max_retries: 3, delay_ms: 2_000 }),
-  retryStatuses: new RetryStatusConfig({ enabled: true }),
-  lifecycleStatuses: new LifecycleStatusConfig({ enabled: true })
-}
+const retryPolicy = new RetryPolicy({ max_retries: 3, delay_ms: 2_000 })
+const retryStatuses = new RetryStatusConfig({ enabled: true })
+const ofTasks = { retryPolicy, retryStatuses, lifecycleStatuses: new LifecycleStatusConfig({ enabled: true }) }
 
-const wordsOf = (text: string): number => text.split(/\s+/).filter((word) => word !== "").length
-
-/** What was read of a page belongs to its book. */
+/** What was read of a page is input for its book. */
 const report = ({ book, page, pages, text }: Page, context: HandlerContext) =>
-  context.publishAggregationStatus("page-read", {
+  context.publishAggregationStatus("aggregating", {
     meta: { parent_task_id: book },
-    result: { page, pages, words: wordsOf(text) }
+    result: { page, pages, words: text.split(/\s+/).length }
   })
 
-/** Reads text, and hands pictures to the scanner; the first page of a book is stuck to its cover at the first try. */
+/** Reads text and hands pictures over to the scanner. Every first page sticks to the cover, at the first try. */
 const reader = TaskConsumer.layer({
-  ...settings,
+  ...ofTasks,
   consumerName: "svc-example-reader",
   handler: Handler.byTaskType({
     read: Handler.withPayload(Page, ({ payload }, context) => {
       if (payload.isPicture) return context.manualRetry({ taskType: "scan", reason: "the page is a picture" })
-      if (payload.page === 1 && context.retryAttempt === 0) return Effect.fail(new Error("The page sticks to the cover."))
-      return report(payload, context)
+      const sticks = payload.page === 1 && context.retryAttempt === 0
+      return sticks ? Effect.fail(new Error("The page sticks to the cover.")) : report(payload, context)
     })
   })
 }).pipe(Layer.provide(BrokerClient.layer({ topology: reading })))
 
 const scanner = TaskConsumer.layer({
-  ...settings,
+  ...ofTasks,
   consumerName: "svc-example-scanner",
   handler: Handler.byTaskType({ scan: Handler.withPayload(Page, ({ payload }, context) => report(payload, context)) })
 }).pipe(Layer.provide(BrokerClient.layer({ topology: scanning })))
 
-/** Puts the pages of a book together; whoever brings the last one hands the book on to be summarised. */
-const bookbinder = AggregationWorkerRuntime.layer({
-  shardGroups: [[0], [1]],
-  retryPolicy: settings.retryPolicy,
-  handler: AggregationHandler.make((event, context) =>
-    Effect.gen(function* () {
-      const { page, pages, words } = yield* Schema.decodeUnknownEffect(Read)(event.result)
-      const book = context.parentTaskId ?? ""
-      const shelf = yield* Shelf
-      const bound = shelf.put(book, { page, pages, words })
-      if (bound === undefined) return
-      const publisher = yield* Publisher
-      yield* publisher.publishToEntry({ task_id: book, payload: { words: bound.words, pages } }, "book")
+/** Puts pages together; the last page of a book sends it on to its summary. */
+const bookbinder = Layer.unwrap(
+  Effect.map(BrokerClient.make({ topology: summarising }), (workflow) => {
+    const shelf = new Shelf()
+    return AggregationWorkerRuntime.layer({
+      topology: reading,
+      shardGroups: [[0], [1]],
+      retryPolicy,
+      retryStatuses,
+      consumerName: "svc-example-bookbinder",
+      handler: AggregationHandler.make((event, { client, parentTaskId: book = "" }) =>
+        Effect.gen(function* () {
+          const read = yield* Schema.decodeUnknownEffect(ReadPage)(event.result)
+          const words = shelf.put(book, read)
+          if (words === undefined) return
+          yield* client.publishStatus({ task_id: book, status: "aggregation-complete", result: { words } })
+          yield* workflow.publishToEntry({ task_id: book, payload: { pages: read.pages, words } }, "book")
+        })
+      )
     })
+  })
+)
+
+const stage = <R>(options: WorkflowConsumer.Options<R>) =>
+  Layer.effectDiscard(Effect.flatMap(WorkflowConsumer.make(options), ({ run }) => Effect.forkScoped(run))).pipe(
+    Layer.provide(BrokerClient.layer({ topology: summarising }))
   )
-}).pipe(Layer.provide(BrokerClient.layer({ topology: reading })))
+
+const outliner = stage({
+  stage: "outline",
+  consumerName: "svc-example-outliner",
+  retryPolicy,
+  handler: WorkflowHandler.withPayload(Book, ({ payload: { pages, words } }, context) =>
+    context.publishToStage("write", { payload: { chapters: Math.ceil(pages / 2), words } })
+  )
+})
+
+const writer = stage({
+  stage: "write",
+  consumerName: "svc-example-writer",
+  retryPolicy,
+  handler: WorkflowHandler.withPayload(Outline, ({ payload: { chapters, words }, task_id }, context) =>
+    Effect.andThen(
+      context.publishStatus("completed", {
+        message: `${chapters} chapters, ${words} words`,
+        result: { chapters, words }
+      }),
+      Effect.logInfo(`The example has summarised ${task_id}: ${chapters} chapters, ${words} words`)
+    )
+  )
+})
+
+/** Everybody who works on books, for as long as the layer is there. */
+export const layer = Layer.mergeAll(reader, scanner, bookbinder, outliner, writer)
