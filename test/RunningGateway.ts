@@ -98,7 +98,7 @@ export const start = (options: Options): Effect.Effect<RunningGateway, never, Sc
         ...options,
         environment: { GATEWAY_ADMIN_TOKEN: adminToken, ...options.environment }
       })
-      await ready(child, output, role === "control" ? ["control"] : ["control", "proxy"])
+      await ready(child, output, role === "control" || role === "messaging" ? ["control"] : ["control", "proxy"])
       const control = listening(output(), "control") ?? ""
       const running: RunningGateway = {
         pid: child.pid ?? 0,
