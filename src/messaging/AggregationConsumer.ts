@@ -4,6 +4,7 @@ import { AggregationContext } from "./AggregationContext.ts"
 import type { AggregationHandler } from "./AggregationHandler.ts"
 import { BrokerClient } from "./BrokerClient.ts"
 import * as ConsumerOptions from "./ConsumerOptions.ts"
+import * as ConsumerTimeout from "./ConsumerTimeout.ts"
 import * as DeliveryLoop from "./DeliveryLoop.ts"
 import { isJsonObject, type JsonObject, parse } from "./Envelope.ts"
 import type { EnvelopeError, InvalidPublish, SettingsError } from "./Errors.ts"
@@ -46,7 +47,11 @@ export const make = Effect.fnUntraced(function* <R>(
   const { consumerName: name = "svc-aggregation-consumer", handler, queueName, retryPolicy, shards } = options
   const retryStatuses = options.retryStatuses ?? new RetryStatusConfig()
   const aliases = options.aliasConfig ?? client.aliases
-  const { name: queue } = yield* Effect.fromResult(aggregationQueue(client.topology, shards, queueName))
+  const {
+    declarations,
+    family,
+    name: queue
+  } = yield* Effect.fromResult(aggregationQueue(client.topology, shards, queueName))
   const redelivery = retryPolicy && (yield* Effect.fromResult(Redelivery.make(broker, client, queue, retryPolicy)))
   const consumer = { client, name, queue, maxRetries: retryPolicy?.maxRetries ?? null }
   const observe = yield* observing(options.observationSink)
@@ -162,7 +167,12 @@ export const make = Effect.fnUntraced(function* <R>(
     queue,
     concurrency: options.concurrency ?? client.topology.prefetchCount,
     prepare: Effect.all(
-      [client.initialize, client.ensureAggregationQueue(shards, queueName), redelivery?.prepare ?? Effect.void],
+      [
+        client.initialize,
+        broker.declare(declarations),
+        redelivery?.prepare ?? Effect.void,
+        ConsumerTimeout.warnOnce(broker, name, family, undefined)
+      ],
       { discard: true }
     ),
     work

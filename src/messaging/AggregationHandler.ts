@@ -10,6 +10,6 @@ export interface AggregationHandler<R = never> {
   readonly handle: (event: StatusEvent, context: AggregationContext) => Effect.Effect<unknown, unknown, R>
 }
 
-export const make = <E, R>(
-  handle: (event: StatusEvent, context: AggregationContext) => Effect.Effect<unknown, E, R>
+export const make = <R>(
+  handle: (event: StatusEvent, context: AggregationContext) => Effect.Effect<unknown, unknown, R>
 ): AggregationHandler<R> => ({ handle })

@@ -1,4 +1,5 @@
-import { Duration } from "effect"
+import { Duration, Effect } from "effect"
+import type { Broker, BrokerError } from "../services/Broker.ts"
 import * as BrokerCapabilities from "./BrokerCapabilities.ts"
 import type { QueueFamily } from "./Parameters.ts"
 
@@ -26,6 +27,23 @@ export const warning = (
   return Duration.isGreaterThanOrEqualTo(handleWithin, limit)
     ? `Handlers may take ${Duration.format(handleWithin)}, and the broker takes deliveries back after ${Duration.format(limit)}: set handleWithin below it, or the broker's consumer timeout above.`
     : undefined
+}
+
+/** Says it once, for the preparation of a consumer. */
+export const warnOnce = (
+  broker: Broker["Service"],
+  consumerName: string,
+  family: Pick<QueueFamily, "arguments" | "queueType">,
+  handleWithin: Duration.Duration | undefined
+): Effect.Effect<void, BrokerError> => {
+  let isWarned = false
+  return Effect.gen(function* () {
+    if (isWarned) return
+    const { version } = yield* broker.server
+    isWarned = true
+    const said = warning(family, version, handleWithin)
+    if (said !== undefined) yield* Effect.logWarning(`${consumerName}: ${said}`)
+  })
 }
 
 const actsOn = (

@@ -1,53 +1,28 @@
 import { Duration, Effect, Layer } from "effect"
-import { Broker, type Declarations, type Fields } from "../services/Broker.ts"
-import type { ContractAliasConfig } from "./Aliases.ts"
+import { Broker } from "../services/Broker.ts"
 import { BrokerClient } from "./BrokerClient.ts"
+import * as ConsumerOptions from "./ConsumerOptions.ts"
 import * as ConsumerTimeout from "./ConsumerTimeout.ts"
 import type { DeadLetterSink } from "./DeadLetter.ts"
 import * as DeliveryLoop from "./DeliveryLoop.ts"
 import { SettingsError } from "./Errors.ts"
 import type { TaskHandler } from "./Handler.ts"
 import * as Observation from "./Observation.ts"
-import { type ObservationSink, observing } from "./ObservationSink.ts"
-import { Findings } from "./Parameters.ts"
+import { observing } from "./ObservationSink.ts"
 import * as Redelivery from "./Redelivery.ts"
-import type { RetryPolicy } from "./RetryPolicy.ts"
 import { LifecycleStatusConfig, RetryStatusConfig } from "./StatusSettings.ts"
 import * as TaskDelivery from "./TaskDelivery.ts"
 import { TaskTopology } from "./TaskTopology.ts"
 
-export interface Options<R> {
+/** Without a retry policy batches are rejected as well. */
+export interface Options<R> extends ConsumerOptions.ConsumerOptions {
   readonly handler: TaskHandler<R>
-  /** Default: none. What fails is rejected then, to the dead-letter exchange of the queue or to nowhere, and batches too. */
-  readonly retryPolicy?: RetryPolicy
-  /** Default: not enabled. */
-  readonly retryStatuses?: RetryStatusConfig
   /** Default: not enabled. */
   readonly lifecycleStatuses?: LifecycleStatusConfig
-  /**
-   * How long the queue may be silent, in seconds, before the consumer makes sure that the broker still serves it. `null`:
-   * it never does. Default: 1.
-   */
-  readonly consumeTimeoutSeconds?: number | null
-  /** Default: the client's. */
-  readonly aliasConfig?: ContractAliasConfig
   /** Told of every dead letter, once it is safe in its queue. */
   readonly dlqStore?: DeadLetterSink
-  readonly observationSink?: ObservationSink
-  /** How many tasks are worked on at once: 1 to 65,535. Default: the topology's `prefetch_count`. */
-  readonly concurrency?: number
   /** A handler that takes longer is interrupted, and has failed. Default: none. */
   readonly handleWithin?: Duration.Input
-  /** For tasks that are worked on when the consumer stops; then they are interrupted and return. Default: 10 seconds. */
-  readonly stopWithin?: Duration.Input
-  /** The pause after an error of the consumer itself, in seconds. Default: 2. */
-  readonly idleRetrySeconds?: number
-  /** With no place free and nothing settled for so long, a warning names the tasks. Default: 1 minute. */
-  readonly stalledAfter?: Duration.Input
-  /** Of the subscription, such as `x-priority`. */
-  readonly consumeArguments?: Fields
-  /** In observations, lineage and the log. Default: `svc-task-consumer`. */
-  readonly consumerName?: string
 }
 
 export interface TaskConsumer<R> {
@@ -68,12 +43,9 @@ export const make = Effect.fnUntraced(function* <R>(
     const problem = `is a ${topology.kind}, which has no task queue: its workers are workflow consumers`
     return yield* SettingsError.of("TaskConsumer", [{ field: "topology", problem }])
   }
-  const findings = new Findings()
-  const concurrency = findings.integer("concurrency", options.concurrency, 1, 65_535) ?? topology.prefetchCount
-  seconds("consumeTimeoutSeconds", options.consumeTimeoutSeconds ?? undefined, findings)
-  seconds("idleRetrySeconds", options.idleRetrySeconds, findings)
-  const name = findings.key("consumerName", options.consumerName ?? "svc-task-consumer")
-  if (findings.mistakes.length > 0) return yield* SettingsError.of("TaskConsumer", findings.mistakes)
+  const refusal = ConsumerOptions.refusal("TaskConsumer", options)
+  if (refusal !== undefined) return yield* refusal
+  const { concurrency = topology.prefetchCount, consumerName: name = "svc-task-consumer" } = options
 
   const { family, queue, routing } = topology.tasks
   const policy = options.retryPolicy
@@ -94,24 +66,21 @@ export const make = Effect.fnUntraced(function* <R>(
     observe
   })
 
-  let isWarned = false
-  const warn = Effect.gen(function* () {
-    if (isWarned) return
-    isWarned = true
-    const { version } = yield* broker.server
-    const warning = ConsumerTimeout.warning(family, version, handleWithin)
-    if (warning !== undefined) yield* Effect.logWarning(`${name}: ${warning}`)
-  })
   const prepare = Effect.all(
-    [client.initialize, broker.declare(inbox(topology)), redelivery?.prepare ?? Effect.void, warn],
+    [
+      client.initialize,
+      broker.declare(ConsumerOptions.inboxOf(topology, queue)),
+      redelivery?.prepare ?? Effect.void,
+      ConsumerTimeout.warnOnce(broker, name, family, handleWithin)
+    ],
     { discard: true }
   )
 
   return DeliveryLoop.make<R>(broker, {
+    ...ConsumerOptions.ofLoop(options),
     name,
     queue,
     concurrency,
-    ...(options.consumeArguments && { arguments: options.consumeArguments }),
     prepare,
     work,
     onStarted: () =>
@@ -124,27 +93,10 @@ export const make = Effect.fnUntraced(function* <R>(
           exception_message: text,
           retry_delay_seconds: retryDelaySeconds
         })
-      ),
-    consumeTimeoutSeconds: options.consumeTimeoutSeconds,
-    idleRetrySeconds: options.idleRetrySeconds,
-    stopWithin: options.stopWithin,
-    stalledAfter: options.stalledAfter
+      )
   })
 })
 
 /** A worker for as long as the layer is there; it stops as `stop` does. */
 export const layer = <R>(options: Options<R>): Layer.Layer<never, SettingsError, Broker | BrokerClient | R> =>
   Layer.effectDiscard(Effect.flatMap(make(options), ({ run }) => Effect.forkScoped(run)))
-
-/** The client has declared them too, but only once: whoever deleted the queue meanwhile gets it back. */
-const inbox = ({ bindings, queues, tasks }: TaskTopology): Declarations => ({
-  exchanges: [],
-  queues: queues.filter(({ name }) => name === tasks.queue),
-  bindings: bindings.filter(({ queue }) => queue === tasks.queue)
-})
-
-const seconds = (field: string, value: number | undefined, findings: Findings): void => {
-  if (value !== undefined && !(value > 0 && value <= 86_400)) {
-    findings.mistake(field, "must be more than 0 and at most a day, in seconds")
-  }
-}

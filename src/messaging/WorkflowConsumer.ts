@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto"
-import { Duration, Effect, Option, Result, Schema } from "effect"
+import { Duration, Effect, Layer, Option, Result, Schema } from "effect"
 import { Broker, type Delivery } from "../services/Broker.ts"
 import { BrokerClient } from "./BrokerClient.ts"
 import * as ConsumerOptions from "./ConsumerOptions.ts"
+import * as ConsumerTimeout from "./ConsumerTimeout.ts"
 import * as DeliveryLoop from "./DeliveryLoop.ts"
 import { parse } from "./Envelope.ts"
 import { type EnvelopeError, type InvalidPublish, SettingsError } from "./Errors.ts"
@@ -37,16 +38,15 @@ export interface Options<R> extends ConsumerOptions.ConsumerOptions {
 export interface WorkflowConsumer<R> {
   readonly stage: string
   readonly queue: string
-  /** Consumes until it is stopped or interrupted. */
+  /** The specification's `run_forever`: consumes until it is stopped or interrupted. */
   readonly run: Effect.Effect<void, never, R>
-  /** Takes no further message, and waits for those that were taken. */
+  /** Takes no further message; succeeds when those in work are done, or given back. */
   readonly stop: Effect.Effect<void>
 }
 
 /** The handler took longer than the contract of its stage allows. */
 export class StageTimeout extends Schema.TaggedError<StageTimeout>()("StageTimeout", {
   stage: Schema.String,
-  timeoutSeconds: Schema.Number,
   message: Schema.String
 }) {
   readonly reason = "stage_timeout"
@@ -82,7 +82,6 @@ export const make = <R>(
     const policy = RetryPolicy.ofStage(contract, options.retryPolicy)
     const redelivery = policy && (yield* Effect.fromResult(Redelivery.make(broker, client, queue, policy)))
     const dedup = yield* dedupOf(stage)
-    const inbox = ConsumerOptions.inboxOf(topology, queue)
     const observe = yield* observing(options.observationSink)
     const desk = { client, consumerName, stage, maxRetries: policy?.maxRetries ?? null, observe }
 
@@ -207,7 +206,12 @@ export const make = <R>(
       name: consumerName,
       queue,
       concurrency: options.concurrency ?? contract.max_inflight ?? topology.prefetchCount,
-      prepare: Effect.all([client.initialize, broker.declare(inbox), redelivery?.prepare ?? Effect.void]),
+      prepare: Effect.all([
+        client.initialize,
+        broker.declare(ConsumerOptions.inboxOf(topology, queue)),
+        redelivery?.prepare ?? Effect.void,
+        ConsumerTimeout.warnOnce(broker, consumerName, stage.family, timeoutOf(stage))
+      ]),
       work,
       onStarted: () =>
         observe((at) =>
@@ -233,6 +237,12 @@ export const make = <R>(
     return { stage: name, queue, run, stop }
   })
 
+/** A worker for as long as the layer is there; it stops as `stop` does. */
+export const layer = <R>(
+  options: Options<R>
+): Layer.Layer<never, InvalidPublish | SettingsError, Broker | BrokerClient | R> =>
+  Layer.effectDiscard(Effect.flatMap(make(options), ({ run }) => Effect.forkScoped(run)))
+
 const acknowledged: DeliveryLoop.Verdict = { settle: "ack" }
 
 /** To the queue's dead-letter exchange, or nowhere. */
@@ -255,23 +265,18 @@ const unreadable = ({ message, reason }: EnvelopeError) => ({
   retryable: false
 })
 
-const inTime = <A, E, R>(
-  { contract: { timeout_seconds: timeoutSeconds }, name: stage }: Stage,
-  handling: Effect.Effect<A, E, R>
-): Effect.Effect<A, E | StageTimeout, R> =>
-  timeoutSeconds === undefined
-    ? handling
-    : Effect.timeoutOrElse(handling, {
-        duration: Duration.seconds(timeoutSeconds),
-        orElse: () =>
-          Effect.fail(
-            new StageTimeout({
-              stage,
-              timeoutSeconds,
-              message: `The handler of stage ${stage} did not end within ${timeoutSeconds} seconds.`
-            })
-          )
-      })
+const timeoutOf = ({ contract: { timeout_seconds: seconds } }: Stage): Duration.Duration | undefined =>
+  seconds === undefined ? undefined : Duration.seconds(seconds)
+
+const inTime = <A, E, R>(stage: Stage, handling: Effect.Effect<A, E, R>): Effect.Effect<A, E | StageTimeout, R> => {
+  const duration = timeoutOf(stage)
+  if (duration === undefined) return handling
+  const message = `The handler of stage ${stage.name} did not end within ${Duration.format(duration)}.`
+  return Effect.timeoutOrElse(handling, {
+    duration,
+    orElse: () => Effect.fail(new StageTimeout({ stage: stage.name, message }))
+  })
+}
 
 const dedupOf = ({ contract, name }: Stage): Effect.Effect<StageDedup["Service"] | undefined, SettingsError> =>
   Effect.gen(function* () {

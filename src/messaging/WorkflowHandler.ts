@@ -27,14 +27,14 @@ export class MessageRefused extends Schema.TaggedError<MessageRefused>()("Messag
 }
 
 /** For all actions, with the payload as it came. */
-export const make = <E, R>(
-  handle: (message: WorkflowEnvelope, context: WorkflowContext) => Effect.Effect<unknown, E, R>
+export const make = <R>(
+  handle: (message: WorkflowEnvelope, context: WorkflowContext) => Effect.Effect<unknown, unknown, R>
 ): WorkflowHandler<R> => ({ handle })
 
 /** For payloads of one schema: what does not meet it is refused as `payload_schema_violation`. */
-export const withPayload = <Payload, RD, E, R>(
+export const withPayload = <Payload, RD, R>(
   schema: Schema.ConstraintDecoder<Payload, RD>,
-  handle: (message: Work<Payload>, context: WorkflowContext) => Effect.Effect<unknown, E, R>
+  handle: (message: Work<Payload>, context: WorkflowContext) => Effect.Effect<unknown, unknown, R>
 ): WorkflowHandler<RD | R> => {
   const decode = Schema.decodeUnknownEffect(schema, { errors: "all" })
   return {
