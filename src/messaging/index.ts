@@ -3,8 +3,8 @@
  * connection is one of `layers/BrokerAmqp.ts` or, without a server and under virtual time, of `layers/BrokerMemory.ts`.
  */
 export { Broker, BrokerError, type Delivery, type Fields, type Outcome } from "../services/Broker.ts"
-export type { AggregationContext } from "./AggregationContext.ts"
 export * as AggregationConsumer from "./AggregationConsumer.ts"
+export type { AggregationContext } from "./AggregationContext.ts"
 export * as AggregationHandler from "./AggregationHandler.ts"
 export * as AggregationWorkerRuntime from "./AggregationWorkerRuntime.ts"
 export { type AliasParameters, ContractAliasConfig } from "./Aliases.ts"
@@ -12,7 +12,14 @@ export type { BatchEnvelope } from "./BatchEnvelope.ts"
 export { BrokerClient, type ClientOptions, type PublishError, type PublishOptions } from "./BrokerClient.ts"
 export { DeadLetterRecord, type DeadLetterSink } from "./DeadLetter.ts"
 export type { JsonObject } from "./Envelope.ts"
-export { ContractError, EnvelopeError, InvalidManualRetry, InvalidPublish, SettingsError, TopologyError } from "./Errors.ts"
+export {
+  ContractError,
+  EnvelopeError,
+  InvalidManualRetry,
+  InvalidPublish,
+  SettingsError,
+  TopologyError
+} from "./Errors.ts"
 export * as Handler from "./Handler.ts"
 export type { HandlerContext, StatusDetails } from "./HandlerContext.ts"
 export { type ManyTasksOptions, TasksUnpublished } from "./ManyTasks.ts"

@@ -1,5 +1,11 @@
 import { Effect, Layer, Schema } from "effect"
-import { BrokerClient, Handler, RetryPolicy, RoutedTasksSharedStatusTopology, TaskConsumer } from "../../src/messaging/index.ts"
+import {
+  BrokerClient,
+  Handler,
+  RetryPolicy,
+  RoutedTasksSharedStatusTopology,
+  TaskConsumer
+} from "../../src/messaging/index.ts"
 
 const topology = new RoutedTasksSharedStatusTopology({
   tasks_exchange: "mail.tasks",

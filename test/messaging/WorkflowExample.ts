@@ -1,5 +1,10 @@
 import { Effect, Layer, Schema } from "effect"
-import { BrokerClient, SharedStatusWorkflowTopology, WorkflowConsumer, WorkflowHandler } from "../../src/messaging/index.ts"
+import {
+  BrokerClient,
+  SharedStatusWorkflowTopology,
+  WorkflowConsumer,
+  WorkflowHandler
+} from "../../src/messaging/index.ts"
 
 const topology = new SharedStatusWorkflowTopology({
   workflow_exchange: "reports",

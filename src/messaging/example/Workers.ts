@@ -79,12 +79,7 @@ const bookbinder = Layer.unwrap(
   })
 )
 
-const stage = <R>(options: WorkflowConsumer.Options<R>) =>
-  Layer.effectDiscard(Effect.flatMap(WorkflowConsumer.make(options), ({ run }) => Effect.forkScoped(run))).pipe(
-    Layer.provide(BrokerClient.layer({ topology: summarising }))
-  )
-
-const outliner = stage({
+const outliner = WorkflowConsumer.layer({
   stage: "outline",
   consumerName: "svc-example-outliner",
   retryPolicy,
@@ -93,20 +88,20 @@ const outliner = stage({
   )
 })
 
-const writer = stage({
+const writer = WorkflowConsumer.layer({
   stage: "write",
   consumerName: "svc-example-writer",
   retryPolicy,
-  handler: WorkflowHandler.withPayload(Outline, ({ payload: { chapters, words }, task_id }, context) =>
-    Effect.andThen(
-      context.publishStatus("completed", {
-        message: `${chapters} chapters, ${words} words`,
-        result: { chapters, words }
-      }),
-      Effect.logInfo(`The example has summarised ${task_id}: ${chapters} chapters, ${words} words`)
+  handler: WorkflowHandler.withPayload(Outline, ({ payload: { chapters, words }, task_id }, context) => {
+    const summary = `${chapters} chapters, ${words} words`
+    return Effect.andThen(
+      context.publishStatus("completed", { message: summary, result: { chapters, words } }),
+      Effect.logInfo(`The example has summarised ${task_id}: ${summary}`)
     )
-  )
+  })
 })
 
+const summarisers = Layer.merge(outliner, writer).pipe(Layer.provide(BrokerClient.layer({ topology: summarising })))
+
 /** Everybody who works on books, for as long as the layer is there. */
-export const layer = Layer.mergeAll(reader, scanner, bookbinder, outliner, writer)
+export const layer = Layer.mergeAll(reader, scanner, bookbinder, summarisers)
