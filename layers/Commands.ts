@@ -44,7 +44,9 @@ const outdated = new CommandFailed({
   message: "The database is not one of this version: start the service once, which brings it up to date."
 })
 
-/** Goes through the whole chain, and compares it with `anchor`. Says so, or fails with the first event that is wrong. */
+/**
+ * Goes through the whole chain, and compares it with `anchor`. Says so, or fails with the first event that is wrong.
+ */
 export const verifyAudit = (settings: Settings, anchor: Option.Option<string>) =>
   withDatabase(
     settings,

@@ -6,7 +6,9 @@ import type { Reactivity } from "effect/reactivity"
 import { SqlClient, type SqlConnection, SqlError } from "effect/sql"
 import { within } from "./SqlDeadline.ts"
 
-/** Every statement sent through the door, transaction control included. What keeps an idle listener alive is not one. */
+/**
+ * Every statement sent through the door, transaction control included. What keeps an idle listener alive is not one.
+ */
 export const statements = Metric.counter("svc_database_statements_total", {
   description: "Statements sent to the database",
   incremental: true

@@ -78,8 +78,8 @@ const listener = Effect.fnUntraced(function* (config: PgConnection.Config) {
 })
 
 /**
- * A session that only listens, so a peer that vanished without a word would look like quiet: it is asked, and hung up on
- * when it does not answer. Its followers then fail.
+ * A session that only listens, so a peer that vanished without a word would look like quiet: it is asked, and hung up
+ * on when it does not answer. Its followers then fail.
  */
 const open = Effect.fnUntraced(function* (config: PgConnection.Config) {
   const life = yield* Effect.flatMap(Effect.scope, Scope.fork)

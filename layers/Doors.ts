@@ -1,8 +1,11 @@
 import { type Layer, Option, Redacted, Result } from "effect"
 import type { SqlError } from "effect/sql"
+import type { Broker, BrokerError } from "../src/services/Broker.ts"
 import type { Database } from "../src/services/Database.ts"
 import type { Redis, RedisError } from "../src/services/Redis.ts"
 import type { Upstream } from "../src/services/Upstream.ts"
+import * as BrokerAmqp from "./BrokerAmqp.ts"
+import * as BrokerMemory from "./BrokerMemory.ts"
 import * as DatabaseEmbedded from "./DatabaseEmbedded.ts"
 import * as DatabasePostgres from "./DatabasePostgres.ts"
 import type { Settings } from "./Environment.ts"
@@ -11,18 +14,22 @@ import * as RedisMemory from "./RedisMemory.ts"
 import * as UpstreamHttp from "./UpstreamHttp.ts"
 import * as UpstreamSimulator from "./UpstreamSimulator.ts"
 
-export const roles = ["gateway", "control", "all"] as const
+export const roles = ["gateway", "control", "messaging", "all"] as const
 export type Role = (typeof roles)[number]
 
+export type Door = "database" | "redis" | "broker" | "upstream"
+
 /** The doors that the program of a role goes through. */
-export const usedBy: Readonly<Record<Role, ReadonlyArray<"database" | "redis" | "upstream">>> = {
+export const usedBy: Readonly<Record<Role, ReadonlyArray<Door>>> = {
   gateway: ["database", "redis", "upstream"],
   control: ["database", "redis", "upstream"],
-  all: ["database", "redis", "upstream"]
+  messaging: ["broker"],
+  all: ["database", "redis", "broker", "upstream"]
 }
 
 export const databaseVariants = ["postgres", "embedded"] as const
 export const redisVariants = ["ioredis", "memory"] as const
+export const brokerVariants = ["amqp", "memory"] as const
 export const upstreamVariants = ["http", "simulator"] as const
 
 /** What the command line asks for; what it leaves out follows the URL variables. */
@@ -30,6 +37,7 @@ export interface Wish {
   readonly role: Role
   readonly database: Option.Option<(typeof databaseVariants)[number]>
   readonly redis: Option.Option<(typeof redisVariants)[number]>
+  readonly broker: Option.Option<(typeof brokerVariants)[number]>
   readonly upstream: Option.Option<(typeof upstreamVariants)[number]>
 }
 
@@ -44,6 +52,7 @@ export interface Doors {
   readonly role: Role
   readonly database: Chosen<Database, SqlError.SqlError>
   readonly redis: Chosen<Redis, RedisError>
+  readonly broker: Chosen<Broker, BrokerError>
   readonly upstream: Chosen<Upstream, never>
   /** The simulator answers any origin. */
   readonly upstreamOrigin: string
@@ -55,13 +64,16 @@ export interface Doors {
 export const choose = (wish: Wish, settings: Settings): Result.Result<Doors, ReadonlyArray<string>> => {
   const database = choice(wish.database, settings.databaseUrl, ["postgres", "embedded"])
   const redis = choice(wish.redis, settings.redisUrl, ["ioredis", "memory"])
+  const broker = choice(wish.broker, settings.rabbitmqUrl, ["amqp", "memory"])
   const upstream = choice(wish.upstream, settings.upstreamOrigin, ["http", "simulator"])
   const problems = [
     ...missing("--database postgres", "DATABASE_URL", database),
     ...missing("--redis ioredis", "REDIS_URL", redis),
+    ...missing("--broker amqp", "RABBITMQ_URL", broker),
     ...missing("--upstream http", "UPSTREAM_BASE_URL", upstream),
-    ...unshared(wish.role, "database", "DATABASE_URL", database),
-    ...unshared(wish.role, "Redis", "REDIS_URL", redis)
+    ...unshared(wish.role, "database", "database", "DATABASE_URL", database),
+    ...unshared(wish.role, "redis", "Redis", "REDIS_URL", redis),
+    ...unshared(wish.role, "broker", "broker", "RABBITMQ_URL", broker)
   ]
   if (problems.length > 0) return Result.fail(problems)
   return Result.succeed({
@@ -81,6 +93,10 @@ export const choose = (wish: Wish, settings: Settings): Result.Result<Doors, Rea
         remark: "REDIS_URL",
         layer: RedisIoredis.layer({ url, prefix: settings.redisKeyPrefix })
       })
+    }),
+    broker: Option.match(broker.url, {
+      onNone: () => ({ variant: "memory", remark: endsWithProcess, layer: BrokerMemory.layer() }),
+      onSome: (url) => ({ variant: "amqp", remark: "RABBITMQ_URL", layer: BrokerAmqp.layer({ url }) })
     }),
     upstream: Option.match(upstream.url, {
       onNone: () => ({
@@ -122,8 +138,14 @@ const choice = <Real extends string, Fake extends string, Url>(
 const missing = (flag: string, variable: string, { unset }: Pick<unknown>): ReadonlyArray<string> =>
   unset ? [`${flag} needs ${variable}, which is not set.`] : []
 
-const unshared = (role: Role, name: string, variable: string, { unset, url }: Pick<unknown>): ReadonlyArray<string> =>
-  role !== "all" && !unset && Option.isNone(url)
+const unshared = (
+  role: Role,
+  door: Door,
+  name: string,
+  variable: string,
+  { unset, url }: Pick<unknown>
+): ReadonlyArray<string> =>
+  role !== "all" && usedBy[role].includes(door) && !unset && Option.isNone(url)
     ? [
         `The role ${role} shares its ${name} with other processes, and an in-process one is shared with nobody: set ${variable}, or run the role all.`
       ]

@@ -19,6 +19,7 @@ export interface Settings {
   readonly databaseUrl: Option.Option<Redacted.Redacted>
   readonly redisUrl: Option.Option<Redacted.Redacted>
   readonly redisKeyPrefix: string
+  readonly rabbitmqUrl: Option.Option<Redacted.Redacted>
   readonly upstreamOrigin: Option.Option<string>
   readonly upstreamServiceKey: Option.Option<Redacted.Redacted>
   /** What the upstream's UI loads, by the names that it has there: exact paths, and `/prefix/*`. */
@@ -26,7 +27,9 @@ export interface Settings {
   readonly directCompat: Option.Option<{ readonly origin: string; readonly serviceKey: Redacted.Redacted }>
   /** Without a stored connection, the studio that services are imported from. */
   readonly studio: Option.Option<StudioTarget>
-  /** Whom the gateway calls: the origins that the variables name, and what `GATEWAY_EGRESS_PRIVATE_ADDRESSES` allows. */
+  /**
+   * Whom the gateway calls: the origins that the variables name, and what `GATEWAY_EGRESS_PRIVATE_ADDRESSES` allows.
+   */
   readonly addresses: Addresses
   readonly proxyAddress: Address
   readonly controlAddress: Address
@@ -118,6 +121,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     ),
     redisUrl: optional("REDIS_URL", url(["redis:", "rediss:"], "redis://user:password@host:6379/0")),
     redisKeyPrefix: withDefault("REDIS_KEY_PREFIX", keyPrefix, "{svc}:"),
+    rabbitmqUrl: optional("RABBITMQ_URL", url(["amqp:", "amqps:"], "amqp://user:password@host:5672/vhost")),
     upstreamOrigin,
     upstreamServiceKey: optional("UPSTREAM_SERVICE_KEY", credential),
     upstreamUiPaths: withDefault("UPSTREAM_UI_PATHS", uiPaths, []),
@@ -158,8 +162,8 @@ export const describe = (mistakes: ReadonlyArray<Mistake>): string =>
     ...mistakes.map(({ message, variable }) => `  ${variable} ${message}.`)
   ].join("\n")
 
-/** Placeholders live in the memory of their request, where nothing is sealed or expires; messaging is not built yet. */
-const unread = ["GUARDRAIL_PII_MAPPING_TTL_SECONDS", "GUARDRAIL_MAPPING_ENCRYPTION_KEY", "RABBITMQ_URL"]
+/** Placeholders live in the memory of their request, where nothing is sealed or expires. */
+const unread = ["GUARDRAIL_PII_MAPPING_TTL_SECONDS", "GUARDRAIL_MAPPING_ENCRYPTION_KEY"]
 
 /** The variable of each of the front door's settings. */
 const frontDoorVariables: Readonly<Record<FrontDoor.Mistake["field"], string>> = {

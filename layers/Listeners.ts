@@ -11,9 +11,9 @@ import * as Start from "./Start.ts"
 import * as WireNode from "./WireNode.ts"
 
 /**
- * Node's own clocks on a connection. Headers are due soon; the whole request within the longest `timeout_ms` that a route
- * can have, so that no unread body lingers for ever; a connection on which nothing moves for that long is nobody's; and
- * idle connections outlive the usual load balancer's minute.
+ * Node's own clocks on a connection. Headers are due soon; the whole request within the longest `timeout_ms` that a
+ * route can have, so that no unread body lingers for ever; a connection on which nothing moves for that long is
+ * nobody's; and idle connections outlive the usual load balancer's minute.
  */
 const clocks = {
   headersTimeout: 15_000,
@@ -31,10 +31,10 @@ interface Running {
 /**
  * What Node leaves to the program on a connection.
  *
- * - What is not HTTP never reaches a program. Where it cannot be taken for another request's answer, the parser's refusal
- *   is given the gateway's form; then the connection ends, and whatever was still coming in on it.
- * - A closing server hangs up on connections that are idle, and waits for the others. Those that become idle meanwhile are
- *   hung up on here, or a client's kept-alive connection would hold the exit for `keepAliveTimeout`.
+ * - What is not HTTP never reaches a program. Where it cannot be taken for another request's answer, the parser's
+ *   refusal is given the gateway's form; then the connection ends, and whatever was still coming in on it.
+ * - A closing server hangs up on connections that are idle, and waits for the others. Those that become idle meanwhile
+ *   are hung up on here, or a client's kept-alive connection would hold the exit for `keepAliveTimeout`.
  */
 const attended = (server: Server): Server => {
   const running = new WeakMap<Duplex, Running>()

@@ -7,8 +7,15 @@ type Operation = RedisError["operation"]
  * (`MISCONF`) and replicas (`NOREPLICAS`) come back as a server does that was gone.
  */
 const later: ReadonlySet<string> = new Set([
-  ...["LOADING", "BUSY", "MASTERDOWN", "READONLY", "TRYAGAIN", "CLUSTERDOWN"],
-  ...["OOM", "MISCONF", "NOREPLICAS"]
+  "LOADING",
+  "BUSY",
+  "MASTERDOWN",
+  "READONLY",
+  "TRYAGAIN",
+  "CLUSTERDOWN",
+  "OOM",
+  "MISCONF",
+  "NOREPLICAS"
 ])
 
 /** Redis answered with an error: its first word is the kind (`ERR`, `WRONGTYPE`, …). */
@@ -17,7 +24,7 @@ export const refused = (operation: Operation, message: string): RedisError =>
 
 /** Redis 6 puts what a script's command was refused with behind words of its own. */
 const kindOf = (message: string): string =>
-  (/^ERR Error running script .* -([A-Z]+) /.exec(message)?.[1] ?? message.split(" ", 1)[0]) || ""
+  /^ERR Error running script .* -([A-Z]+) /.exec(message)?.[1] ?? message.split(" ", 1)[0] ?? ""
 
 /** No answer. Takes the text of the cause alone: a driver's error carries the command, and so an AUTH its password. */
 export const unanswered = (operation: Operation, why: string): RedisError =>

@@ -3,6 +3,7 @@ import { HttpServerError } from "effect/http"
 import { Migrator, SqlError } from "effect/sql"
 import * as OperatorTokens from "../src/control/OperatorTokens.ts"
 import { Vault } from "../src/gateway/model/Vault.ts"
+import { BrokerError } from "../src/services/Broker.ts"
 import { RedisError } from "../src/services/Redis.ts"
 import { type Doors, usedBy } from "./Doors.ts"
 import type { Settings } from "./Environment.ts"
@@ -19,10 +20,13 @@ export const banner = (doors: Doors, settings: Settings): Effect.Effect<void> =>
   const used = usedBy[doors.role]
   const line = (name: string, text: string) => `  ${name.padEnd(10)}${text}`
   const warnings = [
-    ...(doors.database.variant === "postgres" && Option.isNone(settings.encryptionKey)
+    ...(used.includes("database") && doors.database.variant === "postgres" && Option.isNone(settings.encryptionKey)
       ? ["GATEWAY_ENCRYPTION_KEY is not set: upstream credentials are stored as they are"]
       : []),
-    ...(doors.role !== "control" && doors.upstream.variant === "http" && Option.isNone(settings.upstreamServiceKey)
+    ...(used.includes("upstream") &&
+    doors.role !== "control" &&
+    doors.upstream.variant === "http" &&
+    Option.isNone(settings.upstreamServiceKey)
       ? ["UPSTREAM_SERVICE_KEY is not set: a request needs a credential of its key, its project or the provider"]
       : []),
     ...settings.unread.map((variable) => `${variable} is set, and nothing reads it`)
@@ -59,6 +63,7 @@ export const describe = (error: unknown): string => {
   if (SqlError.isSqlError(error)) return `The database (DATABASE_URL) cannot be used: ${reasonOf(error)}`
   if (error instanceof Migrator.MigrationError) return `The database cannot be brought up to date: ${error.message}`
   if (error instanceof RedisError) return `Redis (REDIS_URL) cannot be used: ${error.message}`
+  if (error instanceof BrokerError) return `The broker (RABBITMQ_URL) cannot be used: ${error.message}`
   if (error instanceof HttpServerError.ServeError) return `A listener cannot open: ${messageOf(error.cause)}`
   if (error instanceof OperatorTokens.MalformedAdminToken) return error.message
   return messageOf(error)

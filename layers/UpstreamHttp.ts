@@ -58,7 +58,9 @@ export const layerWith = (options: Partial<Options>): Layer.Layer<Upstream> =>
  */
 export const layer: Layer.Layer<Upstream> = layerWith({})
 
-/** One exchange, from the wait for a connection to the last byte. An object of callbacks, because this is the hot path. */
+/**
+ * One exchange, from the wait for a connection to the last byte. An object of callbacks, because this is the hot path.
+ */
 class Running implements Dispatcher.DispatchHandler, Taker {
   readonly #pool: ConnectionPool
   readonly #options: Options
@@ -184,7 +186,9 @@ class Running implements Dispatcher.DispatchHandler, Taker {
     })
   }
 
-  /** From now on; what was due before is no more. Routes give headers and silence the same time: one timer serves both. */
+  /**
+   * From now on; what was due before is no more. Routes give headers and silence the same time: one timer serves both.
+   */
   #within(milliseconds: number): void {
     if (this.#deadline !== undefined && this.#patience === milliseconds) {
       this.#deadline.refresh()

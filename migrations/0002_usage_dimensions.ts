@@ -2,7 +2,8 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 const statements = [
-  // What services, guardrails and policies add to a record. `denial` is the check that refused, and the layer it came from.
+  // What services, guardrails and policies add to a record. `denial` is the check that refused, and the layer it came
+  // from.
   `ALTER TABLE usage_events
     ADD COLUMN service_name text,
     ADD COLUMN http_method text,

@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 const statements = [
-  // `policy` and `guardrail_policy` are the wire forms, already validated: the request path reads them whole. The scope is
-  // the id of a project, the name of a team or model, or a route; only the global layer has none.
+  // `policy` and `guardrail_policy` are the wire forms, already validated: the request path reads them whole. The scope
+  // is the id of a project, the name of a team or model, or a route; only the global layer has none.
   `CREATE TABLE policy_layers (
     id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
     layer_kind text NOT NULL CHECK (layer_kind IN ('global', 'project', 'team', 'route', 'model')),

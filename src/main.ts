@@ -38,10 +38,13 @@ const command = Command.make(
   {
     role: Argument.Literals("role", Doors.roles).pipe(
       Argument.withDefault("all"),
-      Argument.withDescription("gateway: the proxy listener; control: the operator API; all: both, in one process")
+      Argument.withDescription(
+        "gateway: the proxy listener; control: the operator API; messaging: the workers of the example; all: in one process"
+      )
     ),
     database: variant("database", Doors.databaseVariants, "DATABASE_URL"),
     redis: variant("redis", Doors.redisVariants, "REDIS_URL"),
+    broker: variant("broker", Doors.brokerVariants, "RABBITMQ_URL"),
     upstream: variant("upstream", Doors.upstreamVariants, "UPSTREAM_BASE_URL")
   },
   run

@@ -27,7 +27,7 @@ export interface RunningGateway {
 export type Operate = (method: string, path: string, body?: unknown) => Promise<unknown>
 
 export interface Options {
-  readonly role?: "gateway" | "control" | "all"
+  readonly role?: "gateway" | "control" | "messaging" | "all"
   readonly environment?: Readonly<Record<string, string>>
   readonly flags?: ReadonlyArray<string>
   /** The operator token to use; by default a fresh one, set as `GATEWAY_ADMIN_TOKEN`. */
@@ -98,7 +98,7 @@ export const start = (options: Options): Effect.Effect<RunningGateway, never, Sc
         ...options,
         environment: { GATEWAY_ADMIN_TOKEN: adminToken, ...options.environment }
       })
-      await ready(child, output, role === "control" ? ["control"] : ["control", "proxy"])
+      await ready(child, output, role === "control" || role === "messaging" ? ["control"] : ["control", "proxy"])
       const control = listening(output(), "control") ?? ""
       const running: RunningGateway = {
         pid: child.pid ?? 0,

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 /** Stands between a client and a server, and misbehaves on demand. */
 export interface TcpProxy {
   readonly port: number
-  /** Connections stay open and nothing comes through any more: a peer that hangs. */
+  /** Connections stay open and nothing comes through any more, no end either: a peer that hangs. */
   readonly freeze: Effect.Effect<void>
   readonly thaw: Effect.Effect<void>
   /** Every connection is reset and none is accepted: a peer that is gone. */
@@ -14,6 +14,7 @@ export interface TcpProxy {
 
 export const make = Effect.fnUntraced(function* (target: { readonly host: string; readonly port: number }) {
   const sockets = new Set<Socket>()
+  const held: Array<() => void> = []
   let frozen = false
 
   const accept = (client: Socket) => {
@@ -27,7 +28,8 @@ export const make = Effect.fnUntraced(function* (target: { readonly host: string
       from.on("error", () => {})
       from.on("close", () => {
         sockets.delete(from)
-        to.destroy()
+        if (frozen) held.push(() => to.destroy())
+        else to.destroy()
       })
       if (frozen) from.pause()
     }
@@ -57,6 +59,7 @@ export const make = Effect.fnUntraced(function* (target: { readonly host: string
     }),
     thaw: Effect.sync(() => {
       frozen = false
+      for (const end of held.splice(0)) end()
       for (const socket of sockets) socket.resume()
     }),
     cut: Effect.suspend(() => hangUp(server)),

@@ -18,7 +18,9 @@ export interface Limits {
   readonly idleConnections: number
 }
 
-/** Node's servers hang up after 5 s of silence: leaving first closes most of the race between their end and our request. */
+/**
+ * Node's servers hang up after 5 s of silence: leaving first closes most of the race between their end and our request.
+ */
 const keepAliveMs = 4_000
 /** How long a server's own `keep-alive: timeout` hint is believed. */
 const keepAliveHintMs = 60_000

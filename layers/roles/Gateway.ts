@@ -12,8 +12,8 @@ import * as UsageRollup from "../../src/gateway/UsageRollup.ts"
 import * as UsageWriter from "../../src/gateway/UsageWriter.ts"
 
 /**
- * The gateway's program, with the doors, the vault and the settings left open. What is provided later closes later: when
- * the listener on top has drained, the usage records are still written.
+ * The gateway's program, with the doors, the vault and the settings left open. What is provided later closes later:
+ * when the listener on top has drained, the usage records are still written.
  */
 export const layer = ProxyApp.layer.pipe(
   Layer.provide([GovernedRequest.layer, Identities.layer]),

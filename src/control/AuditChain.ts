@@ -48,9 +48,10 @@ const batch = 500
 const defaultLimit = 5000
 
 /**
- * Whether the audit log is what was written (`Audit` writes it). A change, a removal, an insertion or a new order breaks
- * the chain at that event; a missing end is seen by the head, which has a table of its own. Whoever can write both and
- * knows how the chain is made can forge both: against that, keep a head that was shown before outside the database.
+ * Whether the audit log is what was written (`Audit` writes it). A change, a removal, an insertion or a new order
+ * breaks the chain at that event; a missing end is seen by the head, which has a table of its own. Whoever can write
+ * both and knows how the chain is made can forge both: against that, keep a head that was shown before outside the
+ * database.
  */
 export class AuditChain extends Context.Service<
   AuditChain,

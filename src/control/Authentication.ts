@@ -29,7 +29,10 @@ export const authenticate = Effect.gen(function* () {
 const maxUserAgentLength = 512
 const maxAddressLength = 64
 
-/** The scheme in any case and one space or more (RFC 9110 §11); the prefix says which kind of secret this is meant to be. */
+/**
+ * The scheme in any case and one space or more (RFC 9110 §11); the prefix says which kind of secret this is meant to
+ * be.
+ */
 export const bearer = (
   header: string | undefined,
   prefix: typeof operatorTokenPrefix | typeof keyPrefix

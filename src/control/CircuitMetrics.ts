@@ -1,4 +1,5 @@
 import { Effect, Metric } from "effect"
+import * as MetricLabel from "../gateway/model/MetricLabel.ts"
 import type { HealthState } from "./api/ProviderHealthApi.ts"
 
 const transitions = Metric.counter("gateway_circuit_transitions_total", {
@@ -10,11 +11,11 @@ const breakers = Metric.gauge("gateway_circuit_breaker_state", {
 })
 
 /** A monitor keeps every series that it has once seen: names beyond these are counted, and not shown one by one. */
-export const mostCircuits = 1000
+const mostCircuits = 1000
 
 const states: ReadonlyArray<HealthState["circuit_state"]> = ["closed", "open", "half_open"]
 
-export interface Recorded {
+interface Recorded {
   readonly before: HealthState | null
   readonly after: HealthState
 }
@@ -29,10 +30,8 @@ export const make = () => {
     if (!shown.has(circuit) && shown.size >= mostCircuits) return
     shown.add(circuit)
     for (const state of states) {
-      const attributes = { provider, name: label(name), state }
+      const attributes = { provider, name: MetricLabel.of(name), state }
       yield* Metric.update(Metric.withAttributes(breakers, attributes), state === circuit_state ? 1 : 0)
     }
   })
 }
-
-const label = (name: string): string => name.replace(/[^A-Za-z0-9\-_.]/g, "").slice(0, 128)

@@ -9,7 +9,10 @@ import * as Difference from "./Difference.ts"
 import { Keys } from "./Keys.ts"
 import { type StoreFailure, settled } from "./Store.ts"
 
-/** Everything that operators decided as one document: written out, compared with another, and made to be as another says. */
+/**
+ * Everything that operators decided as one document: written out, compared with another, and made to be as another
+ * says.
+ */
 export class Configuration extends Context.Service<
   Configuration,
   {
@@ -17,9 +20,9 @@ export class Configuration extends Context.Service<
     /** What applying the document would change. Writes nothing. */
     readonly plan: (document: Document) => Effect.Effect<ConfigurationPlan, Invalid | StoreFailure>
     /**
-     * Makes it so, as a whole or not at all, if the configuration is still the one with `baseHash`. Each object goes the
-     * way that its own endpoint takes: the same rules, an audit event, a notice. Answers what was changed, and the hash
-     * of what is now.
+     * Makes it so, as a whole or not at all, if the configuration is still the one with `baseHash`. Each object goes
+     * the way that its own endpoint takes: the same rules, an audit event, a notice. Answers what was changed, and the
+     * hash of what is now.
      */
     readonly apply: (
       document: Document,
@@ -114,7 +117,9 @@ const make = Effect.gen(function* () {
 
 const decodeDocument = Schema.decodeUnknownEffect(Schema.toCodecJson(Document))
 
-/** One of the changes undid what the document says of another object, as one that takes away what the other names does. */
+/**
+ * One of the changes undid what the document says of another object, as one that takes away what the other names does.
+ */
 const contradicted = ({ change }: Step) =>
   invalid(
     change.section,

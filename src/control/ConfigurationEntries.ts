@@ -15,7 +15,10 @@ import type { Guardrail } from "./api/GuardrailsApi.ts"
 import type { Service } from "./api/ServicesApi.ts"
 import { refusedBaseUrl, refusedOrigin, trimmedBaseUrl } from "./Rules.ts"
 
-/** Entries in the one form in which they are compared: as they are stored. What cannot be stored is left for the refusal. */
+/**
+ * Entries in the one form in which they are compared: as they are stored. What cannot be stored is left for the
+ * refusal.
+ */
 
 const policies = { policy: KeyPolicy.KeyPolicy, guardrail_policy: GuardrailPolicy.GuardrailPolicy }
 

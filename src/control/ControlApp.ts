@@ -49,6 +49,7 @@ import { PolicySimulator } from "./PolicySimulator.ts"
 import { Projects } from "./Projects.ts"
 import { ProviderHealth } from "./ProviderHealth.ts"
 import { Providers } from "./Providers.ts"
+import { Readiness } from "./Readiness.ts"
 import { RequestIds } from "./RequestIds.ts"
 import { Routes } from "./Routes.ts"
 import { ServiceImport } from "./ServiceImport.ts"
@@ -69,7 +70,9 @@ export const routerConfig = {
   maxParamLength: 1024
 } as const
 
-/** What the configuration document speaks of: for it the database, the vault and the environment's settings are enough. */
+/**
+ * What the configuration document speaks of: for it the database, the vault and the environment's settings are enough.
+ */
 const configured = Layer.mergeAll(
   Projects.layer,
   Keys.layer,
@@ -143,9 +146,9 @@ export const layer = Layer.mergeAll(
   HttpApiSwagger.layer(ControlApi, { path: "/admin-ui/docs" }),
   UpstreamUi.layer.pipe(Layer.provide(UpstreamUiSessions.layer)),
   Fallbacks.layer
-).pipe(Layer.provide(stores), Layer.provide([RequestIds, InForce]))
+).pipe(Layer.provide(stores), Layer.provide([RequestIds, InForce, Readiness.layer]))
 
-/** For the role `gateway`, whose control listener has nothing but health, readiness and metrics. */
+/** For roles without the operator API, whose control listener has nothing but health, readiness and metrics. */
 export const probes = Layer.mergeAll(
   HttpApiBuilder.layer(ProbesApi).pipe(Layer.provide(OperationalHandlers.probes)),
   Fallbacks.nothingElse

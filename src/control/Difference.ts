@@ -31,16 +31,6 @@ export const between = (before: Entries, after: Entries): ReadonlyArray<Differen
     return [{ id, action, before: held, after: wanted, fields }]
   })
 
-/** `before`, after those differences. */
-export const applied = (before: Entries, differences: ReadonlyArray<Difference>): Entries => {
-  const entries = new Map(before)
-  for (const { after, id } of differences) {
-    if (after === null) entries.delete(id)
-    else entries.set(id, after)
-  }
-  return entries
-}
-
 /** SHA-256 of everything in `sections`, in hex: the same for the same content in any order. */
 export const fingerprint = (sections: ReadonlyMap<string, Entries>): string =>
   hash(

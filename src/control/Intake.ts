@@ -48,7 +48,10 @@ const unread =
       ? new ControlError("request_body_too_large", `The body may have at most ${maxBodyBytes} bytes.`)
       : new ControlError("invalid_json", "The body ended before it was complete.")
 
-/** A path with an id that cannot exist leads nowhere; any other mistake is named. An answer that we cannot write is ours. */
+/**
+ * A path with an id that cannot exist leads nowhere; any other mistake is named. An answer that we cannot write is
+ * ours.
+ */
 const mistakes = (error: HttpApiError.HttpApiSchemaError): Effect.Effect<never, Mistake> => {
   switch (error.kind) {
     case "Params":

@@ -20,7 +20,9 @@ export class MalformedAdminToken extends Data.TaggedError("MalformedAdminToken")
   }
 }
 
-/** Tokens are given out and taken away one at a time: what must stay true of all of them is looked at under this lock. */
+/**
+ * Tokens are given out and taken away one at a time: what must stay true of all of them is looked at under this lock.
+ */
 const lock = 5_417_283_691n
 
 /** What a token must be to open anything. */
@@ -30,8 +32,8 @@ const active = (sql: SqlClient.SqlClient) =>
 /**
  * Makes an operator token when none is active: exactly one, however many processes start at once.
  *
- * With `adminToken` its hash is stored and `None` returned. Without one a token is made and returned: whoever calls this
- * prints it, because nothing can show it again. When a token is active already, nothing happens.
+ * With `adminToken` its hash is stored and `None` returned. Without one a token is made and returned: whoever calls
+ * this prints it, because nothing can show it again. When a token is active already, nothing happens.
  */
 export const bootstrap = Effect.fn("OperatorTokens.bootstrap")(function* (
   adminToken: Option.Option<Redacted.Redacted>

@@ -131,9 +131,7 @@ const make = Effect.gen(function* () {
         Effect.gen(function* () {
           const { write } = yield* Mutation
           const before = yield* found.first(sql`SELECT ${columns} FROM policy_layers WHERE id = ${id} FOR UPDATE`)
-          if (before === undefined) {
-            return yield* missing
-          }
+          if (before === undefined) return yield* missing
           yield* write`DELETE FROM policy_layers WHERE id = ${id}`
           return {
             result: undefined,

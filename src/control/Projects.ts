@@ -21,7 +21,9 @@ export class Projects extends Context.Service<
       id: string,
       patch: ProjectPatch
     ) => Effect.Effect<Project, Missing | NameRefused | Refused<"missing_service"> | StoreFailure, Actor>
-    /** Only a project that nothing refers to can go. Its credential mapping, its links and its policy layer go with it. */
+    /**
+     * Only a project that nothing refers to can go. Its credential mapping, its links and its policy layer go with it.
+     */
     readonly remove: (id: string) => Effect.Effect<void, Missing | Refused<"project_in_use"> | StoreFailure, Actor>
   }
 >()("svc/control/Projects") {

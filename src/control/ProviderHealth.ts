@@ -175,20 +175,18 @@ const make = Effect.gen(function* () {
       const now = yield* DateTime.now
       const recorded = yield* audit.mutate(
         Effect.gen(function* () {
-          const recorded = yield* Effect.forEach(checked, ({ name, outcome, provider }) =>
-            Effect.flatMap(lock(provider, name), (before) =>
-              Effect.map(written(after({ ...blank, ...before, name, provider }, outcome, now)), (after) => ({
-                before,
-                after
-              }))
-            )
+          const changed = yield* Effect.forEach(
+            checked,
+            Effect.fnUntraced(function* ({ name, outcome, provider }) {
+              const before = yield* lock(provider, name)
+              return { before, after: yield* written(judged({ ...blank, ...before, name, provider }, outcome, now)) }
+            })
           )
-          const results = recorded.map(({ after }) => after)
           return {
-            result: recorded,
+            result: changed,
             deed: { target: "provider_health", action: "providers:health_check" },
             targetId: "all",
-            snapshots: yield* resultSnapshots(null, { results }),
+            snapshots: yield* resultSnapshots(null, { results: changed.map(({ after }) => after) }),
             changes: []
           }
         })
@@ -222,7 +220,7 @@ const blank = {
 /** How much a new latency counts in the average. */
 const weight = 0.2
 
-const after = (
+const judged = (
   before: Omit<HealthState, "updated_at">,
   { errorCode, latencyMs }: HealthCheck.Checked,
   now: DateTime.Utc

@@ -77,7 +77,9 @@ const make = Effect.gen(function* () {
         )
   }
 
-  /** A new name is followed by what refers to the old one: links (by the database), fallbacks, the credential's seal. */
+  /**
+   * A new name is followed by what refers to the old one: links (by the database), fallbacks, the credential's seal.
+   */
   const renamed = Effect.fnUntraced(function* (from: string, to: string) {
     const { write } = yield* Mutation
     yield* write`

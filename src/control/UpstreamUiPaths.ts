@@ -4,8 +4,8 @@ import { RegExp as Pattern } from "effect"
 export const prefix = "/admin-ui/upstream-ui"
 
 /**
- * What the UI's pages ask for at the root of their origin (reference §11.5): the control listener answers there as well,
- * and the same names under the prefix lead to the upstream's root.
+ * What the UI's pages ask for at the root of their origin (reference §11.5): the control listener answers there as
+ * well, and the same names under the prefix lead to the upstream's root.
  */
 const roots = [
   ...["upstream-asset-prefix", "upstream", "v2", "v3", "get_image", "get", "public", "config", "health", "key"],
@@ -23,11 +23,13 @@ export interface UpstreamUiPaths {
   /** The upstream's path and query for a target of the control listener; `undefined` where there is none. */
   readonly upstreamTarget: (target: string) => string | undefined
   /**
-   * Where on the control listener a link of the upstream leads: into the UI, or, written with the upstream's own origin,
-   * to one of the root names. Any other link stays as it is.
+   * Where on the control listener a link of the upstream leads: into the UI, or, written with the upstream's own
+   * origin, to one of the root names. Any other link stays as it is.
    */
   readonly shown: (link: string, origin: string) => string
-  /** A page or a script, with the root paths that it quotes moved below the prefix. Byte for character: give it latin1. */
+  /**
+   * A page or a script, with the root paths that it quotes moved below the prefix. Byte for character: give it latin1.
+   */
   readonly shownText: (text: string, origin: string) => string
   /** JSON, with the links among its strings as `shown` has them; everything else of it stays to the letter. */
   readonly shownJson: (text: string, origin: string) => string

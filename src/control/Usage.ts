@@ -27,8 +27,8 @@ type Series = UsageDashboard["timeseries"]
 export type Dimension = keyof typeof labels
 
 /**
- * Sums over what the gateway recorded. Whole hours and days come out of the gateway's sums, and only the ends of a range
- * (and what sums do not know) out of the events; an answer is always one moment of the database.
+ * Sums over what the gateway recorded. Whole hours and days come out of the gateway's sums, and only the ends of a
+ * range (and what sums do not know) out of the events; an answer is always one moment of the database.
  */
 export class Usage extends Context.Service<
   Usage,

@@ -16,8 +16,8 @@ export type Presented =
 const scheme = "Bearer "
 
 /**
- * `Authorization: Bearer …`. Family B's client sends its key as `x-api-key`; on family B routes that is read as well when
- * there is no `Authorization`, and only for gateway keys.
+ * `Authorization: Bearer …`. Family B's client sends its key as `x-api-key`; on family B routes that is read as well
+ * when there is no `Authorization`, and only for gateway keys.
  */
 export const presented = (headers: Headers.RawHeaders, family: Family): Result.Result<Presented, GatewayError> => {
   const authorization = Headers.get(headers, "authorization")

@@ -38,7 +38,10 @@ export const nothing: Bill = {
   settled: { tokens: 0, nanos: 0 }
 }
 
-/** What a request took: the upstream's figures where there are any, else the operator's prices, else the route's default. */
+/**
+ * What a request took: the upstream's figures where there are any, else the operator's prices, else the route's
+ * default.
+ */
 export const bill = (
   accounting: Accounting,
   facts: Facts,

@@ -4,8 +4,8 @@ import * as Series from "./Series.ts"
 import type { BodyLease } from "./Wire.ts"
 
 /**
- * How much memory request bodies may take, for the whole process (reference §12): a number of bodies, and a sum of bytes.
- * Nothing queues: what has no room is refused at once.
+ * How much memory request bodies may take, for the whole process (reference §12): a number of bodies, and a sum of
+ * bytes. Nothing queues: what has no room is refused at once.
  */
 export class BodyAdmission extends Context.Service<BodyAdmission, { readonly lease: () => BodyLease }>()(
   "svc/gateway/BodyAdmission"

@@ -24,7 +24,9 @@ export class ControlState extends Context.Service<
     readonly snapshot: () => Snapshot.Snapshot
     /** The key whose SHA-256 is `digest` (hex), at once, if it is in memory. */
     readonly knownKey: (digest: string) => KeyRecord.KeyRecord | undefined
-    /** The key whose SHA-256 is `digest` (hex). Known keys are answered at once, unknown ones remembered for a second. */
+    /**
+     * The key whose SHA-256 is `digest` (hex). Known keys are answered at once, unknown ones remembered for a second.
+     */
     readonly key: (
       digest: string
     ) => Effect.Effect<Option.Option<KeyRecord.KeyRecord>, KeyCache.ControlStateUnavailable>
@@ -36,8 +38,8 @@ export class ControlState extends Context.Service<
     /** Of the key's requests, those that a limit of this name counts. */
     readonly counted: (key: KeyRecord.KeyRecord, field: Meter["field"]) => Counted
     /**
-     * The key as it is now, disabled if it has not been used for `days`: what is in memory does not know of uses elsewhere.
-     * `requestId` is of the request that wants to use it.
+     * The key as it is now, disabled if it has not been used for `days`: what is in memory does not know of uses
+     * elsewhere. `requestId` is of the request that wants to use it.
      */
     readonly retired: (
       digest: string,

@@ -13,7 +13,9 @@ import type { Routed } from "./Target.ts"
 export interface Destination {
   readonly origin: string
   readonly style: CredentialStyle
-  /** The header that the provider row puts its credential in, if it has one of its own: no client's comes through it. */
+  /**
+   * The header that the provider row puts its credential in, if it has one of its own: no client's comes through it.
+   */
   readonly ownHeader: string | undefined
   readonly credential: Redacted.Redacted
 }

@@ -13,8 +13,8 @@ interface Remembered {
 }
 
 /**
- * The policy that a key's request is under, and the same object for as long as neither the key nor a layer changes: what
- * is derived from it can be remembered by it.
+ * The policy that a key's request is under, and the same object for as long as neither the key nor a layer changes:
+ * what is derived from it can be remembered by it.
  */
 export const remembering = (): ((
   layers: PolicyLayers,

@@ -2,8 +2,8 @@ const lineFeed = 0x0a
 const carriageReturn = 0x0d
 
 /**
- * Follows an event stream, however it is cut: tells whether an event, up to the blank line that ends it, has become longer
- * than `most` bytes.
+ * Follows an event stream, however it is cut: tells whether an event, up to the blank line that ends it, has become
+ * longer than `most` bytes.
  */
 export const follow = (most: number): ((chunk: Buffer) => boolean) => {
   /** Bytes of the event, and of its unfinished line. */

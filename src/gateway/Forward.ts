@@ -72,10 +72,9 @@ export interface Settleable {
 }
 
 /**
- * Sends the request on and the answer back, byte for byte, and tells `done` once, whatever happened (what `done` throws goes to
- * `failed`). The last bytes of an
- * answer wait for `finish`, so that what must be on record when the client has its answer is there. Answers what to call
- * when the client hangs up.
+ * Sends the request on and the answer back, byte for byte, and tells `done` once, whatever happened (what `done` throws
+ * goes to `failed`). The last bytes of an answer wait for `finish`, so that what must be on record when the client has
+ * its answer is there. Answers what to call when the client hangs up.
  */
 export const pass = (
   upstream: Upstream["Service"],
@@ -127,7 +126,9 @@ class Answer implements Sink {
   #cutBy: CutBy | undefined
   #tap: UsageTap.UsageTap = UsageTap.blind
   #received = 0
-  /** Bytes to go until the client takes the answer for whole: it has the length that it was promised, or the last event. */
+  /**
+   * Bytes to go until the client takes the answer for whole: it has the length that it was promised, or the last event.
+   */
   #promised = Number.POSITIVE_INFINITY
   readonly #held: Array<Buffer> = []
   readonly #stop: () => void

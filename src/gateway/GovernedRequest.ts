@@ -4,6 +4,7 @@ import * as Billing from "./Billing.ts"
 import { BodyAdmission } from "./BodyAdmission.ts"
 import { ControlState } from "./ControlState.ts"
 import { disabledRoute } from "./DelegatedRequest.ts"
+import * as Denied from "./Denied.ts"
 import { Destinations } from "./Destination.ts"
 import * as Fallback from "./Fallback.ts"
 import * as Forward from "./Forward.ts"
@@ -11,7 +12,6 @@ import { GatewayError } from "./GatewayError.ts"
 import * as GuardedAnswer from "./GuardedAnswer.ts"
 import { type Guard, Guarding } from "./Guarding.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
-import * as LimitDenial from "./LimitDenial.ts"
 import { Limits, type Reading, type Reservation } from "./Limits.ts"
 import * as Meters from "./Meters.ts"
 import { strictest } from "./model/BodyLimit.ts"
@@ -19,7 +19,6 @@ import * as Estimate from "./model/Estimate.ts"
 import * as Facts from "./model/Facts.ts"
 import type { KeyPolicy } from "./model/KeyPolicy.ts"
 import * as Policy from "./model/Policy.ts"
-import { nameOf } from "./model/PolicyLayer.ts"
 import * as Outbound from "./Outbound.ts"
 import * as OutputBound from "./OutputBound.ts"
 import * as Request from "./Request.ts"
@@ -38,8 +37,9 @@ export class GovernedRequest extends Context.Service<
   GovernedRequest,
   {
     /**
-     * Refuses without a record only where none can be kept. `subject`: who sends it beside the key, where that is known.
-     * A chain of callbacks rather than an effect: it runs for every request, and takes a quarter less of its time so.
+     * Refuses without a record only where none can be kept. `subject`: who sends it beside the key, where that is
+     * known. A chain of callbacks rather than an effect: it runs for every request, and takes a quarter less of its
+     * time so.
      */
     readonly run: (
       request: Request.Request,
@@ -113,7 +113,9 @@ export class GovernedRequest extends Context.Service<
         let effective = control.policyOf(key, target.route, facts.models)
         let guard: Guard | undefined
         let readings: ReadonlyArray<Reading> = []
-        /** The client hung up while nothing could be called off: what was reserved is settled, and nothing more begun. */
+        /**
+         * The client hung up while nothing could be called off: what was reserved is settled, and nothing more begun.
+         */
         let gone = false
         const noted = () => {
           gone = true
@@ -158,7 +160,7 @@ export class GovernedRequest extends Context.Service<
           )
         }
 
-        const refuse = (error: GatewayError, denial?: UsageRecord.Denied, reservation?: Reservation) => {
+        const refuse = (error: GatewayError, denial?: Denied.Denied, reservation?: Reservation) => {
           const account: Accounted = { ...unaccounted, status: error.status, error, provider: target.provider, denial }
           settle(reservation, account, () => {
             Request.refuse(request, error, readings, now())
@@ -254,8 +256,7 @@ export class GovernedRequest extends Context.Service<
               fallbackCount: fallback === undefined ? 0 : 1,
               fallbackReason: fallback?.reason,
               upstreamMs: passed.begun ? passed.endedAt - sentAt : undefined,
-              denial:
-                passed.cutBy === undefined ? undefined : LimitDenial.ofAnswer(passed.cutBy, effective, target.config)
+              denial: passed.cutBy === undefined ? undefined : Denied.ofAnswer(passed.cutBy, effective, target.config)
             }
             settle(reservation, account, () => {
               if (passed.error !== undefined && !passed.headSent) Request.refuse(request, passed.error, readings, now())
@@ -287,8 +288,8 @@ export class GovernedRequest extends Context.Service<
         ) => {
           if (guard === undefined || body.bytes === null || body.bytes.length === 0) return then(body)
           if (body.opaque) {
-            const unreadable = guard.onUnreadable()
-            return unreadable === undefined ? then(body) : refuse(unreadable, undefined, reservation)
+            const refusal = guard.onOpaque()
+            return refusal === undefined ? then(body) : refuse(refusal, undefined, reservation)
           }
           const looked = span.phase("gateway.guardrails")
           guard.onRequest(
@@ -310,12 +311,7 @@ export class GovernedRequest extends Context.Service<
           const question = questionOf(target, key, facts, received, wanted.nanos)
           const decision = Policy.decide(effective.policy, question)
           if (decision._tag === "Denied") {
-            const { check } = decision.denial
-            const [cause] = Policy.causes(effective.layers, check, question)
-            return refuse(
-              new GatewayError(decision.denial),
-              cause === undefined ? { check } : { check, layer: nameOf(cause) }
-            )
+            return refuse(new GatewayError(decision.denial), Denied.ofRequest(decision.denial, effective, question))
           }
           const selected = guarding.of(request, target, key, subject, effective.guardrails, facts)
           if (Result.isFailure(selected)) return refuse(selected.failure)
@@ -329,6 +325,7 @@ export class GovernedRequest extends Context.Service<
             key.id,
             metersOf(effective.policy, key.id, now()),
             wanted,
+            (field) => control.counted(key, field),
             guarded((exit) => {
               checked()
               if (Exit.isFailure(exit)) {
@@ -338,8 +335,9 @@ export class GovernedRequest extends Context.Service<
                 return refuse(controlStateUnavailable, undefined, unavailable?.reservation)
               }
               if (exit.value._tag === "Refused") {
-                readings = [exit.value.reading]
-                return refuse(refusal(exit.value.reading, exit.value.wanted, now()))
+                const { reading, wanted } = exit.value
+                readings = [reading]
+                return refuse(Meters.refusal(reading.meter, reading.used, wanted, now()))
               }
               readings = exit.value.readings
               const { reservation } = exit.value
@@ -354,8 +352,7 @@ export class GovernedRequest extends Context.Service<
                 effective.policy.max_output_tokens_per_request
               )
               guardBody(bounded, reservation, (guardedBody) => send(guardedBody, hop, fallback, reservation, billOf))
-            }),
-            (field) => control.counted(key, field)
+            })
           )
         }
 
@@ -384,7 +381,7 @@ export class GovernedRequest extends Context.Service<
           })
         const refuseBody = (failure: GatewayError) => {
           const byPolicy = failure.code === "request_body_too_large" && options.limit.setBy !== "the route"
-          refuse(failure, byPolicy ? LimitDenial.ofBody(effective) : undefined)
+          refuse(failure, byPolicy ? Denied.ofBody(effective) : undefined)
         }
         if (service === undefined) {
           RequestBody.read(
@@ -442,13 +439,6 @@ export const queueFull = new GatewayError({
 
 const streamsUnlimited = ({ max_sse_event_bytes, max_stream_duration_seconds }: KeyPolicy): boolean =>
   max_sse_event_bytes._tag === "Unlimited" && max_stream_duration_seconds._tag === "Unlimited"
-
-const refusal = ({ meter, used }: Reading, wanted: number, now: number): GatewayError =>
-  new GatewayError({
-    code: Meters.errorCode(meter),
-    message: Meters.refusal(meter, used, wanted),
-    ...(wanted > meter.limit ? {} : { retryAfterSeconds: Meters.retryAfterSeconds(meter, now) })
-  })
 
 const outcomeOf = (passed: Forward.Passed): Billing.Outcome => {
   // what a guardrail keeps from the client was had all the same

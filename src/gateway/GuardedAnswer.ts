@@ -15,8 +15,8 @@ export interface Judge {
 }
 
 /**
- * As `Forward.pass`, for an answer that is read whole and judged first. JSON is shown to the judge, whatever its status. An
- * answer that cannot be shown passes only where it is none: without a body, or a refusal of the upstream.
+ * As `Forward.pass`, for an answer that is read whole and judged first. JSON is shown to the judge, whatever its
+ * status. An answer that cannot be shown passes only where it is none: without a body, or a refusal of the upstream.
  */
 export const pass = (
   upstream: Upstream["Service"],

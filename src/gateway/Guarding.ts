@@ -1,5 +1,5 @@
 import { Clock, Context, Effect, Exit, Layer, Metric, Option, Result } from "effect"
-import { Guardrails, type Run, unseen } from "../guardrails/Guardrails.ts"
+import { Guardrails, type Ran, unseen } from "../guardrails/Guardrails.ts"
 import type { Context as GuardrailContext } from "../guardrails/HttpGuardrail.ts"
 import * as Selection from "../guardrails/Selection.ts"
 import { ControlState } from "./ControlState.ts"
@@ -8,6 +8,7 @@ import type { KeyRecord } from "./KeyRecord.ts"
 import * as Facts from "./model/Facts.ts"
 import type { Execution, Mode } from "./model/Guardrail.ts"
 import type { GuardrailPolicy } from "./model/GuardrailPolicy.ts"
+import * as MetricLabel from "./model/MetricLabel.ts"
 import type { Request } from "./Request.ts"
 import type { Target } from "./Target.ts"
 
@@ -20,7 +21,7 @@ export interface Guard {
   /** The request's body as it may go on. */
   readonly onRequest: (body: Buffer, done: (guarded: Result.Result<Buffer, GatewayError>) => void) => void
   /** Why the request may not go on, when its body is no JSON: nobody can look into it. */
-  readonly onUnreadable: () => GatewayError | undefined
+  readonly onOpaque: () => GatewayError | undefined
   /** The answer's text as it may go out. */
   readonly onAnswer: (text: string, done: (guarded: Result.Result<string, GatewayError>) => void) => void
 }
@@ -30,8 +31,8 @@ export class Guarding extends Context.Service<
   Guarding,
   {
     /**
-     * `undefined` where `policy` selects nothing: then nothing more is done. What a policy selects is remembered for that
-     * very object, as long as the catalogue stays. `subject`: who sends it, where an identity says so.
+     * `undefined` where `policy` selects nothing: then nothing more is done. What a policy selects is remembered for
+     * that very object, as long as the catalogue stays. `subject`: who sends it, where an identity says so.
      */
     readonly of: (
       request: Request,
@@ -55,13 +56,8 @@ export class Guarding extends Context.Service<
       const fork = Effect.runForkWith(context)
       const usual = Selection.remembered()
 
-      const measured = (
-        { executions, failures }: Omit<Run, "text">,
-        target: Target,
-        streams: boolean,
-        startedAt: number
-      ) => {
-        const labels = { route: label(target.route), provider: target.provider, stream: String(streams) }
+      const measured = ({ executions, failures }: Ran, target: Target, streams: boolean, startedAt: number) => {
+        const labels = { route: MetricLabel.of(target.route), provider: target.provider, stream: String(streams) }
         Metric.withAttributes(duration, labels).updateUnsafe(clock.currentTimeMillisUnsafe() - startedAt, context)
         for (const execution of executions) {
           const { action, failure_policy, guardrail_name: guardrail, latency_ms, mode } = execution
@@ -132,7 +128,7 @@ export class Guarding extends Context.Service<
               )
             )
           },
-          onUnreadable: () => {
+          onOpaque: () => {
             const outcome = unseen(Selection.inMode(selection, "pre_call"), "pre_call")
             if (outcome.executions.length === 0) return undefined
             executions.push(...outcome.executions)
@@ -205,8 +201,6 @@ const broken = new GatewayError({
   message:
     "The guardrails of this key failed, and nothing passes without them. The request id tells an operator where to look."
 })
-
-const label = (route: string): string => route.replace(/[^A-Za-z0-9\-_.]/g, "").slice(0, 128)
 
 const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
 const runs = counter("gateway_guardrail_executions_total", "Runs of guardrails")

@@ -1,6 +1,6 @@
 /**
- * After these lines the clients of both families take a stream for whole, whatever the connection does. Line breaks in an
- * event's JSON are escaped, so what a model says is never a line.
+ * After these lines the clients of both families take a stream for whole, whatever the connection does. Line breaks in
+ * an event's JSON are escaped, so what a model says is never a line.
  */
 const lastLines: ReadonlySet<string> = new Set(
   [

@@ -9,7 +9,10 @@ import type { Counted } from "./model/PolicyLayer.ts"
 
 /** What a request holds on its meters until it is settled. */
 export interface Reservation {
-  /** Its entry among the key's open reservations: `<request id> <counter>:<window> <amount> …`, to give back what it holds. */
+  /**
+   * Its entry among the key's open reservations: `<request id> <counter>:<window> <amount> …`, to give back what it
+   * holds.
+   */
   readonly member: string
   readonly keyId: string
   readonly meters: ReadonlyArray<Meters.Meter>
@@ -28,7 +31,9 @@ export type Admission =
   /** Nothing was counted, on no meter. */
   | { readonly _tag: "Refused"; readonly reading: Reading; readonly wanted: number }
 
-/** Redis, or the database that a cold counter is restored from, did not answer: nobody can say whether the request fits. */
+/**
+ * Redis, or the database that a cold counter is restored from, did not answer: nobody can say whether the request fits.
+ */
 export class LimitsUnavailable extends Data.TaggedError("LimitsUnavailable")<{
   readonly cause: unknown
   /** Redis may hold it, or come to hold it, all the same: it is to be settled with the refusal. */
@@ -43,23 +48,23 @@ export interface Settled {
 
 /**
  * RPM, TPM, daily caps and budgets of a key. All meters of a request are checked and raised together by one script, so
- * that no number of concurrent requests, in any number of processes, passes a limit; the reservation is replaced by what
- * was really used, once. Requests of one moment share a call.
+ * that no number of concurrent requests, in any number of processes, passes a limit; the reservation is replaced by
+ * what was really used, once. Requests of one moment share a call.
  */
 export class Limits extends Context.Service<
   Limits,
   {
     /**
      * Tells `done` once; so does `settle`. Callbacks, because both are on the path of every request. `counted`: which
-     * of the key's requests a meter counts, asked where it has to be read from the records.
+     * of the key's requests a meter counts, asked only when it has to be read from the records.
      */
     readonly admit: (
       requestId: string,
       keyId: string,
       meters: ReadonlyArray<Meters.Meter>,
       wanted: Wanted,
-      done: (exit: Exit.Exit<Admission, LimitsUnavailable>) => void,
-      counted?: (field: Meters.Meter["field"]) => Counted
+      counted: (field: Meters.Meter["field"]) => Counted,
+      done: (exit: Exit.Exit<Admission, LimitsUnavailable>) => void
     ) => void
     /**
      * In one step: replaces the reservation by what was used and appends `record` to the usage queue. Doing it twice is
@@ -142,8 +147,8 @@ export class Limits extends Context.Service<
       )
 
       /**
-       * A limit that Redis knows nothing of: new, or Redis lost its memory. The spend is on record, so the strict start is
-       * to read it there once; the script takes the numbers only where it still has none.
+       * A limit that Redis knows nothing of: new, or Redis lost its memory. The spend is on record, so the strict start
+       * is to read it there once; the script takes the numbers only where it still has none.
        */
       const admitCold = (reservation: Reservation, counted: (field: Meters.Meter["field"]) => Counted) =>
         Effect.forEach(reservation.meters, (meter) =>
@@ -158,7 +163,7 @@ export class Limits extends Context.Service<
           Effect.mapError((cause) => new LimitsUnavailable({ cause, reservation }))
         )
 
-      const admit: Limits["Service"]["admit"] = (requestId, keyId, meters, wanted, done, counted = everything) => {
+      const admit: Limits["Service"]["admit"] = (requestId, keyId, meters, wanted, counted, done) => {
         if (meters.length === 0) return done(unlimited)
         const amounts = meters.map((meter) => amountFor(meter, wanted))
         const reservation = { member: memberOf(requestId, meters, amounts), keyId, meters, amounts }
@@ -210,8 +215,6 @@ export class Limits extends Context.Service<
 
 /** The stream that usage records wait in for the database. */
 export const usageQueue = "usage:queue"
-
-const everything = (): Counted => "all"
 
 /** The client is waiting while a counter is restored. */
 const restoredWithin = "2 seconds"

@@ -25,9 +25,9 @@ export type AdmissionAnswer =
  * Requests in groups that share a key and its meters, in the order of their arrival.
  *
  * KEYS, per group: open reservations, names of the durable limits that were counted before, one counter per meter.
- * ARGV: now, end of the leases; per group: number of meters, number of requests, seeded (0/1); per meter: limit, seconds
- * to keep, name of a durable limit (or nothing), seed, amount of all requests together; per request: reservation, its
- * amount on each meter, with blanks between. A group that fits as a whole is not looked at one by one.
+ * ARGV: now, end of the leases; per group: number of meters, number of requests, seeded (0/1); per meter: limit,
+ * seconds to keep, name of a durable limit (or nothing), seed, amount of all requests together; per request:
+ * reservation, its amount on each meter, with blanks between. A group that fits as a whole is not looked at one by one.
  *
  * What takes nothing of a meter is not held up by it: a list of models costs no money. A reservation whose lease has
  * ended is given back to the counters that it names (the key's id is in the name of the set), and a mark for its
@@ -207,8 +207,8 @@ const admitGroup = (call: Call, group: Group): Reply => {
  * together; per request: record, reservation, and with blanks between what was reserved on each meter, then what was
  * used. Without meters there is neither a key nor a reservation: the record is all.
  *
- * What was given back is counted in full, once. A reservation that is neither open nor given back was settled before, or
- * Redis has lost it: nothing is counted, but the record is queued again, because the table takes it once.
+ * What was given back is counted in full, once. A reservation that is neither open nor given back was settled before,
+ * or Redis has lost it: nothing is counted, but the record is queued again, because the table takes it once.
  *
  * On the server, reservations that are all open are closed by one command: a call from Lua costs it more than the work.
  */

@@ -1,5 +1,5 @@
 import { DateTime, Duration } from "effect"
-import type { ErrorCode } from "./GatewayError.ts"
+import { type ErrorCode, GatewayError } from "./GatewayError.ts"
 import type { KeyPolicy } from "./model/KeyPolicy.ts"
 import type { Limit } from "./model/Limit.ts"
 import { toDollars, toNanos } from "./model/Price.ts"
@@ -40,8 +40,8 @@ export const of = (policy: KeyPolicy, keyId: string, now: DateTime.Utc): Readonl
   })
 
 /**
- * The same, and the same array for as long as the minute, the smallest window, lasts: what is derived from a key's meters
- * can be remembered by them.
+ * The same, and the same array for as long as the minute, the smallest window, lasts: what is derived from a key's
+ * meters can be remembered by them.
  */
 export const remembering = (): ((policy: KeyPolicy, keyId: string, now: number) => ReadonlyArray<Meter>) => {
   const made = new WeakMap<
@@ -96,23 +96,28 @@ export const windowAt = (
 /** How long a counter is kept: its window, and some (reference §5). */
 export const keptSeconds: Record<Window, number> = { minute: 70, day: 172_800, month: 5_356_800 }
 
-export const retryAfterSeconds = (meter: Meter, now: number): number =>
+const retryAfterSeconds = (meter: Meter, now: number): number =>
   Math.max(1, Math.ceil(Duration.toSeconds(Duration.millis(meter.endsAt - now))))
 
-export const errorCode = (meter: Meter): ErrorCode =>
-  meter.unit === "nanos"
-    ? "budget_exceeded"
-    : meter.unit === "tokens"
-      ? "token_rate_limit_exceeded"
-      : "rate_limit_exceeded"
+const codeOf = ({ unit }: Meter): ErrorCode =>
+  unit === "nanos" ? "budget_exceeded" : unit === "tokens" ? "token_rate_limit_exceeded" : "rate_limit_exceeded"
 
 const amount = (meter: Meter, units: number): string =>
   meter.unit === "nanos" ? `$${toDollars(units)}` : `${units} ${meter.unit}`
 
-/** Names the limit, where it was set, what it holds and when it resets. */
-export const refusal = (meter: Meter, used: number, wanted: number): string => {
+/**
+ * Names the limit, where it was set, what it holds and when it resets. What can never fit is not told to come again.
+ */
+export const refusal = (meter: Meter, used: number, wanted: number, now: number): GatewayError => {
   const limit = `${meter.field} of this key (${amount(meter, meter.limit)} a ${meter.window})`
-  return wanted > meter.limit
-    ? `The request needs an estimated ${amount(meter, wanted)}, which can never fit ${limit}.`
-    : `The request would exceed ${limit}: ${amount(meter, used)} are used or reserved; the window resets at ${new Date(meter.endsAt).toISOString()}.`
+  const code = codeOf(meter)
+  if (wanted > meter.limit) {
+    const message = `The request needs an estimated ${amount(meter, wanted)}, which can never fit ${limit}.`
+    return new GatewayError({ code, message })
+  }
+  return new GatewayError({
+    code,
+    message: `The request would exceed ${limit}: ${amount(meter, used)} are used or reserved; the window resets at ${new Date(meter.endsAt).toISOString()}.`,
+    retryAfterSeconds: retryAfterSeconds(meter, now)
+  })
 }

@@ -11,8 +11,8 @@ const maxValueBytes = 16_384
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
 /**
- * The fields of a `multipart/form-data` body that are called as `wanted` says, as text. Files, and fields that are no UTF-8,
- * are passed over. Of a field that stands there twice nobody knows which one its reader takes, so it is refused.
+ * The fields of a `multipart/form-data` body that are called as `wanted` says, as text. Files, and fields that are no
+ * UTF-8, are passed over. Of a field that stands there twice nobody knows which one its reader takes, so it is refused.
  */
 export const fields = (
   contentType: string,

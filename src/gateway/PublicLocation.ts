@@ -1,8 +1,8 @@
 import * as Headers from "./Headers.ts"
 
 /**
- * The answer's headers, with a `Location` in the upstream's UI (`/ui…`, relative or at the upstream's own origin) put at
- * the address by which the browser came through the trusted ingress (reference §11.4).
+ * The answer's headers, with a `Location` in the upstream's UI (`/ui…`, relative or at the upstream's own origin) put
+ * at the address by which the browser came through the trusted ingress (reference §11.4).
  */
 export const shown =
   (request: Headers.RawHeaders, origin: string) =>

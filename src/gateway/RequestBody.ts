@@ -111,7 +111,9 @@ const asked = (body: string, given: boolean): string => {
   return JsonMembers.withMember(options, "include_usage", "true")
 }
 
-/** The client's own bytes, unless the gateway has something to say or to take out; then all others stay as they were. */
+/**
+ * The client's own bytes, unless the gateway has something to say or to take out; then all others stay as they were.
+ */
 const forwarded = (
   { facts, streamOptions, text }: Facts.ParsedBody,
   bytes: Buffer,

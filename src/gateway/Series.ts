@@ -1,8 +1,8 @@
 import { Effect, Metric, type Scope } from "effect"
 
 /**
- * Series that are read from the program's own numbers when somebody asks, until the scope closes. Raising a metric looks
- * its series up by name: a dozen of those took 5 µs of each request.
+ * Series that are read from the program's own numbers when somebody asks, until the scope closes. Raising a metric
+ * looks its series up by name: a dozen of those took 5 µs of each request.
  */
 export interface Series {
   readonly counter: (metric: Metric.Counter<number>, count: () => number) => void

@@ -6,7 +6,10 @@ import * as ServicePricing from "./model/ServicePricing.ts"
 import type { Body } from "./ServiceBody.ts"
 import type { CostSource } from "./UsageRecord.ts"
 
-/** What a request to a service is reserved for, and what it comes to: its operator's price, and the tokens that its answer reports. */
+/**
+ * What a request to a service is reserved for, and what it comes to: its operator's price, and the tokens that its
+ * answer reports.
+ */
 export interface Charge {
   readonly wanted: Wanted
   readonly bill: (outcome: Billing.Outcome) => Billing.Bill

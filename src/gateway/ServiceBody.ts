@@ -20,9 +20,9 @@ export interface Body extends RequestBody.Body {
  * - `form`: read where prices look at it.
  * - `opaque`: of no concern; it streams through.
  */
-type Kind = "none" | "json" | "maybe" | "form" | "opaque"
+type Kind = "json" | "maybe" | "form" | "opaque"
 
-const kindOf = ({ headers, method }: Wire): Kind => {
+const kindOf = ({ headers, method }: Wire): Kind | "none" => {
   const length = Headers.get(headers, "content-length")
   const declared = (length !== undefined && length !== "0") || Headers.get(headers, "transfer-encoding") !== undefined
   if (!declared && (method === "GET" || method === "DELETE")) return "none"
@@ -44,15 +44,17 @@ export const read = (
   lookedAt: () => boolean,
   done: (body: () => Result.Result<Body, GatewayError>) => void
 ): void => {
-  const { lease, limit, withinMs } = options
   const said = kindOf(wire)
+  if (said === "none") {
+    done(() => Result.succeed(nobody))
+    return
+  }
+  const { lease, limit, withinMs } = options
   const priced = ServicePricing.dependsOnBody(call.service.pricing, call.method, call.path)
-  const asSaid = said === "none" || said === "json" || (said === "form" && priced)
-  const decides = asSaid || priced || lookedAt()
-  const kind = asSaid ? said : decides ? "maybe" : said === "form" ? "opaque" : said
+  const decides = said === "json" || priced || lookedAt()
+  const kind = readAs(said, priced, decides)
   const mislabelled = BodyLabels.typedTwice(wire.headers) ?? (decides ? BodyLabels.unreadable(wire.headers) : undefined)
-  if (kind === "none") done(() => Result.succeed(nobody))
-  else if (mislabelled !== undefined) done(() => Result.fail(unsupported(mislabelled)))
+  if (mislabelled !== undefined) done(() => Result.fail(unsupported(mislabelled)))
   else if (kind === "opaque") done(() => passing(wire, limit, withinMs))
   else {
     wire.readBody({ maxBytes: limit.bytes, withinMs, lease }, (read) =>
@@ -64,6 +66,13 @@ export const read = (
       )
     )
   }
+}
+
+/** Only a price reads a form. Where something else decides, any body that is called otherwise may be JSON. */
+const readAs = (said: Kind, priced: boolean, decides: boolean): Kind => {
+  if (said === "json" || (said === "form" && priced)) return said
+  if (decides) return "maybe"
+  return said === "form" ? "opaque" : said
 }
 
 const beginsAsJson = (bytes: Buffer): boolean => {
@@ -89,7 +98,7 @@ const nobody: Body = {
 
 const understand = (
   bytes: Buffer,
-  kind: Exclude<Kind, "none" | "opaque">,
+  kind: Exclude<Kind, "opaque">,
   wire: Wire,
   call: ServiceCall,
   { decides, priced }: { readonly priced: boolean; readonly decides: boolean },

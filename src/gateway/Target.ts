@@ -53,8 +53,8 @@ const compatConfig: RouteConfig = {
 }
 
 /**
- * Finds the target of a request, or says why there is none. `support`: what the upstream's UI loads, by the names that it
- * has at this deployment.
+ * Finds the target of a request, or says why there is none. `support`: what the upstream's UI loads, by the names that
+ * it has at this deployment.
  */
 export const find = (
   method: string,
@@ -136,6 +136,9 @@ const wildcard = (target: string, access: Wildcard["access"], settings: Passthro
 
 const unsupported = (message: string) => new GatewayError({ code: "unsupported_route", message })
 
-/** Family B's client names its protocol version on every call; on a path that both families share, that tells them apart. */
+/**
+ * Family B's client names its protocol version on every call; on a path that both families share, that tells them
+ * apart.
+ */
 export const familyOf = (target: string, headers: Headers.RawHeaders): Family =>
   target.startsWith("/v1/messages") || Headers.get(headers, "anthropic-version") !== undefined ? "b" : "a"

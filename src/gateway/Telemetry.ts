@@ -2,6 +2,7 @@ import { Effect, Metric, type Scope } from "effect"
 import type { Bill } from "./Billing.ts"
 import type { ErrorCode, GatewayError } from "./GatewayError.ts"
 import type { Provider } from "./model/CanonicalRoute.ts"
+import * as MetricLabel from "./model/MetricLabel.ts"
 import { toDollars } from "./model/Price.ts"
 import * as Series from "./Series.ts"
 import type { Routed } from "./Target.ts"
@@ -100,15 +101,16 @@ const denialKind = (code: ErrorCode): string | undefined => {
   return code === "policy_denied" || code === "disabled_route" || code === "guardrail_forbidden" ? "policy" : undefined
 }
 
-/** What requests of one kind came to, and its histograms: labelling a metric anew for every request costs more than raising it. */
+/**
+ * What requests of one kind came to, and its histograms: labelling a metric anew for every request costs more than
+ * raising it.
+ */
 interface Kind {
   requests: number
   readonly duration: Metric.Histogram<number>
   readonly upstream: Metric.Histogram<number>
   readonly firstByte: Metric.Histogram<number>
 }
-
-const label = (route: string): string => route.replace(/[^A-Za-z0-9\-_.]/g, "").slice(0, 128)
 
 /** Labels are closed sets: no key, project or request id ever becomes one (reference §13). */
 export interface Telemetry {
@@ -142,7 +144,7 @@ export const make: Effect.Effect<Telemetry, never, Scope.Scope> = Effect.gen(fun
     const key = `${route} ${provider} ${statusClass} ${streamed}`
     const found = kinds.get(key)
     if (found !== undefined) return found
-    const of = { route: label(route), provider }
+    const of = { route: MetricLabel.of(route), provider }
     const timed = { ...of, stream: String(streamed) }
     const made: Kind = {
       requests: 0,
@@ -196,7 +198,7 @@ export const make: Effect.Effect<Telemetry, never, Scope.Scope> = Effect.gen(fun
       const denied = error === undefined || upstreamMs !== undefined ? undefined : denialKind(error.code)
       if (error !== undefined && denied !== undefined) {
         refusals[error.code]?.updateUnsafe(1, context)
-        Metric.withAttributes(denials, { kind: denied, route: label(route), reason: error.code }).updateUnsafe(
+        Metric.withAttributes(denials, { kind: denied, route: MetricLabel.of(route), reason: error.code }).updateUnsafe(
           1,
           context
         )

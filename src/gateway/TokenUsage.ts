@@ -87,7 +87,10 @@ const costOf = (json: Members, usage: Members | undefined): number | undefined =
 const usageIn = (place: unknown): Members | undefined =>
   isObject(place) && isObject(place["usage"]) ? place["usage"] : undefined
 
-/** Reads an answer, or one event: the usage may stand at its top, in `response` (family A events) or `message` (family B). */
+/**
+ * Reads an answer, or one event: the usage may stand at its top, in `response` (family A events) or `message` (family
+ * B).
+ */
 export const read = (family: Family, json: unknown): Reported | undefined => {
   if (!isObject(json)) return undefined
   const found = usageIn(json) ?? usageIn(json["response"]) ?? usageIn(json["message"])

@@ -16,9 +16,9 @@ const ignored = () => {}
 const silent: Span = { phase: () => ignored, end: ignored }
 
 /**
- * The span of a request, below the client's where it names one. Of the URL only the path is told, and no header: anything
- * else may be somebody's credential. Without a tracer no span is made: one costs five microseconds, also when nobody
- * collects it.
+ * The span of a request, below the client's where it names one. Of the URL only the path is told, and no header:
+ * anything else may be somebody's credential. Without a tracer no span is made: one costs five microseconds, also when
+ * nobody collects it.
  */
 export const make: Effect.Effect<Traced> = Effect.gen(function* () {
   const untraced: Traced = () => silent

@@ -5,8 +5,8 @@ import * as Changes from "./model/Changes.ts"
 import { unusedSince } from "./model/KeyState.ts"
 
 /**
- * Disables the key, unless it was used in the last `days`: another gateway may have served it. An operator who enables it
- * again gives it as many days anew. The audit event has no actor: it was the gateway.
+ * Disables the key, unless it was used in the last `days`: another gateway may have served it. An operator who enables
+ * it again gives it as many days anew. The audit event has no actor: it was the gateway.
  */
 export const retire = (keyId: string, days: number, requestId: string) =>
   Effect.gen(function* () {

@@ -13,8 +13,8 @@ export class UsageLog extends Context.Service<
   UsageLog,
   {
     /**
-     * Settles the reservation and queues the record, then tells `done`. While Redis does not answer, records are kept in memory, up to
-     * 10,000 of them, and settled when it does.
+     * Settles the reservation and queues the record, then tells `done`. While Redis does not answer, records are kept
+     * in memory, up to 10,000 of them, and settled when it does.
      */
     readonly settle: (
       reservation: Reservation | undefined,

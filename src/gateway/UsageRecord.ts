@@ -1,106 +1,92 @@
-import { Effect, Option, Schema } from "effect"
+import { Option } from "effect"
 import type { Bill } from "./Billing.ts"
+import type { Denied } from "./Denied.ts"
 import type { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
-import { Provider, UsageRoute } from "./model/CanonicalRoute.ts"
+import type { Provider, UsageRoute } from "./model/CanonicalRoute.ts"
 import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
 import type { Facts } from "./model/Facts.ts"
-import { Execution } from "./model/Guardrail.ts"
-import { CostMode } from "./model/Service.ts"
+import type { Execution } from "./model/Guardrail.ts"
+import type { CostMode } from "./model/Service.ts"
 import type { ServiceCall } from "./model/ServiceCall.ts"
 import { closest } from "./model/ServicePricing.ts"
 import type { Request } from "./Request.ts"
 import type { Routed } from "./Target.ts"
 
-/** Absent where there is nothing to say. */
-const orAbsent = <S extends Schema.Constraint>(schema: S) =>
-  Schema.NullOr(schema).pipe(Schema.withDecodingDefault(Effect.succeed(null)))
-
-const Count = orAbsent(Schema.Int)
-
 /** Where the cost of a record comes from (reference §10.3; `price_table` is the operator's). */
-export const CostSource = Schema.Literals([
-  "upstream_passthrough",
-  "price_table",
-  "route_default",
-  "service_default_fixed",
-  "service_pricing_rule_fixed",
-  "service_default_passthrough",
-  "service_pricing_rule_passthrough",
-  "missing_upstream_cost",
-  "none"
-])
-export type CostSource = typeof CostSource.Type
+export type CostSource =
+  | "upstream_passthrough"
+  | "price_table"
+  | "route_default"
+  | "service_default_fixed"
+  | "service_pricing_rule_fixed"
+  | "service_default_passthrough"
+  | "service_pricing_rule_passthrough"
+  | "missing_upstream_cost"
+  | "none"
 
 /**
  * - `reported`: the upstream's own numbers.
  * - `estimated`: the upstream said nothing, or the answer was cut; the gateway's guess.
  * - `status_only`: tokens are not accounted here (direct mode, routes without tokens, refusals).
  */
-export const UsageSource = Schema.Literals(["reported", "estimated", "status_only"])
-export type UsageSource = typeof UsageSource.Type
+export type UsageSource = "reported" | "estimated" | "status_only"
 
-/** One authenticated request: a row of `usage_events`, and what waits for the database in the usage queue. */
-export const UsageRecord = Schema.Struct({
+/** Nothing to say is NULL in the table. */
+type Maybe<A> = A | null | undefined
+
+/** One authenticated request: a row of `usage_events`, and, as a line (`UsageRow`), what waits for the database. */
+export interface UsageRecord {
   /** The gateway's own, unique; writing a record twice is writing it once. */
-  id: Schema.String,
+  readonly id: string
   /** Epoch milliseconds. */
-  created_at: Schema.Int,
-  request_id: Schema.String,
-  key_id: Schema.String,
-  project_id: orAbsent(Schema.String),
-  route: UsageRoute,
-  model: orAbsent(Schema.String),
-  provider: Provider,
-  status_code: Schema.Int,
+  readonly created_at: number
+  readonly request_id: string
+  readonly key_id: string
+  readonly project_id?: Maybe<string>
+  readonly route: UsageRoute
+  readonly model?: Maybe<string>
+  readonly provider: Provider
+  readonly status_code: number
   /** The gateway's code, when the gateway and not the upstream decided the outcome. */
-  error_code: orAbsent(Schema.String),
-  latency_ms: Schema.Int,
+  readonly error_code?: Maybe<string>
+  readonly latency_ms: number
   /** From sending the request on to the end of the answer; absent where nothing was sent. */
-  upstream_ms: Count,
-  usage_source: UsageSource,
-  input_tokens: Count,
-  output_tokens: Count,
-  total_tokens: Count,
-  cached_input_tokens: Count,
-  cache_write_tokens: Count,
-  reasoning_tokens: Count,
-  cost_nanos: Count,
-  cost_source: CostSource,
-  streamed: Schema.Boolean,
-  task_id: orAbsent(Schema.String),
-  run_id: orAbsent(Schema.String),
-  trace_id: orAbsent(Schema.String),
-  fallback_count: Schema.Int,
+  readonly upstream_ms?: Maybe<number>
+  readonly usage_source: UsageSource
+  readonly input_tokens?: Maybe<number>
+  readonly output_tokens?: Maybe<number>
+  readonly total_tokens?: Maybe<number>
+  readonly cached_input_tokens?: Maybe<number>
+  readonly cache_write_tokens?: Maybe<number>
+  readonly reasoning_tokens?: Maybe<number>
+  readonly cost_nanos?: Maybe<number>
+  readonly cost_source: CostSource
+  readonly streamed: boolean
+  readonly task_id?: Maybe<string>
+  readonly run_id?: Maybe<string>
+  readonly trace_id?: Maybe<string>
+  readonly fallback_count: number
   /** `http_<status>` or the gateway's code: why the upstream that was asked first did not answer. */
-  fallback_reason: orAbsent(Schema.String),
+  readonly fallback_reason?: Maybe<string>
   /** Registered services only: which one, and what was asked of it (path without query, as the service sees it). */
-  service_name: orAbsent(Schema.String),
-  http_method: orAbsent(Schema.String),
-  endpoint_path: orAbsent(Schema.String),
+  readonly service_name?: Maybe<string>
+  readonly http_method?: Maybe<string>
+  readonly endpoint_path?: Maybe<string>
   /** The path of the service's OpenAPI document that `endpoint_path` is an instance of. */
-  endpoint_template: orAbsent(Schema.String),
+  readonly endpoint_template?: Maybe<string>
   /** `none` also where nothing is accounted: direct mode and the wildcard. */
-  cost_mode: orAbsent(CostMode),
-  pricing_rule_name: orAbsent(Schema.String),
+  readonly cost_mode?: Maybe<CostMode>
+  readonly pricing_rule_name?: Maybe<string>
   /** What the policy saw, to explain the decision later. */
-  policy_version: Count,
-  tools: orAbsent(Schema.Boolean),
-  estimated_input_tokens: Count,
-  /** The check that refused, and the layer of policy it came from. */
-  denial: orAbsent(Schema.Struct({ check: Schema.String, layer: orAbsent(Schema.String) })),
-  guardrail_action_count: Count,
+  readonly policy_version?: Maybe<number>
+  readonly tools?: Maybe<boolean>
+  readonly estimated_input_tokens?: Maybe<number>
+  readonly denial?: Maybe<Denied>
+  readonly guardrail_action_count?: Maybe<number>
   /** Rows of `guardrail_execution_events`: they are as durable as the record, and written with it. */
-  guardrails: orAbsent(Schema.Array(Execution))
-})
-/** As it is written. */
-export type UsageRecord = typeof UsageRecord.Encoded
-
-/** The check that refused a request, and the layer of policy that it came from. */
-export interface Denied {
-  readonly check: string
-  readonly layer?: string
+  readonly guardrails?: Maybe<ReadonlyArray<Execution>>
 }
 
 /** What a request came to, for its record. */

@@ -5,7 +5,10 @@ import * as TokenUsage from "./TokenUsage.ts"
 /** What was seen of an answer when it ended, whole or cut. */
 export interface Seen {
   readonly reported: TokenUsage.Reported | undefined
-  /** Output tokens as far as one can guess from what passed: one for each event of a stream, a quarter of the bytes of a JSON answer. */
+  /**
+   * Output tokens as far as one can guess from what passed: one for each event of a stream, a quarter of the bytes of a
+   * JSON answer.
+   */
   readonly guessedOutput: number
 }
 

@@ -37,11 +37,7 @@ export const writeBatch = Effect.gen(function* () {
   const queue = redis.key(usageQueue)
   const { count, last, records } = yield* redis.run(oldest, [queue], [batchSize])
   if (count === 0) return 0
-  const mine = yield* insert(records).pipe(
-    Effect.catchTag("SqlError", (error) =>
-      SqlState.blamesValues(error) ? insertEach(queue, last) : Effect.fail(error)
-    )
-  )
+  const mine = yield* Effect.catchIf(insert(records), SqlState.blamesValues, () => insertEach(queue, last))
   if (!mine) return 0
   yield* redis.command("XTRIM", queue, "MINID", behind(last))
   return count
@@ -55,7 +51,10 @@ interface Batch {
   readonly records: string
 }
 
-/** KEYS: usage queue. ARGV: how many. The records in one piece: taking them from one reply each took 3 µs of every record. */
+/**
+ * KEYS: usage queue. ARGV: how many. The records in one piece: taking them from one reply each took 3 µs of every
+ * record.
+ */
 const oldest: Script<Batch> = {
   name: "oldest",
   lua: `
@@ -87,14 +86,10 @@ const insertEach = (queue: string, last: string) =>
   Effect.gen(function* () {
     const redis = yield* Redis
     for (const { id, text } of readEntries(yield* redis.command("XRANGE", queue, "-", last))) {
-      const mine = yield* insert(text).pipe(
-        Effect.catchTag("SqlError", (error) =>
-          SqlState.blamesValues(error)
-            ? Effect.as(
-                Effect.logError("the database does not take a usage record; it is left out", { entry: id, error }),
-                true
-              )
-            : Effect.fail(error)
+      const mine = yield* Effect.catchIf(insert(text), SqlState.blamesValues, (error) =>
+        Effect.as(
+          Effect.logError("the database does not take a usage record; it is left out", { entry: id, error }),
+          true
         )
       )
       if (!mine) return false

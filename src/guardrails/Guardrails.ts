@@ -17,9 +17,8 @@ export interface Subject {
   readonly memory: Map<string, string>
 }
 
-export interface Run {
-  /** The text as the last guardrail left it. */
-  readonly text: string
+/** What guardrails did. */
+export interface Ran {
   /** One for each guardrail that ran. */
   readonly executions: ReadonlyArray<Execution>
   /** Those of them in which the guardrail gave no answer. */
@@ -28,37 +27,15 @@ export interface Run {
   readonly stopped: Stop | undefined
 }
 
+export interface Run extends Ran {
+  /** The text as the last guardrail left it. */
+  readonly text: string
+}
+
 export interface Stop {
   readonly code: Extract<Outcome.Consequence, { readonly _tag: "Stops" }>["code"]
   readonly message: string
 }
-
-/**
- * What comes of a text that is no JSON: nobody can look into it, so that each guardrail's failure policy says what that
- * means.
- */
-export const unseen = (selection: Selection, mode: Mode): Omit<Run, "text"> => {
-  const executions: Array<Execution> = []
-  for (const { definition } of selection) {
-    const { action, consequence } = Outcome.of(definition.failurePolicy, unreadable)
-    executions.push({
-      guardrail_name: definition.name,
-      mode,
-      action,
-      failure_policy: definition.failurePolicy,
-      latency_ms: 0,
-      reason: "not_json",
-      metadata: {}
-    })
-    if (consequence._tag === "Stops") {
-      const message = `The guardrail ${definition.name} reads JSON, which this body is not; nothing passes without it.`
-      return { executions, failures: executions, stopped: { code: consequence.code, message } }
-    }
-  }
-  return { executions, failures: executions, stopped: undefined }
-}
-
-const unreadable = Result.fail<Outcome.Failure>({ code: "guardrail_unavailable" })
 
 /** Runs guardrails over a text: the same for requests, for answers, and for whoever tries them out. */
 export class Guardrails extends Context.Service<
@@ -118,6 +95,34 @@ export class Guardrails extends Context.Service<
     })
   )
 }
+
+/**
+ * What comes of a text that is no JSON: nobody can look into it, so that each guardrail's failure policy says what that
+ * means.
+ */
+export const unseen = (selection: Selection, mode: Mode): Ran => {
+  const executions: Array<Execution> = []
+  for (const { definition } of selection) {
+    const { failurePolicy, name } = definition
+    const { action, consequence, metadata } = Outcome.of(failurePolicy, unasked)
+    executions.push({
+      guardrail_name: name,
+      mode,
+      action,
+      failure_policy: failurePolicy,
+      latency_ms: 0,
+      reason: "not_json",
+      metadata
+    })
+    if (consequence._tag === "Stops") {
+      const message = `The guardrail ${name} reads JSON, which this body is not; nothing passes without it.`
+      return { executions, failures: executions, stopped: { code: consequence.code, message } }
+    }
+  }
+  return { executions, failures: executions, stopped: undefined }
+}
+
+const unasked = Result.fail<Outcome.Failure>({ code: "guardrail_unavailable" })
 
 const remember = (memory: Map<string, string>, found: PiiRedact.Memory = new Map()): void => {
   for (const [placeholder, value] of found) memory.set(placeholder, value)

@@ -15,9 +15,10 @@ interface Container {
 }
 
 /**
- * `text` with each string value that `change` answers differently in its place. Every other byte stays as it was: numbers
- * keep their digits, keys their order. `text` must be JSON. Values are shown in the order of their objects' keys, items as
- * they stand; keys are not shown. Nothing here recurses: a client's body may nest deeper than the call stack.
+ * `text` with each string value that `change` answers differently in its place. Every other byte stays as it was:
+ * numbers keep their digits, keys their order. `text` must be JSON. Values are shown in the order of their objects'
+ * keys, items as they stand; keys are not shown. Nothing here recurses: a client's body may nest deeper than the call
+ * stack.
  */
 export const mapped = (text: string, change: (value: string) => string): string => {
   const changes: Array<Place & { readonly json: string }> = []

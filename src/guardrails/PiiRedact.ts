@@ -35,9 +35,9 @@ const passes: ReadonlyArray<Pass> = [
 
 /**
  * Replaces what looks like an e-mail address, a social security number or a phone number in the string values of a JSON
- * text. Each occurrence gets a number of its own, from 1 for each kind; numbers that the text or the request already use
- * are left out, or a placeholder would come to stand for two things. New findings are replaced before known placeholders
- * are restored, so that what is restored is seen.
+ * text. Each occurrence gets a number of its own, from 1 for each kind; numbers that the text or the request already
+ * use are left out, or a placeholder would come to stand for two things. New findings are replaced before known
+ * placeholders are restored, so that what is restored is seen.
  */
 export const redact = (text: string, { known, restores }: Options): Redaction => {
   const taken = new Set(known.keys())

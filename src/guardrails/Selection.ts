@@ -21,8 +21,8 @@ export interface Refusal {
 }
 
 /**
- * Reference §7.3, in its order: default-on guardrails by name (but for forbidden ones), the policy's mandatory ones, those
- * that the client asks for. Each comes once. A client may ask only for what the policy offers as optional.
+ * Reference §7.3, in its order: default-on guardrails by name (but for forbidden ones), the policy's mandatory ones,
+ * those that the client asks for. Each comes once. A client may ask only for what the policy offers as optional.
  */
 export const select = (
   definitions: Definitions,
@@ -67,8 +67,8 @@ export const answerReader = (selection: Selection): Step | undefined =>
   selection.find(({ definition }) => definition.modes.includes("post_call") || definition.modes.includes("during_call"))
 
 /**
- * What guards a request, or why it cannot go. A guardrail that has to see the answer cannot while it streams, and nothing
- * passes without it.
+ * What guards a request, or why it cannot go. A guardrail that has to see the answer cannot while it streams, and
+ * nothing passes without it.
  */
 export const forRequest = (selected: Selected, streams: boolean): Selected => {
   const reader = streams && Result.isSuccess(selected) ? answerReader(selected.success) : undefined

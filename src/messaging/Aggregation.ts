@@ -88,6 +88,7 @@ export interface AggregationQueue {
   readonly name: string
   /** In order, without repetitions. */
   readonly shards: ReadonlyArray<number>
+  readonly family: QueueFamily
   readonly declarations: Declarations
 }
 
@@ -114,6 +115,7 @@ export const queueOf = (
   return Result.succeed({
     name: queue,
     shards: bound,
+    family: aggregation.family,
     declarations: {
       exchanges: [{ name: status.exchange, kind: "topic" }],
       queues: [{ name: queue, arguments: aggregation.family.arguments }],

@@ -41,7 +41,7 @@ export const read = (
     const [first, ...others] = batch.tasks.flatMap((item, index) => {
       const read = TaskEnvelope.read(task(item), now)
       if (Result.isSuccess(read)) return [read.success]
-      mistakes.push(...read.failure.mistakes.map(({ field, problem }) => ({ field: itemField(index, field), problem })))
+      mistakes.push(...read.failure.mistakes.map((mistake) => ofItem(index, mistake)))
       return []
     })
     return first === undefined || mistakes.length > 0
@@ -51,4 +51,8 @@ export const read = (
 
 export const encode = (batch: BatchEnvelope): Result.Result<Uint8Array, EnvelopeError> => encodeEnvelope("batch", batch)
 
-const itemField = (index: number, field: string): string => `tasks[${index}]${field === "" ? "" : `.${field}`}`
+/** A mistake in one of many tasks. */
+export const ofItem = (index: number, { field, problem }: Mistake): Mistake => ({
+  field: `tasks[${index}]${field === "" ? "" : `.${field}`}`,
+  problem
+})

@@ -22,7 +22,10 @@ export class BrokerError extends Schema.TaggedError<BrokerError>()("BrokerError"
   message: Schema.String
 }) {}
 
-/** The value of a header or of an argument: an AMQP field, with timestamps as `Date` and byte arrays as bytes. */
+/**
+ * The value of a header or of an argument: an AMQP field, with timestamps as `Date` and byte arrays as bytes. Numbers are
+ * finite, as RabbitMQ has no others; whole ones of any width come back as `number`.
+ */
 export type Field =
   | string
   | number
@@ -166,7 +169,10 @@ export interface ConsumeOptions {
   readonly prefetch: number
   /** Such as `x-stream-offset`, `x-priority`. */
   readonly arguments?: Fields
-  /** Called from the driver's own callbacks: synchronous and cheap. */
+  /**
+   * Called from the driver's own callbacks: synchronous and cheap. What it throws is logged, and hurts nobody else: the
+   * delivery goes back to its queue a second later.
+   */
   readonly onDelivery: (delivery: Delivery) => void
   /** The deliveries of this epoch are void: the broker gives them to somebody again. */
   readonly onLost?: (epoch: number, reason: string) => void

@@ -54,8 +54,8 @@ export interface EgressResponse {
  * guardrails, health checks. Any status but a redirect is an answer.
  *
  * The address is judged when the connection is made, on what the name resolves to at that moment. Link-local and
- * cloud-metadata, unspecified, multicast and broadcast addresses are always refused, also in IPv6 forms of them; private
- * and loopback ones where `GATEWAY_EGRESS_PRIVATE_ADDRESSES` says so.
+ * cloud-metadata, unspecified, multicast and broadcast addresses are always refused, also in IPv6 forms of them;
+ * private and loopback ones where `GATEWAY_EGRESS_PRIVATE_ADDRESSES` says so.
  */
 export class Egress extends Context.Service<
   Egress,

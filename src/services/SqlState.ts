@@ -13,8 +13,8 @@ export const blamesValues = (error: SqlError.SqlError): boolean => /^(?:22|23|54
 
 /**
  * The same statement may go through later. The driver knows that of connections, conflicts and deadlines; it is as true
- * of a server that only reads because another one took over (25006), lacks disk, memory or sessions (53), is going down or
- * coming up (57), or has a broken disk (58).
+ * of a server that only reads because another one took over (25006), lacks disk, memory or sessions (53), is going down
+ * or coming up (57), or has a broken disk (58).
  */
 export const mayPass = (error: SqlError.SqlError): boolean =>
   error.isRetryable || /^(?:25006|53|57|58)/.test(stateOf(error))

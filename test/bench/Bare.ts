@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { Agent, type Dispatcher } from "undici"
 
 /**
- * The honest fast baseline, a process of its own: `node test/bench/Bare.ts ORIGIN` prints the port it listens on. What a
- * good engineer writes who only has to pass bytes on: keep-alive both ways, nothing buffered, back-pressure, the
+ * The honest fast baseline, a process of its own: `node test/bench/Bare.ts ORIGIN` prints the port it listens on. What
+ * a good engineer writes who only has to pass bytes on: keep-alive both ways, nothing buffered, back-pressure, the
  * upstream is let go when the client is gone. It knows no keys, limits, usage, metrics or timeouts.
  */
 

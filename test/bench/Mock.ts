@@ -4,8 +4,9 @@ import { answer, contentEvent, doneEvent, models, path, slowMs, streams, usageEv
 /**
  * The mock upstream, a process of its own: `node test/bench/Mock.ts` prints the port it listens on.
  *
- * It speaks just enough HTTP/1.1 on bare sockets (bodies with a length, keep-alive, pipelining): it must never be what a
- * measurement measures, and it shares the cores with what is measured. `node:http` takes 40 % more time for a request.
+ * It speaks just enough HTTP/1.1 on bare sockets (bodies with a length, keep-alive, pipelining): it must never be what
+ * a measurement measures, and it shares the cores with what is measured. `node:http` takes 40 % more time for a
+ * request.
  */
 
 const head = (lines: ReadonlyArray<string>): string => `HTTP/1.1 200 OK\r\n${lines.join("\r\n")}\r\n\r\n`

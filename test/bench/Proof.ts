@@ -8,7 +8,10 @@ import type { Store } from "./Store.ts"
 /** What the steady state asks of the stores, counted at the stores. */
 export interface Proof {
   readonly requests: number
-  /** Scripts that Redis ran for anybody; without other users of the server, at most two for each request: requests of one moment share them. */
+  /**
+   * Scripts that Redis ran for anybody; without other users of the server, at most two for each request: requests of
+   * one moment share them.
+   */
   readonly redisScripts: number
   /** Everything that the gateway sent to PostgreSQL meanwhile. */
   readonly statements: number

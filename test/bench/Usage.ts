@@ -108,7 +108,8 @@ const keyId = createHash("md5")
 
 /**
  * 200 keys in 20 projects, a few of which make most of the traffic; each asks for two models. Every tenth request goes
- * to a service, every tenth belongs to a task of five of one key, three in a hundred fail. Times are even over the range.
+ * to a service, every tenth belongs to a task of five of one key, three in a hundred fail. Times are even over the
+ * range.
  */
 const rowsOf = (from: number, to: number, start: number, stepMs: number): string => `
   INSERT INTO usage_events (id, created_at, request_id, key_id, project_id, route, model, provider, status, status_code,

@@ -5,7 +5,7 @@ import { HttpRouter } from "effect/http"
 import { SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as ControlApp from "../../src/control/ControlApp.ts"
-import { ready } from "../../src/control/Operations.ts"
+import { Readiness } from "../../src/control/Readiness.ts"
 import { Lifecycle } from "../../src/gateway/model/Lifecycle.ts"
 import { Database } from "../../src/services/Database.ts"
 import { Redis, RedisError } from "../../src/services/Redis.ts"
@@ -64,7 +64,11 @@ const probes = HttpRouter.serve(ControlApp.probes, {
   routerConfig: ControlApp.routerConfig,
   disableLogger: true,
   disableListenLog: true
-}).pipe(Layer.provideMerge(NodeHttpServer.layerTest), Layer.provide(doors(Effect.void, Effect.void)))
+}).pipe(
+  Layer.provideMerge(NodeHttpServer.layerTest),
+  Layer.provide(Readiness.layer),
+  Layer.provide(doors(Effect.void, Effect.void))
+)
 
 it.live("a process without the operator API answers probes, and knows nothing else", () =>
   Effect.gen(function* () {
@@ -84,6 +88,9 @@ it.live("a process without the operator API answers probes, and knows nothing el
 const refused = new SqlError.SqlError({ reason: new SqlError.ConnectionError({ cause: new Error("refused") }) })
 const lost = new RedisError({ operation: "command", retryable: true, cause: new Error("lost") })
 
+/** As a gateway asks for it. */
+const ready = Effect.flatMap(Readiness, (answer) => answer)
+
 function doors(database: Database["Service"]["ping"], redis: Redis["Service"]["ping"]) {
   return Layer.mergeAll(
     Layer.mock(Database, { ping: database }),
@@ -92,11 +99,13 @@ function doors(database: Database["Service"]["ping"], redis: Redis["Service"]["p
   )
 }
 
+const gateway = (...pings: Parameters<typeof doors>) => Layer.provide(Readiness.layer, doors(...pings))
+
 it.effect("a database or a Redis that refuses makes the process not ready", () =>
   Effect.gen(function* () {
-    assert.isTrue(yield* Effect.provide(ready, doors(Effect.void, Effect.void)))
-    assert.isFalse(yield* Effect.provide(ready, doors(Effect.fail(refused), Effect.void)))
-    assert.isFalse(yield* Effect.provide(ready, doors(Effect.void, Effect.fail(lost))))
+    assert.isTrue(yield* Effect.provide(ready, gateway(Effect.void, Effect.void)))
+    assert.isFalse(yield* Effect.provide(ready, gateway(Effect.fail(refused), Effect.void)))
+    assert.isFalse(yield* Effect.provide(ready, gateway(Effect.void, Effect.fail(lost))))
   })
 )
 
@@ -104,7 +113,7 @@ it.effect("one that does not answer counts as gone after a second, both together
   Effect.gen(function* () {
     const asked = yield* Deferred.make<void>()
     const silent = Effect.andThen(Deferred.succeed(asked, undefined), Effect.never)
-    const answer = yield* Effect.forkChild(Effect.provide(ready, doors(silent, Effect.never)))
+    const answer = yield* Effect.forkChild(Effect.provide(ready, gateway(silent, Effect.never)))
     yield* Deferred.await(asked)
     yield* TestClock.adjust("1 second")
     assert.isFalse(yield* Fiber.join(answer))

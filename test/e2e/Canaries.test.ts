@@ -48,7 +48,10 @@ const everyRoute = Object.entries(families).flatMap(([family, ids]) =>
   ids.map((id) => `/family-${family}-routes/${id}`)
 )
 
-/** How a client may present itself, and the credential that the upstream then gets; `undefined`: the upstream hears nothing. */
+/**
+ * How a client may present itself, and the credential that the upstream then gets; `undefined`: the upstream hears
+ * nothing.
+ */
 interface Caller {
   readonly name: string
   readonly secret: string

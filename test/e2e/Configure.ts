@@ -6,8 +6,9 @@ import { call, codeOf } from "./Calls.ts"
 const marker = "/family-b-routes/models"
 
 /**
- * Changes a route's configuration, and waits until this process goes by it. Notices come in order: when it has heard that
- * another route was disabled after the change, and enabled again, it has heard of the change. No upstream is asked.
+ * Changes a route's configuration, and waits until this process goes by it. Notices come in order: when it has heard
+ * that another route was disabled after the change, and enabled again, it has heard of the change. No upstream is
+ * asked.
  */
 export const configure = Effect.fnUntraced(function* (
   gateway: RunningGateway.RunningGateway,

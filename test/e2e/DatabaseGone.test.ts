@@ -8,8 +8,8 @@ import { type Answer, chat, codeOf, message } from "./Calls.ts"
 import * as Deployment from "./Deployment.ts"
 
 /**
- * How long PostgreSQL refuses at least, and then again how long it hangs. By default either lasts for a hundred requests,
- * which keeps the suite short; the minute that the requirements speak of, twice, is
+ * How long PostgreSQL refuses at least, and then again how long it hangs. By default either lasts for a hundred
+ * requests, which keeps the suite short; the minute that the requirements speak of, twice, is
  *
  * ```sh
  * SVC_TEST_OUTAGE_SECONDS=60 npm test -- test/e2e/DatabaseGone.test.ts

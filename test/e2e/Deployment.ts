@@ -9,7 +9,9 @@ import * as TemporaryPrefix from "../TemporaryPrefix.ts"
 /** Without both servers there is no deployment. */
 export const available = TemporaryDatabase.server !== null && TemporaryPrefix.server !== null
 
-/** What the processes of one installation share: a PostgreSQL database and a Redis prefix, and their operator's token. */
+/**
+ * What the processes of one installation share: a PostgreSQL database and a Redis prefix, and their operator's token.
+ */
 export interface Deployment {
   readonly adminToken: string
   readonly database: Redacted.Redacted

@@ -41,6 +41,7 @@ null
 const mistaken: Readonly<Record<string, string>> = {
   DATABASE_URL: "mysql://root:canary-database@127.0.0.1/x",
   REDIS_URL: "http://:canary-redis@127.0.0.1",
+  RABBITMQ_URL: "http://user:canary-rabbitmq@127.0.0.1",
   UPSTREAM_BASE_URL: "http://user:canary-upstream@127.0.0.1/v1",
   UPSTREAM_SERVICE_KEY: "canary service key",
   UPSTREAM_UI_PATHS: "/ok/*, canary-ui-paths",
@@ -111,7 +112,8 @@ describe("a start that cannot be: configuration", () => {
   it.live.each([
     { role: "gateway", door: "database", set: { REDIS_URL: "redis://127.0.0.1:1" } },
     { role: "gateway", door: "Redis", set: { DATABASE_URL: "postgres://127.0.0.1:1/x" } },
-    { role: "control", door: "database", set: { REDIS_URL: "redis://127.0.0.1:1" } }
+    { role: "control", door: "database", set: { REDIS_URL: "redis://127.0.0.1:1" } },
+    { role: "messaging", door: "broker", set: {} }
   ] as const)("the role $role on a $door that is shared with nobody", ({ door, role, set }) =>
     Effect.gen(function* () {
       const ended = yield* refused({ role, environment: set })
@@ -164,6 +166,16 @@ describe("a start that cannot be: what the program needs is not there", () => {
       const { host } = new URL(yield* refusing)
       const ended = yield* refused({ environment: { ...database, REDIS_URL: `redis://user:canary@${host}` } })
       readable(ended, /Redis \(REDIS_URL\) cannot be used: connect ECONNREFUSED/)
+      assert.notInclude(ended[1].output, "canary")
+    })
+  )
+
+  it.live("RabbitMQ refuses connections", () =>
+    Effect.gen(function* () {
+      const { host } = new URL(yield* refusing)
+      const environment = { RABBITMQ_URL: `amqp://user:canary@${host}` }
+      const ended = yield* refused({ role: "messaging", environment })
+      readable(ended, /The broker \(RABBITMQ_URL\) cannot be used: .*ECONNREFUSED/)
       assert.notInclude(ended[1].output, "canary")
     })
   )

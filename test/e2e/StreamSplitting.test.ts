@@ -274,7 +274,10 @@ const accountsOf = ({ recorded, rows }: Deployment.Deployment, keyId: string, co
 /** Sends a stream through the gateway: the bytes are checked at once, the usage when all have been sent. */
 type Send = (stream: Stream, splitting: Splitting, behind?: string) => Promise<Asked>
 
-/** Writing records takes longer than asking does, so the books are looked at once, after everything that `sending` sends. */
+/**
+ * Writing records takes longer than asking does, so the books are looked at once, after everything that `sending`
+ * sends.
+ */
 const accounted = Effect.fnUntraced(function* (variant: Variant, sending: (send: Send) => Promise<unknown>) {
   const { ask, createKey, deployment } = yield* Bench
   const key = yield* createKey

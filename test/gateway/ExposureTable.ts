@@ -3,7 +3,8 @@ import type { Decision } from "../../src/gateway/Exposure.ts"
 /**
  * The specification's table of exposure modes, written down apart from the code that follows it.
  *
- * - `ui`: `/ui` and below. `support`: what a browser loads beside it. `dashboard`: the same paths, when something changes.
+ * - `ui`: `/ui` and below. `support`: what a browser loads beside it. `dashboard`: the same paths, when something
+ *   changes.
  * - `admin`: admin-like paths. `adminSupport`: one of those that the UI reads.
  * - `ordinary`: every other path.
  */

@@ -39,7 +39,9 @@ export const save = (changed: Changed) =>
     )
   })
 
-/** The pair of headers of a gateway that is trusted, as the settings accept it unless `stated` or `by` say otherwise. */
+/**
+ * The pair of headers of a gateway that is trusted, as the settings accept it unless `stated` or `by` say otherwise.
+ */
 export const signed = (stated: Readonly<Record<string, unknown>> = {}, by: string = secret) => {
   const all = { tenant_id: "tenant-1", scopes: ["Models.Use"], roles: ["Reader"], groups: ["group-9"], ...stated }
   const identity = Buffer.from(JSON.stringify(all)).toString("base64url")

@@ -26,7 +26,7 @@ describe("Limits", () => {
     Effect.gen(function* () {
       const limits = yield* Limits
       const admission = yield* Effect.callback<Admission, LimitsUnavailable>((resume) =>
-        limits.admit("r-1", "k-1", [], wanted({}), resume)
+        limits.admit("r-1", "k-1", [], wanted({}), () => "all", resume)
       )
       assert.deepStrictEqual(admission._tag === "Admitted" && admission.readings, [])
     }).pipe(
@@ -39,7 +39,7 @@ describe("Limits", () => {
       const limits = yield* Limits
       const error = yield* Effect.flip(
         Effect.callback<Admission, LimitsUnavailable>((resume) =>
-          limits.admit("r-1", "k-1", minuteMeters, wanted({}), resume)
+          limits.admit("r-1", "k-1", minuteMeters, wanted({}), () => "all", resume)
         )
       )
       assert.strictEqual(error._tag, "LimitsUnavailable")

@@ -105,8 +105,8 @@ const play = Effect.fnUntraced(function* (
         (time) =>
           Effect.callback<Admission, LimitsUnavailable>((resume) =>
             time < action.others
-              ? limits.admit(`r-${index}-${time}`, other, theirs, wanted, resume)
-              : limits.admit(`r-${index}-${time}`, id, mine, wanted, resume)
+              ? limits.admit(`r-${index}-${time}`, other, theirs, wanted, () => "all", resume)
+              : limits.admit(`r-${index}-${time}`, id, mine, wanted, () => "all", resume)
           ),
         atOnce
       )

@@ -78,7 +78,7 @@ describe("Meters", () => {
     fc.assert(
       fc.property(moment, (now) => {
         for (const meter of Meters.of({ ...neutral, ...everyLimit }, keyId, DateTime.makeUnsafe(now))) {
-          const seconds = Meters.retryAfterSeconds(meter, now)
+          const seconds = Meters.refusal(meter, meter.limit, 0, now).retryAfterSeconds ?? 0
           assert.isTrue(Number.isInteger(seconds) && seconds >= 1)
           assert.isAtLeast(now + seconds * 1000, meter.endsAt)
           assert.isBelow(now + (seconds - 1) * 1000, meter.endsAt)
@@ -97,20 +97,25 @@ describe("Meters", () => {
     ["monthly_budget_usd", "budget_exceeded", "$0.01 a month"]
   ] as const)("a refusal by %s is %s and names the limit: %s", (field, code, limit) => {
     const meter = meterOf(field)
-    assert.strictEqual(Meters.errorCode(meter), code)
-    assert.include(Meters.refusal(meter, meter.limit, 0), `${field} of this key (${limit})`)
+    const refusal = Meters.refusal(meter, meter.limit, 0, meter.endsAt)
+    assert.strictEqual(refusal.code, code)
+    assert.include(refusal.message, `${field} of this key (${limit})`)
   })
 
   it("a refusal says what is used and when the window resets, or that the request can never fit", () => {
     const meter = meterOf("tpm_limit")
-    assert.strictEqual(
-      Meters.refusal(meter, 990, 11),
-      "The request would exceed tpm_limit of this key (1000 tokens a minute): 990 tokens are used or reserved; the window resets at 2026-11-20T19:51:00.000Z."
-    )
-    assert.strictEqual(
-      Meters.refusal(meter, 0, 1001),
-      "The request needs an estimated 1001 tokens, which can never fit tpm_limit of this key (1000 tokens a minute)."
-    )
+    const said = (used: number, wanted: number) => {
+      const { message, retryAfterSeconds } = Meters.refusal(meter, used, wanted, meter.endsAt - 2000)
+      return [message, retryAfterSeconds]
+    }
+    assert.deepStrictEqual(said(990, 11), [
+      "The request would exceed tpm_limit of this key (1000 tokens a minute): 990 tokens are used or reserved; the window resets at 2026-11-20T19:51:00.000Z.",
+      2
+    ])
+    assert.deepStrictEqual(said(0, 1001), [
+      "The request needs an estimated 1001 tokens, which can never fit tpm_limit of this key (1000 tokens a minute).",
+      undefined
+    ])
   })
 })
 

@@ -124,7 +124,9 @@ layer(Proxy.database, { timeout: "60 seconds" })("Exposure over HTTP", (it) => {
   )
 })
 
-/** Who calls while an identity is asked for: what it brings, who that makes it in the table, and how it is sent away. */
+/**
+ * Who calls while an identity is asked for: what it brings, who that makes it in the table, and how it is sent away.
+ */
 interface Bringing {
   readonly brings: Fields
   readonly caller: Expected.Caller

@@ -31,7 +31,7 @@ export const seededWith = (config: Partial<RouteConfig> = {}): Snapshot => ({
   routes: new Map(canonicalRoutes.map(({ id }) => [id, { ...seeded, ...config }])),
   provider: Option.none(),
   prices: new Map(),
-  services: ServiceTable.empty,
+  services: ServiceTable.of([]),
   frontDoor: FrontDoor.of(off, missing),
   passthrough: defaults,
   layers: PolicyLayer.none,

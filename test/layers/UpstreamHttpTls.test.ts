@@ -1,12 +1,9 @@
-import { execFileSync } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import * as tls from "node:tls"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as UpstreamHttp from "../../layers/UpstreamHttp.ts"
 import { Upstream } from "../../src/services/Upstream.ts"
+import { selfSigned, trusted } from "../SelfSigned.ts"
 import { collector } from "../upstream/Collector.ts"
 import { answer } from "../upstream/ScriptedServer.ts"
 import { portOf } from "../upstream/SimulatorServer.ts"
@@ -53,27 +50,3 @@ const tlsServer = Effect.acquireRelease(
   }),
   ({ server }) => Effect.promise(() => new Promise((closed) => server.close(closed)))
 )
-
-const trusted = (certificate: string) =>
-  Effect.acquireRelease(
-    Effect.sync(() => {
-      const before = tls.getCACertificates("default")
-      tls.setDefaultCACertificates([...before, certificate])
-      return before
-    }),
-    (before) => Effect.sync(() => tls.setDefaultCACertificates(before))
-  )
-
-/** Made anew for each run, so that no private key lies in the repository. */
-const selfSigned = (): { readonly certificate: string; readonly key: string } => {
-  const folder = mkdtempSync(join(tmpdir(), "svc-tls-"))
-  try {
-    const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")]
-    const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-days", "2"]
-    const fresh = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    execFileSync("openssl", ["req", "-x509", ...fresh, ...subject, "-keyout", key, "-out", cert], { stdio: "ignore" })
-    return { certificate: readFileSync(cert, "utf8"), key: readFileSync(key, "utf8") }
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
-}

@@ -64,8 +64,8 @@ export const ServiceLinksEntry = Schema.Struct({ project: Schema.String, service
 export type ServiceLinksEntry = typeof ServiceLinksEntry.Type
 
 /**
- * Known by its kind and its scope: the name of a project, team or model, or a route; `null` for the global layer. What its
- * policies do not say restricts nothing.
+ * Known by its kind and its scope: the name of a project, team or model, or a route; `null` for the global layer. What
+ * its policies do not say restricts nothing.
  */
 export const LayerEntry = Schema.Struct({
   kind: LayerKind,
@@ -76,8 +76,8 @@ export const LayerEntry = Schema.Struct({
 export type LayerEntry = typeof LayerEntry.Type
 
 /**
- * Known by its id. `key_prefix` tells people which key it is and is not compared: a rotation changes it. What the policy
- * does not say restricts nothing.
+ * Known by its id. `key_prefix` tells people which key it is and is not compared: a rotation changes it. What the
+ * policy does not say restricts nothing.
  */
 export const KeyEntry = Schema.Struct({
   id: Id,
@@ -126,10 +126,11 @@ const section = <S extends Schema.Constraint>(entry: S) =>
   Schema.optionalKey(Schema.Array(entry).check(Schema.isMaxLength(50_000)))
 
 /**
- * What operators decided, without a secret. A section that a document leaves out stays as it is; a section that is there
- * is all that there is to be, but for routes, keys and built-in guardrails: they are neither made nor removed here, and
- * those that a section does not name stay as they are. Credentials stay where they are, and what is made here has none
- * yet. The last three are settings of which there is one set each; `front_door` is there once somebody has saved it.
+ * What operators decided, without a secret. A section that a document leaves out stays as it is; a section that is
+ * there is all that there is to be, but for routes, keys and built-in guardrails: they are neither made nor removed
+ * here, and those that a section does not name stay as they are. Credentials stay where they are, and what is made here
+ * has none yet. The last three are settings of which there is one set each; `front_door` is there once somebody has
+ * saved it.
  */
 export const Configuration = Schema.Struct({
   format: Schema.String.check(Schema.isPattern(/^svc-configuration\/1$/, { expected: '"svc-configuration/1"' })),

@@ -17,7 +17,10 @@ export const Key = Schema.Struct({
   id: Id,
   owner_type: OwnerType,
   project_id: Schema.NullOr(Id),
-  /** Services that an individual key may call; none: every service that its policy allows. A project's key has its project's. */
+  /**
+   * Services that an individual key may call; none: every service that its policy allows. A project's key has its
+   * project's.
+   */
   service_names: Schema.Array(Schema.String),
   /** Which team's policy layer its requests are under. */
   team_id: Schema.NullOr(TeamId),

@@ -15,8 +15,8 @@ const orNull = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Sc
 const Amount = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
 
 /**
- * A request that nobody makes. Without a key it is decided by the preset and policy that are given alone; with one they go
- * over the key's own policy (a preset replaces it). What is not said is not looked at: without a body, no model.
+ * A request that nobody makes. Without a key it is decided by the preset and policy that are given alone; with one they
+ * go over the key's own policy (a preset replaces it). What is not said is not looked at: without a body, no model.
  */
 export const Simulation = Schema.Struct({
   key_id: orNull(Id),

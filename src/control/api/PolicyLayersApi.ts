@@ -22,8 +22,8 @@ export type PolicyLayer = typeof PolicyLayer.Type
 export const LayerScopeId = Schema.String.check(Schema.isPattern(/^[^\p{Cc}]{1,256}$/u))
 
 /**
- * One layer for each kind and scope. A policy that is given is the whole of it: what it leaves out, or `null`, is neutral.
- * One that is absent stays as it was.
+ * One layer for each kind and scope. A policy that is given is the whole of it: what it leaves out, or `null`, is
+ * neutral. One that is absent stays as it was.
  */
 export const PolicyLayerUpsert = Schema.Struct({
   kind: LayerKind,

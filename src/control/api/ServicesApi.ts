@@ -57,7 +57,9 @@ export const Service = Schema.Struct({
 })
 export type Service = typeof Service.Type
 
-/** As an operator writes it: `path` is another name of `json_pointer`, and numbers and booleans stand for their text. */
+/**
+ * As an operator writes it: `path` is another name of `json_pointer`, and numbers and booleans stand for their text.
+ */
 export const PricingRuleInput = Schema.Struct({
   name: Schema.optionalKey(Text),
   json_pointer: Schema.optionalKey(Schema.String),

@@ -15,7 +15,9 @@ const word = (words: ReadonlyArray<string>) =>
   set(Schema.String.annotate({ description: `One of ${words.join(", ")}.` }))
 const upTo = (most: number, unit: string) => set(Schema.Int.annotate({ description: `${unit}, 1 to ${most}.` }))
 
-/** Any subset; `null` is the default. What a value may be is said by `invalid_provider_config_payload` (reference §2.7). */
+/**
+ * Any subset; `null` is the default. What a value may be is said by `invalid_provider_config_payload` (reference §2.7).
+ */
 export const UpstreamPassthroughPatch = Schema.Struct({
   enabled: set(Schema.Boolean),
   allowed_paths: set(

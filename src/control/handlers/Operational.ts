@@ -1,16 +1,13 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { PrometheusMetrics } from "effect/observability"
-import type { Lifecycle } from "../../gateway/model/Lifecycle.ts"
-import type { Database } from "../../services/Database.ts"
-import type { Redis } from "../../services/Redis.ts"
 import { ControlApi, ProbesApi } from "../api/ControlApi.ts"
-import { ready } from "../Operations.ts"
+import { Readiness } from "../Readiness.ts"
 
-const answers = Effect.map(Effect.context<Database | Redis | Lifecycle>(), (doors) => ({
+const answers = Effect.map(Readiness, (ready) => ({
   health: () => Effect.succeed({ status: "ok" as const }),
   readiness: () =>
-    Effect.flatMap(Effect.provideContext(ready, doors), (isReady) =>
+    Effect.flatMap(ready, (isReady) =>
       isReady ? Effect.succeed({ status: "ready" as const }) : Effect.fail({ status: "not_ready" as const })
     ),
   metrics: () => PrometheusMetrics.format()

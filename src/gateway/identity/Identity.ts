@@ -1,6 +1,8 @@
 import { GatewayError } from "../GatewayError.ts"
 
-/** Who a request comes from, proven by a token of the identity provider or by the signed headers of a trusted gateway. */
+/**
+ * Who a request comes from, proven by a token of the identity provider or by the signed headers of a trusted gateway.
+ */
 export interface Identity {
   readonly source: "identity_provider" | "trusted_gateway"
   readonly tenantId: string

@@ -10,14 +10,20 @@ import * as KeySet from "./KeySet.ts"
 /** For each of the two documents: what is slower or larger is none. */
 const withinMs = 3000
 const maxBytes = 262_144
-/** After an attempt nobody asks again for so long, whatever it brought: forged key ids cost the provider nothing more. */
+/**
+ * After an attempt nobody asks again for so long, whatever it brought: forged key ids cost the provider nothing more.
+ */
 const restMs = 5000
 
 /** The signing keys of one issuer, found by its discovery document, and kept. */
 export interface IssuerKeys {
-  /** The set that decides at this moment without asking anybody; a token that it verified need not be verified again. */
+  /**
+   * The set that decides at this moment without asking anybody; a token that it verified need not be verified again.
+   */
   readonly current: (now: number) => KeySet.KeySet | undefined
-  /** The key of that id, and the set that it is of. Asks the issuer when its keys are old, or the id is not among them. */
+  /**
+   * The key of that id, and the set that it is of. Asks the issuer when its keys are old, or the id is not among them.
+   */
   readonly find: (kid: string, alg: Algorithm) => Effect.Effect<Found, GatewayError>
 }
 

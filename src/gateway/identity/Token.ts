@@ -2,7 +2,9 @@ import { Option, Predicate, Result, Schema } from "effect"
 import { GatewayError } from "../GatewayError.ts"
 import * as Headers from "../Headers.ts"
 
-/** A token as it was presented, with what its header says of its signature: claims of a stranger, until it is verified. */
+/**
+ * A token as it was presented, with what its header says of its signature: claims of a stranger, until it is verified.
+ */
 export interface Token {
   readonly raw: string
   readonly kid: string | undefined

@@ -25,8 +25,8 @@ export interface Linked extends Entry {
 }
 
 /**
- * SHA-256 over every field, each with its length in bytes before it (`5:hello,`; nothing is `-,`), so that no two events
- * are written alike. The migration that chained the first events writes the same.
+ * SHA-256 over every field, each with its length in bytes before it (`5:hello,`; nothing is `-,`), so that no two
+ * events are written alike. The migration that chained the first events writes the same.
  */
 export const hashOf = (event: Linked): Uint8Array => {
   const fields = [

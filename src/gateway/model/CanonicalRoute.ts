@@ -40,8 +40,8 @@ export const canonicalRoutes: ReadonlyArray<CanonicalRoute> = [
 ]
 
 /**
- * A route as policies and usage records name it. `/providers/compat/*` is the direct compatible upstream; behind `/services/*`,
- * and the four with a path of their own, stand registered services.
+ * A route as policies and usage records name it. `/providers/compat/*` is the direct compatible upstream; behind
+ * `/services/*`, and the four with a path of their own, stand registered services.
  */
 export const PolicyRoute = Schema.Literals([
   "/v1/chat/completions",

@@ -6,8 +6,8 @@ import { Database } from "../../services/Database.ts"
 export const channel = "svc_control_changes"
 
 /**
- * What a gateway must forget. `Configuration`: routes, the wildcard, provider rows, prices. `Key`: one key's record. `Project`: the
- * records of all its keys (a credential mapping of the project changed).
+ * What a gateway must forget. `Configuration`: routes, the wildcard, provider rows, prices. `Key`: one key's record.
+ * `Project`: the records of all its keys (a credential mapping of the project changed).
  */
 export const Change = Schema.TaggedUnion({
   Configuration: {},

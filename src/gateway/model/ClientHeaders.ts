@@ -11,8 +11,8 @@ export const hopByHop = [
 ]
 
 /**
- * What no request carries on to an upstream (specification, "stripping and injection"): the client's credentials, and what
- * only the gateway may say there. Patterns of names in lower case.
+ * What no request carries on to an upstream (specification, "stripping and injection"): the client's credentials, and
+ * what only the gateway may say there. Patterns of names in lower case.
  */
 export const neverForwarded = [
   ...hopByHop,

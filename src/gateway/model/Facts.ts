@@ -142,10 +142,10 @@ const valuesOf = (text: string, key: string): ReadonlyArray<string> =>
   )
 
 /**
- * What two readers could understand differently: a key that appears twice, and a plain one in disguise (`"m\u006fdel"`).
- * V8's own parser is one of the readers: it can take an escaped key for another one that an earlier body had in its place
- * (nodejs/node#63785), and then a model, a stream or a tool would pass unseen. Where there is none of it, the answer is
- * the most bytes that the tools of one object have.
+ * What two readers could understand differently: a key that appears twice, and a plain one in disguise
+ * (`"m\u006fdel"`). V8's own parser is one of the readers: it can take an escaped key for another one that an earlier
+ * body had in its place (nodejs/node#63785), and then a model, a stream or a tool would pass unseen. Where there is
+ * none of it, the answer is the most bytes that the tools of one object have.
  */
 const scan = (objects: ReadonlyArray<string>): Result.Result<number, BodyProblem> => {
   let most = 0

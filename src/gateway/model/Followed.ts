@@ -1,8 +1,9 @@
 import { Context, Effect, Layer } from "effect"
 
 /**
- * How far the gateway of this process has followed what operators change. Only a process that runs both has it: there an
- * operator who was answered finds the change in force with the next request. Other processes hear of it milliseconds later.
+ * How far the gateway of this process has followed what operators change. Only a process that runs both has it: there
+ * an operator who was answered finds the change in force with the next request. Other processes hear of it milliseconds
+ * later.
  */
 export class Followed extends Context.Service<
   Followed,

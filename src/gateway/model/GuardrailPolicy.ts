@@ -34,7 +34,10 @@ export const of = (patch: GuardrailPolicyPatch): GuardrailPolicy =>
 /** What `patch` names replaces what stood there; what it leaves out stays. */
 export const patched = (base: GuardrailPolicy, patch: GuardrailPolicyPatch): GuardrailPolicy => ({ ...base, ...patch })
 
-/** Reference §8.2: unions, and what one forbids is no option of the other. Of two overrides the later one, `b`'s, wins whole. */
+/**
+ * Reference §8.2: unions, and what one forbids is no option of the other. Of two overrides the later one, `b`'s, wins
+ * whole.
+ */
 export const merged = (a: GuardrailPolicy, b: GuardrailPolicy): GuardrailPolicy => {
   const forbidden = union(a.forbidden_guardrails, b.forbidden_guardrails)
   return {

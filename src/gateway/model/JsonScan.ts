@@ -7,7 +7,9 @@ export const openBracket = 0x5b
 export const closeBracket = 0x5d
 const backslash = 0x5c
 
-/** Just behind the closing quote of the string that opens at `from`, in valid JSON. `indexOf` makes long strings cheap. */
+/**
+ * Just behind the closing quote of the string that opens at `from`, in valid JSON. `indexOf` makes long strings cheap.
+ */
 export const stringEnd = (text: string, from: number): number => {
   let end = text.indexOf('"', from + 1)
   while (isEscaped(text, end)) end = text.indexOf('"', end + 1)

@@ -1,6 +1,8 @@
 import { Context, Effect, Layer, SubscriptionRef } from "effect"
 
-/** Whether the process takes work. Readiness turns false before the listeners close, so that load balancers leave first. */
+/**
+ * Whether the process takes work. Readiness turns false before the listeners close, so that load balancers leave first.
+ */
 export class Lifecycle extends Context.Service<Lifecycle, SubscriptionRef.SubscriptionRef<"serving" | "draining">>()(
   "svc/Lifecycle"
 ) {

@@ -29,7 +29,10 @@ export const between = (minimum: number, maximum: number) =>
 /** On the wire: a whole number from 0, or `null` for no limit. */
 export const CountLimit = between(0, Number.MAX_SAFE_INTEGER)
 
-/** On the wire: US dollars from 0 to 9,000,000, or `null` for no limit. Counters hold whole nano-dollars exactly up to there. */
+/**
+ * On the wire: US dollars from 0 to 9,000,000, or `null` for no limit. Counters hold whole nano-dollars exactly up to
+ * there.
+ */
 export const DollarLimit = Schema.NullOr(
   Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 9_000_000 }))
 ).pipe(Schema.decodeTo(Tagged, transformation))

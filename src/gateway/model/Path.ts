@@ -48,7 +48,9 @@ export const canonicalise = (target: string): Result.Result<CanonicalPath, strin
   return Result.succeed(canonical(path))
 }
 
-/** Paths as operators write them down: in the one form that canonical paths have, or with a `/*` for what lies below. */
+/**
+ * Paths as operators write them down: in the one form that canonical paths have, or with a `/*` for what lies below.
+ */
 export const isPattern = (text: string): boolean =>
   /^(?:\/[A-Za-z0-9_~.-]+)+(?:\/\*)?$/.test(text) && !/\/\.{1,2}(?:\/|$)/.test(text)
 

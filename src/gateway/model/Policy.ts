@@ -74,8 +74,8 @@ export const denials = (policy: KeyPolicy, question: Question): ReadonlyArray<De
   checks.flatMap((rule) => tested(rule, policy, question) ?? [])
 
 /**
- * Of `layers`, those that deny by `check` on their own. A merged policy denies what one of its layers denies, so that there
- * is one for each denial.
+ * Of `layers`, those that deny by `check` on their own. A merged policy denies what one of its layers denies, so that
+ * there is one for each denial.
  */
 export const causes = <Layer extends { readonly policy: KeyPolicy }>(
   layers: ReadonlyArray<Layer>,

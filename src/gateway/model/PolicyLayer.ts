@@ -3,7 +3,10 @@ import type { UsageRoute } from "./CanonicalRoute.ts"
 import * as GuardrailPolicy from "./GuardrailPolicy.ts"
 import { type KeyPolicy, KeyPolicyPatch, neutral, patched } from "./KeyPolicy.ts"
 
-/** What a stored layer is about, from the general to the particular (reference §8.2). A key's own policy comes behind them. */
+/**
+ * What a stored layer is about, from the general to the particular (reference §8.2). A key's own policy comes behind
+ * them.
+ */
 export const LayerKind = Schema.Literals(["global", "project", "team", "route", "model"])
 export type LayerKind = typeof LayerKind.Type
 
@@ -48,37 +51,42 @@ export const indexed = (layers: ReadonlyArray<PolicyLayer>): PolicyLayers => {
 export const none = indexed([])
 
 /** The layers that a request is under, in their order. None is as good as a neutral one. */
-export const applying = ({ empty, of }: PolicyLayers, scope: LayerScope): ReadonlyArray<PolicyLayer> =>
-  empty
+export const applying = (layers: PolicyLayers, scope: LayerScope): ReadonlyArray<PolicyLayer> =>
+  layers.empty
     ? []
     : [
-        of.global.get(""),
-        scope.projectId === undefined ? undefined : of.project.get(scope.projectId),
-        scope.teamId === undefined ? undefined : of.team.get(scope.teamId),
-        of.route.get(scope.route),
-        ...scope.models.map((model) => of.model.get(model))
+        ...everywhere(layers, scope),
+        layers.of.route.get(scope.route),
+        ...scope.models.map((model) => layers.of.model.get(model))
       ].filter((layer) => layer !== undefined)
+
+type OwnerScope = Pick<LayerScope, "projectId" | "teamId">
+
+/** What every request of a key is under, whatever it asks for. */
+const everywhere = (
+  { of }: PolicyLayers,
+  { projectId, teamId }: OwnerScope
+): ReadonlyArray<PolicyLayer | undefined> => [
+  of.global.get(""),
+  projectId === undefined ? undefined : of.project.get(projectId),
+  teamId === undefined ? undefined : of.team.get(teamId)
+]
 
 /** Of a key's requests, those that count: all, or those to these routes and with these models. */
 export type Counted = "all" | { readonly routes: ReadonlyArray<string>; readonly models: ReadonlyArray<string> }
 
 /** What a key's counter counts: the requests under a layer, or a policy of the key's own, that `limits`. */
 export const counted = (
-  { of }: PolicyLayers,
-  { projectId, teamId }: Pick<LayerScope, "projectId" | "teamId">,
+  layers: PolicyLayers,
+  owner: OwnerScope,
   own: KeyPolicy,
   limits: (policy: KeyPolicy) => boolean
 ): Counted => {
-  const everywhere = [
-    own,
-    of.global.get("")?.policy,
-    projectId === undefined ? undefined : of.project.get(projectId)?.policy,
-    teamId === undefined ? undefined : of.team.get(teamId)?.policy
-  ]
-  if (everywhere.some((policy) => policy !== undefined && limits(policy))) return "all"
-  const limiting = (layers: ReadonlyMap<string, PolicyLayer>) =>
-    [...layers].filter(([, { policy }]) => limits(policy)).map(([scope]) => scope)
-  return { routes: limiting(of.route), models: limiting(of.model) }
+  if (limits(own) || everywhere(layers, owner).some((layer) => layer !== undefined && limits(layer.policy)))
+    return "all"
+  const limiting = (scopes: ReadonlyMap<string, PolicyLayer>) =>
+    [...scopes].filter(([, { policy }]) => limits(policy)).map(([scope]) => scope)
+  return { routes: limiting(layers.of.route), models: limiting(layers.of.model) }
 }
 
 /** How a layer is called in usage records and explanations: `global`, `key`, `project:<id>`, `model:<name>`. */

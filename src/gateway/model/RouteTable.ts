@@ -8,7 +8,10 @@ export type Route =
   /** `/services…`, and POST on the four services with a path of their own: never falls through to anything else. */
   | { readonly _tag: "Service"; readonly name: string }
   | { readonly _tag: "Canonical"; readonly route: CanonicalRoute }
-  /** `/providers/compat/…`: the direct compatible upstream. `rest` is the path there, `like` the gateway's own route of it. */
+  /**
+   * `/providers/compat/…`: the direct compatible upstream. `rest` is the path there, `like` the gateway's own route of
+   * it.
+   */
   | { readonly _tag: "Compat"; readonly rest: string; readonly like?: CanonicalRoute }
   /** `allowed`: methods that the path has, when it has any. */
   | { readonly _tag: "Unrouted"; readonly allowed: ReadonlyArray<string> }

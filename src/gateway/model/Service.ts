@@ -75,8 +75,8 @@ const maxPatternLength = 512
 const reserved = ["/v1", "/admin-ui", "/providers/compat"]
 
 /**
- * Why a route pattern cannot be taken, or `undefined`. Only the form that canonical paths have can ever match. A pattern above
- * what is the gateway's own (`/providers/*`) would seem to own it.
+ * Why a route pattern cannot be taken, or `undefined`. Only the form that canonical paths have can ever match. A
+ * pattern above what is the gateway's own (`/providers/*`) would seem to own it.
  */
 export const refusedRoutePattern = (pattern: string): string | undefined => {
   if (pattern.length > maxPatternLength) return `must have at most ${maxPatternLength} characters`

@@ -42,7 +42,9 @@ export const byPattern = (
   return callable(service, method, path, below ? service.pattern.split("/").length - 2 : 0)
 }
 
-/** The service of `/services/<name>…`, or of one of the paths that a service's name alone is. It never falls through. */
+/**
+ * The service of `/services/<name>…`, or of one of the paths that a service's name alone is. It never falls through.
+ */
 export const byName = (
   services: ServiceTable.ServiceTable,
   method: string,

@@ -91,7 +91,10 @@ const endpointPrice = (pricing: Pricing, method: string, path: string): Price =>
       }
 }
 
-/** The endpoint's price or the service's; then the first rule that the body fits. A free endpoint is free whatever its body says. */
+/**
+ * The endpoint's price or the service's; then the first rule that the body fits. A free endpoint is free whatever its
+ * body says.
+ */
 export const resolve = (pricing: Pricing, method: string, path: string, select: Select): Price => {
   const base = endpointPrice(pricing, method, path)
   if (isFree(base)) return base
@@ -107,8 +110,8 @@ export const resolve = (pricing: Pricing, method: string, path: string, select: 
 }
 
 /**
- * What to reserve, in nano-dollars. A body that is known has one price. Of one that is not, and of an answer that will say
- * its price itself, the dearest that is written down.
+ * What to reserve, in nano-dollars. A body that is known has one price. Of one that is not, and of an answer that will
+ * say its price itself, the dearest that is written down.
  */
 export const reservation = (
   pricing: Pricing,

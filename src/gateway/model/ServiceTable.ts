@@ -44,8 +44,6 @@ export const of = (services: ReadonlyArray<Service>): ServiceTable => {
   }
 }
 
-export const empty: ServiceTable = of([])
-
 /**
  * The service whose pattern fits a canonical path, the longest pattern first (reference §1.1), of two as long (`/a/b`
  * and `/a/*`) the exact one. One that does not have the method is passed over.

@@ -1,8 +1,9 @@
 import { isPattern } from "./Path.ts"
 
 /**
- * What the upstream keeps at its paths, as far as the gateway has to know it: its UI, what it lets administrators do, and
- * what the UI's pages load. One table for the wildcard's exposure, the operator's UI and the registration of services.
+ * What the upstream keeps at its paths, as far as the gateway has to know it: its UI, what it lets administrators do,
+ * and what the UI's pages load. One table for the wildcard's exposure, the operator's UI and the registration of
+ * services.
  */
 export type Segments = ReadonlyArray<string>
 
@@ -51,7 +52,9 @@ export const support: Support = {
   )
 }
 
-/** With the names that a deployment knows its upstream's paths by (`UPSTREAM_UI_PATHS`): exact ones, and `/prefix/*`. */
+/**
+ * With the names that a deployment knows its upstream's paths by (`UPSTREAM_UI_PATHS`): exact ones, and `/prefix/*`.
+ */
 export const supportWith = (named: ReadonlyArray<string>): Support => {
   const below = named.filter((path) => path.endsWith("/*"))
   return {
@@ -67,7 +70,9 @@ export const isSupport = ({ alone, below }: Support, segments: Segments): boolea
 const signing = group("/login", "/logout", "/v2/login")
 export const isSigning = (segments: Segments): boolean => liesIn(signing, segments)
 
-/** Why a path cannot be named as one of the UI's, or `undefined`: each is read without a key behind a trusted ingress. */
+/**
+ * Why a path cannot be named as one of the UI's, or `undefined`: each is read without a key behind a trusted ingress.
+ */
 export const refusedUiPath = (path: string): string | undefined => {
   if (!isPattern(path)) {
     return "must be a path of letters, digits and - _ ~ . between single slashes; at its end it may have /*"
@@ -83,8 +88,8 @@ export const refusedUiPath = (path: string): string | undefined => {
 }
 
 /**
- * The path as the laxest upstream might read it: decoded, without regard to case, width and invisible characters, dots and
- * blanks at a segment's end gone. `undefined`: there is no telling how it would be read.
+ * The path as the laxest upstream might read it: decoded, without regard to case, width and invisible characters, dots
+ * and blanks at a segment's end gone. `undefined`: there is no telling how it would be read.
  */
 export const folded = (path: string): Segments | undefined => {
   const text = decodeURIComponent(path)

@@ -1,0 +1,101 @@
+import { Deferred, Effect, Exit, Option } from "effect"
+import { BrokerError, type Channel as ChannelDoor, type Delivery } from "../../src/services/Broker.ts"
+import { problemOf } from "../amqp/Deliveries.ts"
+import { Channel } from "./Channel.ts"
+import type { Publisher } from "./Publisher.ts"
+import { Refusal } from "./Refusal.ts"
+import { type Connecting, deliveryOf, hand } from "./Subscriber.ts"
+import { transmit } from "./Transmission.ts"
+import type { Line } from "./Wire.ts"
+
+/** The only epoch there is. */
+const epoch = 1
+
+export interface Parts {
+  readonly client: Connecting
+  readonly line: Line
+  readonly prefetch: number
+  readonly publisher: Publisher
+  /** A question to the broker, whose answer comes by the line. */
+  readonly ask: <A>(operation: BrokerError["operation"], question: () => A) => Effect.Effect<A, BrokerError>
+}
+
+/** A channel that ends with its scope, or with the first thing that the broker refuses, and does not come back. */
+export const make = Effect.fnUntraced(function* ({ ask, client, line, prefetch, publisher }: Parts) {
+  const channel = new Channel(client.node, line)
+  const ended = Deferred.makeUnsafe<never, BrokerError>()
+  const end = (reason: BrokerError["reason"], message: string) => {
+    channel.close()
+    publisher.close(message)
+    Deferred.doneUnsafe(ended, Exit.fail(new BrokerError({ operation: "channel", reason, message })))
+  }
+  yield* Effect.addFinalizer(() => Effect.sync(() => end("closed", "The channel was closed")))
+  line.onEnd((reason) => end("lost", reason))
+  publisher.attach((publication, answered) =>
+    transmit({
+      node: client.node,
+      line,
+      publication,
+      answered,
+      refused: ({ message, reason }) => end(reason, message)
+    })
+  )
+
+  /** What is refused here, ends the channel. */
+  const demand = <A>(question: () => A): Effect.Effect<A, BrokerError> =>
+    Effect.suspend(() => {
+      if (Deferred.isDoneUnsafe(ended)) return Deferred.await(ended)
+      return ask("channel", () => {
+        try {
+          return question()
+        } catch (error) {
+          if (error instanceof Refusal) line.send(() => end(error.reason, error.message))
+          throw error
+        }
+      })
+    })
+
+  return {
+    get: (queue) =>
+      Effect.suspend(() => {
+        if (client.node.kindOf(queue) === "stream") return Effect.fail(unreadable(queue))
+        return Effect.map(
+          demand(() => channel.get(queue)),
+          (arrived): Option.Option<Delivery> =>
+            arrived === undefined ? Option.none() : Option.some(deliveryOf(arrived, channel, epoch))
+        )
+      }),
+    consume: ({ arguments: fields, onDelivery, queue }) =>
+      Effect.suspend(() => {
+        const problem = problemOf({ prefetch, ...(fields === undefined ? {} : { arguments: fields }) })
+        if (problem !== undefined) return Effect.fail(problem)
+        const consuming = demand(() =>
+          channel.consume({
+            queue,
+            prefetch,
+            arguments: fields,
+            onStarted: () => {},
+            onDelivery: (arrived) => hand(deliveryOf(arrived, channel, epoch), onDelivery, client),
+            onCancelled: () => end("lost", `The broker cancelled ${queue}`)
+          })
+        )
+        return Effect.map(consuming, (consumer) => ({
+          queue,
+          cancel: Effect.ignore(demand(() => channel.cancel(consumer)))
+        }))
+      }),
+    publish: (publication) =>
+      Effect.callback((resume) => {
+        const leave = publisher.publish(publication, (outcome) => resume(Effect.succeed(outcome)))
+        return Effect.sync(leave)
+      }),
+    ended: Deferred.await(ended)
+  } satisfies ChannelDoor
+})
+
+const unreadable = (queue: string) =>
+  new BrokerError({
+    operation: "channel",
+    reason: "refused",
+    message: `${queue} is a stream, which can only be consumed`
+  })

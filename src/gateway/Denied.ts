@@ -1,0 +1,55 @@
+import type { CutBy } from "./Forward.ts"
+import type { RouteConfig } from "./model/CanonicalRoute.ts"
+import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
+import type { KeyPolicy } from "./model/KeyPolicy.ts"
+import type { Limit } from "./model/Limit.ts"
+import * as Policy from "./model/Policy.ts"
+import { nameOf, type PolicyLayer } from "./model/PolicyLayer.ts"
+
+/** What a record says of a request that a policy denied: the check, and the layer that it came from. */
+export interface Denied {
+  readonly check: string
+  readonly layer?: string
+}
+
+const by = (check: string, layer: PolicyLayer | undefined): Denied =>
+  layer === undefined ? { check } : { check, layer: nameOf(layer) }
+
+/** Before anything was done. */
+export const ofRequest = ({ check }: Policy.Denial, { layers }: EffectivePolicy, question: Policy.Question): Denied =>
+  by(check, Policy.causes(layers, check, question)[0])
+
+/** A request body that is larger than the policy allows. */
+export const ofBody = (effective: EffectivePolicy): Denied =>
+  limited("request_bytes", effective, ({ max_request_body_bytes }) => max_request_body_bytes)
+
+/** An answer that was cut: `undefined` where the route's limit did it. */
+export const ofAnswer = (
+  cutBy: CutBy,
+  effective: EffectivePolicy,
+  { maxResponseBodyBytes }: RouteConfig
+): Denied | undefined => {
+  switch (cutBy) {
+    case "event":
+      return limited("event_bytes", effective, ({ max_sse_event_bytes }) => maxOf(max_sse_event_bytes))
+    case "duration":
+      return limited("stream_duration", effective, (policy) => maxOf(policy.max_stream_duration_seconds))
+    case "size":
+      return (effective.policy.max_response_body_bytes ?? Number.POSITIVE_INFINITY) < maxResponseBodyBytes
+        ? limited("response_bytes", effective, ({ max_response_body_bytes }) => max_response_body_bytes)
+        : undefined
+  }
+}
+
+/** It ran into a limit under way. */
+const limited = (
+  check: string,
+  { layers, policy }: EffectivePolicy,
+  limit: (policy: KeyPolicy) => number | null
+): Denied =>
+  by(
+    check,
+    layers.find((layer) => limit(layer.policy) === limit(policy))
+  )
+
+const maxOf = (limit: Limit): number | null => (limit._tag === "Limited" ? limit.max : null)

@@ -1,0 +1,30 @@
+import { Effect, Layer, Schema } from "effect"
+import {
+  BrokerClient,
+  Handler,
+  RetryPolicy,
+  RoutedTasksSharedStatusTopology,
+  TaskConsumer
+} from "../../src/messaging/index.ts"
+
+const topology = new RoutedTasksSharedStatusTopology({
+  tasks_exchange: "mail.tasks",
+  tasks_queue: "mail.send",
+  task_types: ["send"],
+  status_exchange: "mail.status",
+  status_queue: "mail.status"
+})
+const Mail = Schema.Struct({ to: Schema.String, text: Schema.String })
+
+/** Needs a `Broker`. */
+export const client = BrokerClient.layer({ topology })
+
+/** Sends mail for as long as the layer is there; what fails is tried again after 10 seconds, five times. */
+export const worker = TaskConsumer.layer({
+  retryPolicy: new RetryPolicy({ max_retries: 5, delay_ms: 10_000 }),
+  handler: Handler.byTaskType({
+    send: Handler.withPayload(Mail, ({ payload }, context) =>
+      Effect.andThen(Effect.log(`to ${payload.to}`), context.publishStatus("sent"))
+    )
+  })
+}).pipe(Layer.provide(client))
