@@ -70,7 +70,6 @@ const notAnObject = "must be a JSON object"
 
 // Invalid UTF-8 is an error, and a byte order mark is not JSON.
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
-const encoder = new TextEncoder()
 
 /** The JSON object in the body of a message. `kind`: what it should have been, for the error. */
 export const parse = (kind: EnvelopeKind, body: Uint8Array): Result.Result<JsonObject, EnvelopeError> => {
@@ -95,7 +94,7 @@ export const parse = (kind: EnvelopeKind, body: Uint8Array): Result.Result<JsonO
 /** The bytes of a message: JSON without spaces. Top-level fields that are `null` are left out; inside they stay. */
 export const encode = (kind: EnvelopeKind, envelope: JsonObject): Result.Result<Uint8Array, EnvelopeError> => {
   try {
-    return Result.succeed(encoder.encode(JSON.stringify(withoutNulls(envelope))))
+    return Result.succeed(Buffer.from(JSON.stringify(withoutNulls(envelope))))
   } catch (cause) {
     // a cycle, a bigint, nesting beyond the stack: what a program can build and JSON cannot say
     const problem = cause instanceof RangeError ? "is nested too deeply" : "holds a value that JSON cannot express"
@@ -105,8 +104,9 @@ export const encode = (kind: EnvelopeKind, envelope: JsonObject): Result.Result<
 }
 
 const withoutNulls = (envelope: JsonObject): JsonObject => {
-  for (const value of Object.values(envelope)) {
-    if (value === null) return Object.fromEntries(Object.entries(envelope).filter(([, value]) => value !== null))
+  for (const name in envelope) {
+    if (envelope[name] === null)
+      return Object.fromEntries(Object.entries(envelope).filter(([, value]) => value !== null))
   }
   return envelope
 }

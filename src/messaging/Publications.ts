@@ -22,23 +22,25 @@ export interface TaskOptions {
   readonly capabilities?: BrokerCapabilities
 }
 
-/** A task on its way to its queue. */
-export const task = (topology: Topology, envelope: TaskEnvelope.TaskEnvelope, options: TaskOptions = {}): Prepared =>
-  Result.gen(function* () {
-    const routingKey = yield* RoutingKey.ofTask(topology, envelope)
-    const { exchange, family } = taskPlane(topology)
-    return {
-      purpose: "tasks",
-      exchange,
-      routingKey,
-      content: yield* TaskEnvelope.encode(envelope),
-      properties: properties({
-        correlationId: TaskEnvelope.correlationId(envelope),
-        priority: yield* priorityFor(family, envelope.priority, options.capabilities),
-        headers: { task_id: envelope.task_id, ...options.headers }
-      })
-    }
-  })
+/** A task on its way to its queue. Written out, as `Result.gen` would double its price, and it is paid for every task. */
+export const task = (topology: Topology, envelope: TaskEnvelope.TaskEnvelope, options: TaskOptions = {}): Prepared => {
+  const routingKey = RoutingKey.ofTask(topology, envelope)
+  if (Result.isFailure(routingKey)) return Result.fail(routingKey.failure)
+  const { exchange, family } = taskPlane(topology)
+  const priority = priorityFor(family, envelope.priority, options.capabilities)
+  if (Result.isFailure(priority)) return Result.fail(priority.failure)
+  return Result.map(TaskEnvelope.encode(envelope), (content) => ({
+    purpose: "tasks",
+    exchange,
+    routingKey: routingKey.success,
+    content,
+    properties: properties({
+      correlationId: TaskEnvelope.correlationId(envelope),
+      priority: priority.success,
+      headers: { task_id: envelope.task_id, ...options.headers }
+    })
+  }))
+}
 
 /** Many tasks in one message, which has one priority and one routing key: the tasks must agree on both. */
 export const batch = (topology: Topology, envelope: BatchEnvelope.BatchEnvelope, options: TaskOptions = {}): Prepared =>

@@ -13,6 +13,7 @@ export const Timestamp = Schema.Union([Schema.String, Schema.Finite]).pipe(
     Schema.String,
     SchemaTransformation.transformEffect({
       decode: (input: string | number, options) => {
+        if (input === latest.timestamp) return Effect.succeed(latest.timestamp)
         const instant = typeof input === "number" ? ofEpoch(input) : read(input)
         return instant === undefined
           ? Effect.fail(
@@ -27,7 +28,16 @@ export const Timestamp = Schema.Union([Schema.String, Schema.Finite]).pipe(
 export type Timestamp = typeof Timestamp.Type
 
 /** Of epoch milliseconds, as a clock gives them. */
-export const ofMillis = (millis: number): Timestamp => write({ millis: Math.trunc(millis), micros: 0 })
+export const ofMillis = (millis: number): Timestamp => {
+  if (millis !== latest.millis) latest = { millis, timestamp: write({ millis: Math.trunc(millis), micros: 0 }) }
+  return latest.timestamp
+}
+
+/** A busy process stamps and reads dozens of messages in the same millisecond. */
+let latest: { readonly millis: number; readonly timestamp: string } = {
+  millis: 0,
+  timestamp: "1970-01-01T00:00:00Z"
+}
 
 /** Epoch milliseconds; the microseconds below them are cut off. `NaN` for what is no timestamp. */
 export const toMillis = (timestamp: Timestamp): number => read(timestamp)?.millis ?? Number.NaN
