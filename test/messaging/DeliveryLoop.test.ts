@@ -153,6 +153,22 @@ describe("DeliveryLoop", () => {
     }).pipe(onMemory)
   )
 
+  it.effect("is not harmed by work that settles its delivery itself, as often as it likes", () =>
+    Effect.gen(function* () {
+      const told: Array<string> = []
+      yield* running((delivery) => {
+        const text = textOf(delivery)
+        if (text === "a")
+          assert.deepStrictEqual([delivery.settle("ack"), delivery.settle("reject")], ["requested", "settled"])
+        return Effect.succeed({ settle: "requeue", settled: () => told.push(text) })
+      })
+      yield* send("a")
+      yield* settleDown
+      assert.deepStrictEqual(told, [])
+      assert.deepStrictEqual(yield* ready, { messages: 0, consumers: 1 })
+    }).pipe(onMemory)
+  )
+
   it.effect("leaves the other places alone when one work hangs", () =>
     Effect.gen(function* () {
       const seen: Array<string> = []
