@@ -144,7 +144,7 @@ export const make = <R>(settings: Settings<R>) => {
       Observation.of("TaskHandlerFailed", at, {
         ...attempt,
         exception_type: failure.exceptionType,
-        exception_message: failure.text.slice(0, maxTextLength),
+        exception_message: failure.text,
         requeue: false
       })
     )
@@ -212,7 +212,7 @@ export const make = <R>(settings: Settings<R>) => {
             Observation.of("ConsumerDLQRecordPersistFailed", at, {
               ...scheduled,
               exception_type: exceptionType,
-              exception_message: text.slice(0, maxTextLength)
+              exception_message: text
             })
           )
           return Effect.logWarning(
@@ -343,7 +343,5 @@ const late = (within: Duration.Duration) => ({
 const isHandedOver = (cause: Cause.Cause<unknown>): boolean =>
   cause.reasons.some((reason) => Cause.isDieReason(reason) && reason.defect instanceof HandedOver) &&
   cause.reasons.every((reason) => !Cause.isFailReason(reason))
-
-const maxTextLength = 2_000
 
 const textOf = (value: unknown): string | null => (typeof value === "string" ? value : null)
