@@ -141,7 +141,7 @@ export const make = <R>(settings: Settings<R>) => {
       Observation.of("TaskHandlerFailed", at, {
         ...attempt,
         exception_type: failure.exceptionType,
-        exception_message: failure.text.slice(0, maxTextLength),
+        exception_message: failure.text,
         requeue: false
       })
     )
@@ -198,10 +198,7 @@ export const make = <R>(settings: Settings<R>) => {
         headers: went.headers
       })
       if (unrecorded !== undefined) {
-        const exception = {
-          exception_type: unrecorded.exceptionType,
-          exception_message: unrecorded.text.slice(0, maxTextLength)
-        }
+        const exception = { exception_type: unrecorded.exceptionType, exception_message: unrecorded.text }
         observe((at) => Observation.of("ConsumerDLQRecordPersistFailed", at, { ...scheduled, ...exception }))
       }
     }
@@ -327,7 +324,5 @@ const late = (within: Duration.Duration) => ({
 const isHandedOver = (cause: Cause.Cause<unknown>): boolean =>
   cause.reasons.some((reason) => Cause.isDieReason(reason) && reason.defect instanceof HandedOver) &&
   cause.reasons.every((reason) => !Cause.isFailReason(reason))
-
-const maxTextLength = 2_000
 
 const textOf = (value: unknown): string | null => (typeof value === "string" ? value : null)
