@@ -1,6 +1,7 @@
 import { Effect, Schema } from "effect"
-import { Mistake, mistakesOf } from "./Errors.ts"
+import { Mistake } from "./Errors.ts"
 import type { HandlerContext } from "./HandlerContext.ts"
+import * as Payload from "./Payload.ts"
 import type { Declared, TaskEnvelope } from "./TaskEnvelope.ts"
 
 /** A task whose payload has met the handler's schema. Fields that nobody declared are in `context.rawPayload`. */
@@ -42,12 +43,12 @@ export const withPayload = <Payload, RD, R>(
   schema: Schema.ConstraintDecoder<Payload, RD>,
   handle: (task: Task<Payload>, context: HandlerContext) => Effect.Effect<unknown, unknown, R>
 ): TaskHandler<RD | R> => {
-  const decode = Schema.decodeUnknownEffect(schema, { errors: "all" })
+  const decode = Payload.decoder(schema)
   return {
     handle: (task, context) =>
       Effect.matchEffect(decode(task.payload), {
         onSuccess: (payload): Effect.Effect<unknown, unknown, R> => handle({ ...task, payload }, context),
-        onFailure: ({ issue }) => Effect.fail(unfit(task, mistakesOf(issue)))
+        onFailure: (mistakes) => Effect.fail(unfit(task, mistakes))
       })
   }
 }
@@ -65,16 +66,13 @@ export const byTaskType = <Requirements extends Readonly<Record<string, unknown>
   }
 }
 
-const unfit = ({ task_type }: TaskEnvelope, mistakes: ReadonlyArray<Mistake>): TaskRefused => {
-  const named = mistakes.slice(0, maxNamed).map(({ field, problem }) => `payload.${field} ${problem}`)
-  const more = mistakes.length > maxNamed ? `; and ${mistakes.length - maxNamed} more` : ""
-  return new TaskRefused({
+const unfit = ({ task_type }: TaskEnvelope, mistakes: ReadonlyArray<Mistake>): TaskRefused =>
+  new TaskRefused({
     reason: "payload_schema_violation",
     taskType: task_type ?? null,
     mistakes,
-    message: `The payload does not meet the handler's schema: ${named.join("; ")}${more}.`
+    message: Payload.misfit("the handler's schema", mistakes)
   })
-}
 
 const unknown = ({ task_type }: TaskEnvelope, known: Iterable<string>): TaskRefused => {
   const subject = task_type === undefined ? "A task without a task_type" : `The task type ${task_type}`
@@ -85,5 +83,3 @@ const unknown = ({ task_type }: TaskEnvelope, known: Iterable<string>): TaskRefu
     message: `${subject} is not taken here, where there are ${Array.from(known).join(", ")}.`
   })
 }
-
-const maxNamed = 10

@@ -6,7 +6,7 @@ export interface HandlerFailure {
   readonly reason: FailureReason
   /** The tag of a tagged error, else the name of the class, else the type of what was thrown. */
   readonly exceptionType: string
-  /** What it says of itself; may be empty. */
+  /** What it says of itself, cut off where it is long; may be empty. */
   readonly text: string
   /** `false`: it said that trying again is pointless. */
   readonly retryable: boolean
@@ -38,7 +38,7 @@ export const ofCause = (cause: Cause.Cause<unknown>): HandlerFailure => {
 export const of = (error: unknown): HandlerFailure => ({
   reason: reasonOf(error),
   exceptionType: exceptionType(error),
-  text: textOf(error),
+  text: textOf(error).slice(0, maxTextLength),
   retryable: !(isObject(error) && "retryable" in error && error.retryable === false)
 })
 
@@ -48,6 +48,9 @@ export const exceptionType = (error: unknown): string => {
   const given = error instanceof Error && error.name !== "Error" ? error.name : error.constructor?.name
   return typeof given === "string" && given !== "" ? given : "Error"
 }
+
+/** It is kept many times over. */
+const maxTextLength = 2_000
 
 const textOf = (error: unknown): string => {
   if (typeof error === "string") return error

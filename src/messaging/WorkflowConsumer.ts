@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto"
+import { hash } from "node:crypto"
 import { Duration, Effect, Layer, Option, Result, Schema } from "effect"
 import { Broker, type Delivery } from "../services/Broker.ts"
 import { BrokerClient } from "./BrokerClient.ts"
@@ -28,11 +28,20 @@ import type { Stage } from "./WorkflowTopology.ts"
  * Where the stage's contract says something else, it counts: its retries, and its `max_inflight` as the default of
  * `concurrency`.
  */
-export interface Options<R> extends ConsumerOptions.ConsumerOptions {
-  /** Of the client's topology. */
-  readonly stage: string
+export type Options<R> = ConsumerOptions.ConsumerOptions & {
   readonly handler: WorkflowHandler<R>
-}
+} & (
+    | {
+        /** Of the client's topology. */
+        readonly stage: string
+        readonly queue?: never
+      }
+    | {
+        /** Whose inbox it is, in place of its name. */
+        readonly queue: string
+        readonly stage?: never
+      }
+  )
 
 /** The worker of one stage. */
 export interface WorkflowConsumer<R> {
@@ -72,7 +81,11 @@ export const make = <R>(
     const broker = yield* Broker
     const client = yield* BrokerClient
     const { topology } = client
-    const stage = yield* Effect.fromResult(RoutingKey.stage(topology, options.stage))
+    const stage = yield* Effect.fromResult(
+      options.queue === undefined
+        ? RoutingKey.stage(topology, options.stage)
+        : RoutingKey.stageOfQueue(topology, options.queue)
+    )
     const { contract, name, queue } = stage
     const refusal = ConsumerOptions.refusal("WorkflowConsumer", options)
     if (refusal !== undefined) return yield* refusal
@@ -184,7 +197,7 @@ export const make = <R>(
 
     const work = (delivery: Delivery): Effect.Effect<DeliveryLoop.Verdict, unknown, R> => {
       const read = Result.flatMap(parse("workflow", delivery.content), (json) =>
-        WorkflowEnvelope.read(aliases.inbound(json), uniqueId())
+        WorkflowEnvelope.read(aliases.inbound(json), messageIdOf(delivery))
       )
       if (Result.isFailure(read)) return failed(delivery, undefined, unreadable(read.failure))
       const envelope = read.success
@@ -255,7 +268,11 @@ const correlationIdOf = (
 
 const conflict = "Another message is the same work, and is being worked on."
 
-const uniqueId = () => randomUUID().replaceAll("-", "")
+/** Of a body without one: the same for every delivery of the message, as its retries and its claims are known by it. */
+const messageIdOf = ({ content, properties: { headers = {} } }: Delivery): string => {
+  const { message_id: given } = headers
+  return typeof given === "string" && given !== "" ? given : hash("sha256", content, "hex").slice(0, 32)
+}
 
 const unreadable = ({ message, reason }: EnvelopeError) => ({
   reason,

@@ -1,5 +1,6 @@
 import { Effect, Schema } from "effect"
-import { Mistake, mistakesOf } from "./Errors.ts"
+import { Mistake } from "./Errors.ts"
+import * as Payload from "./Payload.ts"
 import type { WorkflowContext } from "./WorkflowContext.ts"
 import type { Declared, WorkflowEnvelope } from "./WorkflowEnvelope.ts"
 
@@ -36,12 +37,12 @@ export const withPayload = <Payload, RD, R>(
   schema: Schema.ConstraintDecoder<Payload, RD>,
   handle: (message: Work<Payload>, context: WorkflowContext) => Effect.Effect<unknown, unknown, R>
 ): WorkflowHandler<RD | R> => {
-  const decode = Schema.decodeUnknownEffect(schema, { errors: "all" })
+  const decode = Payload.decoder(schema)
   return {
     handle: (message, context) =>
       Effect.matchEffect(decode(message.payload), {
         onSuccess: (payload): Effect.Effect<unknown, unknown, R> => handle({ ...message, payload }, context),
-        onFailure: ({ issue }) => Effect.fail(unfit(message, context, mistakesOf(issue)))
+        onFailure: (mistakes) => Effect.fail(unfit(message, context, mistakes))
       })
   }
 }
@@ -64,17 +65,14 @@ const unfit = (
   { action }: WorkflowEnvelope,
   { stage }: WorkflowContext,
   mistakes: ReadonlyArray<Mistake>
-): MessageRefused => {
-  const named = mistakes.slice(0, maxNamed).map(({ field, problem }) => `payload.${field} ${problem}`)
-  const more = mistakes.length - named.length
-  return new MessageRefused({
+): MessageRefused =>
+  new MessageRefused({
     reason: "payload_schema_violation",
     stage,
     action: action ?? null,
     mistakes,
-    message: `The payload does not meet the schema of stage ${stage}: ${named.join("; ")}${more > 0 ? `; and ${more} more` : ""}.`
+    message: Payload.misfit(`the schema of stage ${stage}`, mistakes)
   })
-}
 
 const unsupported = (
   { action }: WorkflowEnvelope,
@@ -88,5 +86,3 @@ const unsupported = (
     mistakes: [],
     message: `Stage ${stage} does not take ${action === undefined ? "a message without an action" : `the action ${action}`}, only ${known.join(", ")}.`
   })
-
-const maxNamed = 10

@@ -124,6 +124,30 @@ describe("DeliveryLoop", () => {
     }).pipe(onMemory)
   )
 
+  it.effect("does not heap up handlers that cannot be interrupted while its channel comes and goes", () =>
+    Effect.gen(function* () {
+      const server = yield* BrokerMemory.BrokerServer
+      const gate = yield* Latch.make()
+      let begun = 0
+      yield* running(() => {
+        begun++
+        return Effect.as(Effect.uninterruptible(Latch.await(gate)), ack)
+      })
+      yield* send("a")
+      yield* settleDown
+      for (let round = 0; round < 8; round++) {
+        yield* server.drop()
+        yield* TestClock.adjust("1 second")
+        yield* settleDown
+      }
+      assert.strictEqual(begun, 4)
+      yield* Latch.open(gate)
+      yield* settleDown
+      assert.strictEqual(begun, 5)
+      assert.deepStrictEqual(yield* ready, { messages: 0, consumers: 1 })
+    }).pipe(onMemory)
+  )
+
   it.effect("gives a delivery back after a pause when its work fails or dies, and harms no other", () =>
     Effect.gen(function* () {
       const errors: Array<readonly [string, number]> = []
@@ -149,6 +173,22 @@ describe("DeliveryLoop", () => {
       ])
       yield* TestClock.adjust("2 seconds")
       assert.deepStrictEqual(seen.slice(4).sort(), ["dies*", "fails*", "throws*"])
+      assert.deepStrictEqual(yield* ready, { messages: 0, consumers: 1 })
+    }).pipe(onMemory)
+  )
+
+  it.effect("is not harmed by work that settles its delivery itself, as often as it likes", () =>
+    Effect.gen(function* () {
+      const told: Array<string> = []
+      yield* running((delivery) => {
+        const text = textOf(delivery)
+        if (text === "a")
+          assert.deepStrictEqual([delivery.settle("ack"), delivery.settle("reject")], ["requested", "settled"])
+        return Effect.succeed({ settle: "requeue", settled: () => told.push(text) })
+      })
+      yield* send("a")
+      yield* settleDown
+      assert.deepStrictEqual(told, [])
       assert.deepStrictEqual(yield* ready, { messages: 0, consumers: 1 })
     }).pipe(onMemory)
   )

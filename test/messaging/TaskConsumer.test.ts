@@ -7,6 +7,7 @@ import { BrokerClient } from "../../src/messaging/BrokerClient.ts"
 import type { DeadLetterRecord } from "../../src/messaging/DeadLetter.ts"
 import * as Handler from "../../src/messaging/Handler.ts"
 import type { HandlerContext } from "../../src/messaging/HandlerContext.ts"
+import * as ObservationSink from "../../src/messaging/ObservationSink.ts"
 import { RetryPolicy } from "../../src/messaging/RetryPolicy.ts"
 import { LifecycleStatusConfig, RetryStatusConfig } from "../../src/messaging/StatusSettings.ts"
 import * as TaskConsumer from "../../src/messaging/TaskConsumer.ts"
@@ -281,7 +282,11 @@ describe("TaskConsumer", () => {
         yield* publish({ task_id: "t1" })
         yield* TestClock.adjust("10 seconds")
         assert.deepStrictEqual(interrupted, ["t1"])
-        assert.deepInclude(observed[2], { event_type: "TaskHandlerFailed", exception_type: "HandlerTimeout" })
+        assert.deepInclude(observed[2], {
+          event_type: "TaskHandlerFailed",
+          exception_type: "HandlerTimeout",
+          exception_message: "The handler did not end within 10s."
+        })
         assert.strictEqual(yield* messagesIn("tasks.queue.retry.30000ms"), 1)
       }).pipe(onMemory())
     )
@@ -361,6 +366,100 @@ describe("TaskConsumer", () => {
         yield* settleDown
         assert.deepStrictEqual(attempts, [0])
         assert.strictEqual(yield* messagesIn(deadLetters), 1)
+      }).pipe(onMemory())
+    )
+  })
+
+  describe("retry headers", () => {
+    const rows: ReadonlyArray<readonly [string, unknown, unknown]> = [
+      ["x-svc-retry-attempt", 1, 1],
+      ["x-svc-max-retries", 1, 1],
+      ["x-svc-source-queue", queue, queue],
+      ["x-svc-failure-reason", "handler_error", "handler_error"],
+      ["x-svc-exception-type", "RangeError", "RangeError"]
+    ]
+
+    it.effect.each(rows)("%s is absent on the original delivery, and set on a retry and a dead letter", (row) =>
+      Effect.gen(function* () {
+        const [header, onRetry, onDeadLetter] = row
+        const seen: Array<unknown> = []
+        yield* working({
+          handler: Handler.make((_task, { headers }) => {
+            seen.push(headers[header])
+            return Effect.fail(new RangeError("no such page"))
+          }),
+          retryPolicy: new RetryPolicy({ max_retries: 1 })
+        })
+        yield* publish({ task_id: "t1" })
+        yield* settleDown
+        yield* TestClock.adjust("30 seconds")
+        yield* settleDown
+        const dead = only(yield* letters(deadLetters))
+        assert.deepStrictEqual([...seen, dead.properties.headers?.[header]], [undefined, onRetry, onDeadLetter])
+      }).pipe(onMemory())
+    )
+
+    it.effect("x-death and its companions, which the broker adds on the way back, are not carried along", () =>
+      Effect.gen(function* () {
+        const seen: Array<unknown> = []
+        yield* working({
+          handler: Handler.make((_task, { headers }) => {
+            const deaths = headers["x-death"]
+            seen.push(Array.isArray(deaths) ? Object(deaths[0]).count : deaths)
+            return Effect.fail("again")
+          }),
+          retryPolicy: policy
+        })
+        yield* publish({ task_id: "t1" })
+        yield* TestClock.adjust("2 minutes")
+        // had it been copied, the broker would count on
+        assert.deepStrictEqual(seen, [undefined, 1, 1])
+        const { headers = {} } = only(yield* letters(deadLetters)).properties
+        assert.deepStrictEqual(
+          Object.keys(headers).filter((name) => name.includes("death")),
+          []
+        )
+      }).pipe(onMemory())
+    )
+
+    it.effect("a message keeps its priority through retries", () =>
+      Effect.gen(function* () {
+        yield* working({ handler: always, retryPolicy: policy })
+        yield* publish({ task_id: "t1", priority: 7 })
+        yield* settleDown
+        assert.strictEqual(only(yield* letters("tasks.queue.retry.30000ms")).properties.priority, 7)
+      }).pipe(onMemory(shared({ task_max_priority: 9 })))
+    )
+  })
+
+  describe("an observation sink", () => {
+    it.effect("that throws at everything disturbs no handler", () =>
+      Effect.gen(function* () {
+        const { attempts, handler } = failing(1)
+        yield* working({
+          handler,
+          retryPolicy: policy,
+          lifecycleStatuses,
+          observationSink: () => {
+            throw new TypeError("no sink")
+          }
+        })
+        yield* publish({ task_id: "t1" })
+        yield* TestClock.adjust("1 minute")
+        assert.deepStrictEqual(attempts, [0, 1])
+        assert.strictEqual(yield* messagesIn(queue), 0)
+      }).pipe(onMemory())
+    )
+
+    it.effect("that hangs holds nothing up", () =>
+      Effect.gen(function* () {
+        const { attempts, handler } = failing(0)
+        const observationSink = yield* ObservationSink.queued(() => Effect.never)
+        yield* working({ handler, observationSink })
+        yield* Effect.forEach(["a", "b", "c"], (task_id) => publish({ task_id }))
+        yield* settleDown
+        assert.lengthOf(attempts, 3)
+        yield* Effect.addFinalizer(() => Effect.forkDetach(TestClock.adjust("1 minute")))
       }).pipe(onMemory())
     )
   })

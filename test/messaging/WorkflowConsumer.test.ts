@@ -112,6 +112,38 @@ describe("WorkflowConsumer", () => {
     }).pipe(Effect.provide(desk({ topology: workflow() })))
   )
 
+  it.effect("can be named by its inbox", () =>
+    Effect.gen(function* () {
+      const { stage } = yield* WorkflowConsumer.make({ queue: "write.queue", handler: nothing })
+      assert.strictEqual(stage, "write")
+      const error = yield* Effect.flip(WorkflowConsumer.make({ queue: "print.queue", handler: nothing }))
+      assert.match(error.message, /No stage has the queue print\.queue/)
+    }).pipe(Effect.provide(desk({ topology: workflow() })))
+  )
+
+  it.effect("knows a message without an id by the same one in every attempt", () =>
+    Effect.gen(function* () {
+      const ids: Array<string> = []
+      yield* atWork(
+        WorkflowConsumer.make({
+          stage: "write",
+          retryPolicy: new RetryPolicy({ max_retries: 1, delay_ms: 1000 }),
+          handler: WorkflowHandler.make(({ message_id }) => {
+            ids.push(message_id)
+            return Effect.fail("x")
+          })
+        })
+      )
+      yield* sendBytes("write.queue", '{"task_id":"t1","stage":"write"}')
+      yield* sendBytes("write.queue", '{"task_id":"t2","stage":"write"}')
+      yield* pass("1 second")
+      const [one, other, ...again] = ids
+      assert.match(String(one), /^[0-9a-f]{32}$/)
+      assert.notStrictEqual(one, other)
+      assert.deepStrictEqual(again, [one, other])
+    }).pipe(Effect.scoped, Effect.provide(desk({ topology: workflow() })))
+  )
+
   it.effect("takes the names of its aliases", () =>
     Effect.gen(function* () {
       const seen: Array<string> = []
