@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto"
-import { type Effect, Schema } from "effect"
+import { Clock, Duration, Effect, Schema } from "effect"
 import type { Delivery, Field, Fields } from "../services/Broker.ts"
 import { JsonObject } from "./Envelope.ts"
+import * as HandlerFailure from "./HandlerFailure.ts"
 import type { FailureReason } from "./RetryHeaders.ts"
-import { type Timestamp, withOffset } from "./Timestamp.ts"
+import { ofMillis, type Timestamp, withOffset } from "./Timestamp.ts"
 
 const N = Schema.NullOr(Schema.String)
 
@@ -82,6 +83,30 @@ export const recordOf = (dead: DeadLettered): DeadLetterRecord => {
     replay_target_queue_name: null
   }
 }
+
+/** The message is safe already, and waits for nothing but this. */
+const recordWithin = Duration.seconds(5)
+
+/** Tells the sink. What keeps it from recording is the answer, since nothing may depend on it. */
+export const record = (
+  sink: DeadLetterSink,
+  dead: Omit<DeadLettered, "at">
+): Effect.Effect<HandlerFailure.HandlerFailure | undefined> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => sink.record(recordOf({ ...dead, at: ofMillis(now) }))).pipe(
+    Effect.timeoutOrElse({
+      duration: recordWithin,
+      orElse: () => Effect.fail(new Error(`It took longer than ${Duration.format(recordWithin)}.`))
+    }),
+    Effect.as(undefined),
+    Effect.catchCause((cause) => {
+      const failure = HandlerFailure.ofCause(cause)
+      const { queue, sourceQueue } = dead
+      return Effect.as(
+        Effect.logWarning(`A dead letter of ${sourceQueue} is in ${queue}, and not recorded`, failure.exceptionType),
+        failure
+      )
+    })
+  )
 
 /** The same message that is dead-lettered again is another dead letter: its time is another. */
 const idOf = ({ attempt, delivery, queue, sourceQueue }: DeadLettered, deadLetteredAt: string): string =>

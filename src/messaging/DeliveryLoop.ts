@@ -59,8 +59,8 @@ const interruptWithin = "1 second"
 const forgottenAfter = 30
 
 /**
- * A delivery in work. A fiber for each costs about a microsecond and a half, and is what lets a lost channel interrupt
- * the handlers of its deliveries.
+ * A delivery in work. A fiber for each costs half a microsecond, of the 25 that a checked message takes with amqplib's
+ * part, and it is what lets a lost channel interrupt the handlers of its deliveries.
  */
 class InWork {
   readonly delivery: Delivery

@@ -1,4 +1,4 @@
-import { Cause, Clock, type Duration, Effect, Exit, Fiber, Result, Schema } from "effect"
+import { Cause, Clock, Duration, Effect, Exit, Fiber, Result, Schema } from "effect"
 import type { BrokerError, Delivery } from "../services/Broker.ts"
 import type { ContractAliasConfig } from "./Aliases.ts"
 import * as BatchEnvelope from "./BatchEnvelope.ts"
@@ -41,9 +41,6 @@ export interface Settings<R> {
 export class HandlerTimeout extends Schema.TaggedError<HandlerTimeout>()("HandlerTimeout", {
   message: Schema.String
 }) {}
-
-/** For the record of a dead letter, whose message is safe already. */
-const recordWithin = "5 seconds"
 
 /** Of a batch, how many items are under way at once. The door keeps their order. */
 const itemsAtOnce = 64
@@ -188,7 +185,7 @@ export const make = <R>(settings: Settings<R>) => {
     const { correlation_id, task_type } = attempt
     observe((at) => Observation.of(type, at, { ...scheduled, correlation_id, task_type }))
     if (went._tag === "DeadLetter" && deadLetters !== undefined) {
-      const record = DeadLetter.recordOf({
+      const unrecorded = yield* DeadLetter.record(deadLetters, {
         delivery,
         queue: went.queue,
         sourceQueue,
@@ -198,29 +195,12 @@ export const make = <R>(settings: Settings<R>) => {
         exceptionType: failure.exceptionType,
         attempt: went.attempt,
         maxRetries: policy.maxRetries,
-        headers: went.headers,
-        at: Timestamp.ofMillis(yield* Clock.currentTimeMillis)
+        headers: went.headers
       })
-      yield* Effect.suspend(() => deadLetters.record(record)).pipe(
-        Effect.timeoutOrElse({
-          duration: recordWithin,
-          orElse: () => Effect.fail(new HandlerTimeout({ message: `It took longer than ${recordWithin}.` }))
-        }),
-        Effect.catchCause((cause) => {
-          const { exceptionType, text } = HandlerFailure.ofCause(cause)
-          observe((at) =>
-            Observation.of("ConsumerDLQRecordPersistFailed", at, {
-              ...scheduled,
-              exception_type: exceptionType,
-              exception_message: text
-            })
-          )
-          return Effect.logWarning(
-            `A dead letter of ${sourceQueue} is in ${went.queue}, and not recorded`,
-            exceptionType
-          )
-        })
-      )
+      if (unrecorded !== undefined) {
+        const exception = { exception_type: unrecorded.exceptionType, exception_message: unrecorded.text }
+        observe((at) => Observation.of("ConsumerDLQRecordPersistFailed", at, { ...scheduled, ...exception }))
+      }
     }
     return went
   })
@@ -336,7 +316,8 @@ const aboutOf = (task: TaskEnvelope.TaskEnvelope, context: HandlerContext): Task
 
 const late = (within: Duration.Duration) => ({
   duration: within,
-  orElse: () => Effect.fail(new HandlerTimeout({ message: `The handler did not end within ${within}.` }))
+  orElse: () =>
+    Effect.fail(new HandlerTimeout({ message: `The handler did not end within ${Duration.format(within)}.` }))
 })
 
 /** It was ended by `manualRetry`, and by nothing else. */

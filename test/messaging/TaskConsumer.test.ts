@@ -281,7 +281,11 @@ describe("TaskConsumer", () => {
         yield* publish({ task_id: "t1" })
         yield* TestClock.adjust("10 seconds")
         assert.deepStrictEqual(interrupted, ["t1"])
-        assert.deepInclude(observed[2], { event_type: "TaskHandlerFailed", exception_type: "HandlerTimeout" })
+        assert.deepInclude(observed[2], {
+          event_type: "TaskHandlerFailed",
+          exception_type: "HandlerTimeout",
+          exception_message: "The handler did not end within 10s."
+        })
         assert.strictEqual(yield* messagesIn("tasks.queue.retry.30000ms"), 1)
       }).pipe(onMemory())
     )
