@@ -54,7 +54,8 @@ const merged = (...parts: ReadonlyArray<fc.Arbitrary<Fields>>): fc.Arbitrary<Fie
 
 /**
  * What is left out of quorum queues: `get` is refused with one active consumer; that it is full, such a queue learns at a
- * moment of its own; and when it buries several for its length at once, they come in an order that the model has not.
+ * moment of its own; when it buries several for its length at once, they come in an order that the model has not; and
+ * 3.10.8 gives a consumer one delivery more than its prefetch for each that it buries at the delivery limit.
  */
 export const program: fc.Arbitrary<Program> = fc.record({
   queues: fc.tuple(
@@ -64,7 +65,7 @@ export const program: fc.Arbitrary<Program> = fc.record({
       optional({ "x-single-active-consumer": true }),
       optional({ "x-max-length": 3 })
     ),
-    merged(fc.constant({ "x-queue-type": "quorum" }), optional({ "x-delivery-limit": 1 }))
+    fc.constant<Fields>({ "x-queue-type": "quorum" })
   ),
   steps: fc.array(step, { minLength: 8, maxLength: 24 })
 })
