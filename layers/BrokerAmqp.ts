@@ -1,0 +1,120 @@
+import { Duration, Effect, Layer, type Redacted, SubscriptionRef } from "effect"
+import { Broker, type BrokerError, type Outcome, type Purpose } from "../src/services/Broker.ts"
+import * as Consumer from "./amqp/Consumer.ts"
+import type { Link } from "./amqp/Link.ts"
+import * as OwnChannel from "./amqp/OwnChannel.ts"
+import { type Limits, Publisher } from "./amqp/Publisher.ts"
+import * as Recovery from "./amqp/Recovery.ts"
+import * as Topology from "./amqp/Topology.ts"
+
+export interface Options {
+  /** `amqp:`, or `amqps:` for TLS with the certificates that Node trusts. */
+  readonly url: Redacted.Redacted
+  /** How RabbitMQ's own tools call this connection. Default: `svc-runtime`. */
+  readonly name?: string
+  /** How often each side gives a sign of life; two that stay away end the connection. Default: 10 seconds. */
+  readonly heartbeatSeconds?: number
+  /** For a connection with its handshake. Default: 5 seconds. */
+  readonly connectWithin?: Duration.Input
+  /** For an answer of the broker, and for a connection to ask it by. Default: 5 seconds. */
+  readonly answerWithin?: Duration.Input
+  /** For a publish, from its call to its outcome. Default: 10 seconds. */
+  readonly publishWithin?: Duration.Input
+  /** For each step of closing in order. Default: 2 seconds. */
+  readonly closeWithin?: Duration.Input
+  /** How many publishes of a purpose may be unanswered: 1 to 1,000. Default: 256. */
+  readonly windows?: Partial<Readonly<Record<Purpose, number>>>
+}
+
+/**
+ * RabbitMQ over AMQP 0-9-1, by amqplib's connections and channels: one connection, a confirm channel for each purpose,
+ * and a channel for each consumer. What amqplib leaves open is closed here: heartbeats are on, a close settles whatever
+ * the peer does, channels come back as connections do, and what a callback throws harms nobody else.
+ */
+const make = Effect.fnUntraced(function* (options: Options) {
+  const millis = (given: Duration.Input | undefined, otherwise: number) =>
+    given === undefined ? otherwise : Duration.toMillis(Duration.fromInputUnsafe(given))
+  const closeWithin = millis(options.closeWithin, 2_000)
+  const within = millis(options.publishWithin, 10_000)
+  const topology = Topology.make((operation) => recovery.link(operation))
+  const recovery: Recovery.Recovery = yield* Recovery.make({
+    url: options.url,
+    name: options.name ?? "svc-runtime",
+    heartbeatSeconds: options.heartbeatSeconds ?? 10,
+    connectWithin: millis(options.connectWithin, 5_000),
+    answerWithin: millis(options.answerWithin, 5_000),
+    closeWithin,
+    prepare: topology.declareAgain
+  })
+  const limitsOf = (purpose: Purpose): Limits => ({
+    window: Math.min(Math.max(options.windows?.[purpose] ?? 256, 1), 1_000),
+    within
+  })
+  const publishers: Readonly<Record<Purpose, Publisher>> = {
+    tasks: yield* publishing(recovery, limitsOf("tasks"), closeWithin),
+    retries: yield* publishing(recovery, limitsOf("retries"), closeWithin),
+    statuses: yield* publishing(recovery, limitsOf("statuses"), closeWithin)
+  }
+  return Broker.of({
+    server: Effect.map(recovery.link("connect"), (link) => link.server),
+    declare: topology.declare,
+    examine: topology.examine,
+    remove: topology.remove,
+    inspect: topology.inspect,
+    publish: (publication) =>
+      Effect.callback<Outcome>((resume) => Effect.sync(publishers[publication.purpose].publish(publication, resume))),
+    consume: (consumed) => Consumer.make(recovery, topology, consumed),
+    channel: ({ prefetch }) =>
+      Effect.flatMap(recovery.link("channel"), (link) => OwnChannel.make(link, limitsOf("tasks"), prefetch)),
+    connection: SubscriptionRef.changes(recovery.state),
+    ping: Effect.flatMap(recovery.link("channel"), (link) => link.withChannel("channel", () => Effect.void))
+  })
+})
+
+/** Publishes of one purpose, over all links. Those under way when the scope closes get a little time for their answer. */
+const publishing = Effect.fnUntraced(function* (recovery: Recovery.Recovery, limits: Limits, closeWithin: number) {
+  const fork = Effect.runForkWith(yield* Effect.context<never>())
+  let link: Link | undefined
+  const publisher: Publisher = new Publisher(limits, () => {
+    const opened = link
+    if (opened === undefined) return publisher.unopened()
+    const opening = opened
+      .confirmChannel("channel", (why) => publisher.detach(why))
+      .pipe(
+        Effect.map((channel) => publisher.attach(channel)),
+        Effect.catch((error) =>
+          Effect.logWarning("A channel to publish on could not be opened", error.message).pipe(
+            Effect.andThen(Effect.sleep(reopenAfterMs)),
+            Effect.andThen(
+              Effect.sync(() => {
+                publisher.unopened()
+                publisher.wake()
+              })
+            )
+          )
+        )
+      )
+    fork(opening)
+  })
+  recovery.onLink((next) => {
+    link = next
+    next.onEnd(() => {
+      if (link === next) link = undefined
+    })
+    next.onBlocked(() => publisher.block(next.blocked))
+    publisher.block(next.blocked)
+    publisher.wake()
+  })
+  yield* Effect.addFinalizer(() =>
+    Effect.suspend(() => {
+      publisher.close("The broker was closed")
+      return Effect.timeoutOption(publisher.idle, closeWithin)
+    })
+  )
+  return publisher
+})
+
+/** After a refusal; a connection that is gone wakes the publisher by its successor. */
+const reopenAfterMs = 100
+
+export const layer = (options: Options): Layer.Layer<Broker, BrokerError> => Layer.effect(Broker, make(options))

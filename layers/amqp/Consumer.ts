@@ -1,0 +1,178 @@
+import type { Channel } from "amqplib/callback_api"
+import { Deferred, Effect, Exit, Fiber, Random, type Scope } from "effect"
+import type { BrokerError, ConsumeOptions, Subscription } from "../../src/services/Broker.ts"
+import * as Deliveries from "./Deliveries.ts"
+import * as Failure from "./Failure.ts"
+import * as Fields from "./Fields.ts"
+import type { Link } from "./Link.ts"
+import * as QueueKind from "./QueueKind.ts"
+import { pauseBefore, type Recovery } from "./Recovery.ts"
+import { Settlements } from "./Settlements.ts"
+import type { Topology } from "./Topology.ts"
+
+/** A channel with one consumer. */
+interface Epoch {
+  readonly link: Link
+  readonly channel: Channel
+  readonly settlements: Settlements
+  readonly consumerTag: string
+  readonly over: Deferred.Deferred<void>
+}
+
+/** An epoch that is over sooner counts as a failed try. */
+const provenAfterMs = 2_000
+
+/**
+ * A consumer through all its epochs. Nothing in it waits for a receiver: a new epoch begins while the deliveries of the
+ * one before are still being worked on.
+ */
+export const make = Effect.fnUntraced(function* (
+  recovery: Recovery,
+  topology: Topology,
+  options: ConsumeOptions
+): Effect.fn.Return<Subscription, BrokerError, Scope.Scope> {
+  const problem = Deliveries.problemOf(options)
+  if (problem !== undefined) return yield* problem
+  const { prefetch, queue } = options
+  const random = yield* Random.Random
+  const fork = Effect.runForkWith(yield* Effect.context<never>())
+  let epochs = 0
+  let current: Epoch | undefined
+  let resumeAt: number | undefined
+  let cancelled = false
+
+  const thrown = (what: string) => (defect: unknown) => {
+    fork(Effect.logError(`${what} threw`, `queue ${queue}`, defect))
+  }
+  const thrownAt = thrown("onDelivery")
+  const tell = (what: string, call: () => void) => {
+    try {
+      call()
+    } catch (defect) {
+      thrown(what)(defect)
+    }
+  }
+
+  const begin = Effect.fnUntraced(function* (link: Link): Effect.fn.Return<Epoch, BrokerError> {
+    const number = ++epochs
+    const over = Deferred.makeUnsafe<void>()
+    let settlements: Settlements | undefined
+    let begun = false
+    const end = (why: string) => {
+      if (!Deferred.doneUnsafe(over, Exit.void)) return
+      settlements?.void()
+      resumeAt = settlements?.resumeAt ?? resumeAt
+      current = undefined
+      if (begun) tell("onLost", () => options.onLost?.(number, why))
+    }
+    const stream = topology.isStream(queue) || (yield* QueueKind.isStream(link, "consume", queue))
+    const channel = yield* link.channel("consume", (why) => end(Failure.wordsOf(why)))
+    const opened = new Settlements(channel, prefetch)
+    settlements = opened
+    const source: Deliveries.Source = { queue, stream, epoch: number, settlements: opened }
+    const given = options.arguments ?? {}
+    const consume = link.ask<Epoch>("consume", (answer) =>
+      channel.consume(
+        queue,
+        (message) => {
+          if (message === null) {
+            end("The broker cancelled the consumer")
+            // The broker gives to somebody again what was delivered here, as it does with every other end.
+            fork(link.closeChannel(channel))
+          } else if (!cancelled && current?.over === over)
+            Deliveries.hand(Deliveries.of(message, source), options.onDelivery, thrownAt)
+        },
+        { arguments: Fields.toWire(stream ? Deliveries.resuming(given, resumeAt) : given) },
+        (error, reply) => {
+          const epoch = { link, channel, settlements: opened, consumerTag: error ? "" : reply.consumerTag, over }
+          if (!error) {
+            // Here, and not when the fiber gets to it: the first deliveries may stand in the same bytes.
+            begun = true
+            current = epoch
+            if (number > 1) tell("onResumed", () => options.onResumed?.(number))
+          }
+          answer(error, epoch)
+        }
+      )
+    )
+    return yield* link
+      .ask<unknown>("consume", (answer) => channel.prefetch(prefetch, false, answer))
+      .pipe(
+        Effect.andThen(consume),
+        Effect.onError(() =>
+          Effect.suspend(() => {
+            end("It was given up")
+            return link.closeChannel(channel)
+          })
+        )
+      )
+  })
+
+  const resume = Effect.fnUntraced(function* (lost: Link, tries: number) {
+    let suspect: Link | undefined = lost
+    let told = ""
+    for (let attempt = tries; ; attempt++) {
+      yield* Effect.sleep(pauseBefore(attempt, random.nextDoubleUnsafe()))
+      const begun = yield* Effect.result(
+        Effect.gen(function* () {
+          const link = yield* recovery.link("consume")
+          // The connection is well, and this consumer is not: its queue may be gone.
+          if (link === suspect) yield* topology.declareAgain(link)
+          suspect = link
+          return yield* begin(link)
+        })
+      )
+      if (begun._tag === "Success") return { epoch: begun.success, attempt }
+      if (begun.failure.message !== told)
+        yield* Effect.logWarning(`The consumer of queue ${queue} is not back yet`, begun.failure.message)
+      told = begun.failure.message
+    }
+  })
+
+  const live = Effect.fnUntraced(function* (first: Epoch) {
+    let epoch = first
+    let attempt = 0
+    for (;;) {
+      const since = performance.now()
+      yield* Deferred.await(epoch.over)
+      if (performance.now() - since > provenAfterMs) attempt = 0
+      const next = yield* resume(epoch.link, attempt + 1)
+      epoch = next.epoch
+      attempt = next.attempt
+    }
+  })
+
+  yield* Effect.addFinalizer(() =>
+    Effect.suspend(() => {
+      if (current === undefined) return Effect.void
+      const { channel, link, settlements } = current
+      current = undefined
+      settlements.flush()
+      settlements.void()
+      return link.closeChannel(channel)
+    })
+  )
+  const living = yield* Effect.forkScoped(live(yield* begin(yield* recovery.link("consume"))))
+
+  const cancel = Effect.suspend(() => {
+    if (cancelled) return Effect.void
+    return Effect.andThen(
+      Fiber.interrupt(living),
+      Effect.suspend(() => {
+        const epoch = current
+        if (epoch === undefined) return Effect.void
+        return Effect.ignore(
+          epoch.link.ask<unknown>("consume", (answer) => epoch.channel.cancel(epoch.consumerTag, answer))
+        )
+      })
+    ).pipe(
+      Effect.andThen(
+        Effect.sync(() => {
+          cancelled = true
+        })
+      ),
+      Effect.uninterruptible
+    )
+  })
+  return { queue, cancel }
+})

@@ -1,0 +1,81 @@
+import type { Message } from "amqplib/callback_api"
+import { BrokerError, type ConsumeOptions, type Delivery, type Field, type Fields } from "../../src/services/Broker.ts"
+import * as Messages from "./Messages.ts"
+import type { Settlements } from "./Settlements.ts"
+
+/** How long a delivery is held that its receiver threw at, before it goes back to its queue. */
+const heldMs = 1_000
+
+/** Where a channel's deliveries come from. */
+export interface Source {
+  readonly queue: string
+  readonly stream: boolean
+  readonly epoch: number
+  readonly settlements: Settlements
+}
+
+/** Once for each delivery of a channel, in their order. */
+export const of = (message: Message, { epoch, queue, settlements, stream }: Source): Delivery => {
+  const { deliveryTag, exchange, redelivered, routingKey } = message.fields
+  const properties = Messages.propertiesOf(message.properties)
+  const offset = properties.headers?.[streamOffset]
+  settlements.delivered(typeof offset === "number" ? offset : undefined)
+  return {
+    queue,
+    exchange,
+    routingKey,
+    content: message.content,
+    properties,
+    redelivered,
+    deliveryTag,
+    epoch,
+    // What a stream does not know would close the connection.
+    settle: (how) => settlements.settle(deliveryTag, stream ? "ack" : how)
+  }
+}
+
+/**
+ * What the receiver throws must not reach amqplib, which would close the connection. The delivery goes back, as nothing
+ * may be lost by a defect; after a pause, as it comes again at once.
+ */
+export const hand = (
+  delivery: Delivery,
+  receiver: ConsumeOptions["onDelivery"],
+  report: (defect: unknown) => void
+): void => {
+  try {
+    receiver(delivery)
+  } catch (defect) {
+    report(defect)
+    setTimeout(() => delivery.settle("requeue"), heldMs).unref()
+  }
+}
+
+/** The name of the header of a stream's deliveries, and of the argument of its consumers. */
+const streamOffset = "x-stream-offset"
+
+/** Anything else makes the broker close the connection. */
+export const problemOf = (options: Pick<ConsumeOptions, "arguments"> & { readonly prefetch: number }) => {
+  const { prefetch } = options
+  if (!Number.isInteger(prefetch) || prefetch < 1 || prefetch > 65_535)
+    return refusal(`prefetch is ${prefetch}: it can be 1 to 65535`)
+  const offset = options.arguments?.[streamOffset]
+  if (offset !== undefined && !isOffset(offset))
+    return refusal(
+      `x-stream-offset is ${String(offset)}: it can be first, last, next, an offset, a time, or a time span such as 1h`
+    )
+  return undefined
+}
+
+const refusal = (message: string) => new BrokerError({ operation: "consume", reason: "refused", message })
+
+const isOffset = (offset: Field): boolean => {
+  if (typeof offset === "string") return /^(first|last|next|\d+[YMDhms])$/.test(offset)
+  if (typeof offset === "number") return Number.isSafeInteger(offset) && offset >= 0
+  if (typeof offset === "bigint") return offset >= 0n && offset < 2n ** 63n
+  return offset instanceof Date && offset.getTime() >= 0
+}
+
+/** From there on, where the stream was read to a known point. */
+export const resuming = (given: Fields, resumeAt: number | undefined): Fields =>
+  resumeAt === undefined ? given : { ...given, [streamOffset]: resumeAt }

@@ -1,0 +1,54 @@
+import { BrokerError } from "../../src/services/Broker.ts"
+
+type Operation = BrokerError["operation"]
+type Reason = BrokerError["reason"]
+
+/** amqplib wraps what the broker said: `Operation failed: QueueDeclare; 406 (PRECONDITION-FAILED) with message "…"`. */
+const said = /(\d{3}) \([A-Z-]+\) with message "([\s\S]*)"$/
+
+const text = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  // Both addresses of a host refused: Node leaves the text to the parts.
+  return error instanceof AggregateError ? error.errors.map(text).join(", ") : error.message
+}
+
+/** The broker's own words, where it said any. */
+export const wordsOf = (error: unknown): string => said.exec(text(error))?.[2] ?? text(error)
+
+/** The reply code of AMQP, where the broker gave one. */
+export const codeOf = (error: unknown): number | undefined => {
+  const code = said.exec(text(error))?.[1]
+  return code === undefined ? undefined : Number(code)
+}
+
+/** Whether a publish was what made the broker close the channel. */
+export const ofPublish = (error: unknown): boolean =>
+  error instanceof Error &&
+  "classId" in error &&
+  "methodId" in error &&
+  error.classId === basicClass &&
+  error.methodId === publishMethod
+
+const basicClass = 60
+const publishMethod = 40
+
+const reasons: Readonly<Record<number, Reason>> = {
+  320: "lost",
+  403: "denied",
+  404: "not_found",
+  405: "locked",
+  406: "mismatch"
+}
+
+export const failure = (operation: Operation, error: unknown): BrokerError => {
+  const code = codeOf(error)
+  const silent = operation === "connect" ? "unreachable" : "lost"
+  const reason = code === undefined ? silent : (reasons[code] ?? "refused")
+  return new BrokerError({ operation, reason, message: wordsOf(error) })
+}
+
+/** It cannot be sent: amqplib threw while it encoded. */
+export const unsendable = (operation: Operation, error: unknown): BrokerError =>
+  error instanceof TypeError || error instanceof RangeError
+    ? new BrokerError({ operation, reason: "refused", message: text(error) })
+    : failure(operation, error)

@@ -1,0 +1,47 @@
+import { Effect } from "effect"
+import type { BrokerError, Field, Fields } from "../../src/services/Broker.ts"
+import * as Wire from "./Fields.ts"
+import type { Link } from "./Link.ts"
+
+type Operation = BrokerError["operation"]
+
+/**
+ * Whether an existing queue is a stream; not, if there is none. AMQP does not tell, and what is refused on a stream
+ * (`nack`, `reject`, `get`) costs the whole connection. So it is declared as a stream with an argument that no stream may
+ * have: an existing stream does not look at it, another queue says where it differs, and none comes into being.
+ */
+export const isStream = (link: Link, operation: Operation, queue: string): Effect.Effect<boolean, BrokerError> =>
+  ask(link, operation, queue, { "x-queue-type": "stream", "x-max-priority": 1 })
+
+const ask = (link: Link, operation: Operation, queue: string, declared: Fields): Effect.Effect<boolean, BrokerError> =>
+  link
+    .withChannel(operation, (channel) =>
+      link.ask<unknown>(operation, (answer) =>
+        channel.assertQueue(queue, { durable: true, arguments: Wire.toWire(declared) }, answer)
+      )
+    )
+    .pipe(
+      Effect.as(true),
+      Effect.catch((error) => {
+        // The queue of somebody else is no stream: those are nobody's own.
+        if (error.reason === "locked" || error.reason === "not_found") return Effect.succeed(false)
+        if (error.reason !== "mismatch") return Effect.fail(error)
+        const difference = differenceIn(error.message)
+        if (difference === undefined) return Effect.succeed(false)
+        if (ofStreamsAlone.has(difference.name)) return Effect.succeed(true)
+        if (!ofOthersToo.has(difference.name) || difference.name in declared) return Effect.succeed(false)
+        return ask(link, operation, queue, { ...declared, [difference.name]: difference.value })
+      })
+    )
+
+const ofStreamsAlone = new Set(["x-max-age", "x-stream-max-segment-size-bytes", "x-initial-cluster-size"])
+const ofOthersToo = new Set(["x-max-length-bytes", "x-queue-leader-locator"])
+
+/** `inequivalent arg 'x-max-length-bytes' for queue 'q' in vhost '/': received none but current is the value '1' of type 'byte'` */
+const inequivalent = /inequivalent arg '([^']+)' .* current is (?:the value '([^']*)' of type '(\w+)'|.*)$/
+
+const differenceIn = (words: string): { readonly name: string; readonly value: Field } | undefined => {
+  const [, name, value, type] = inequivalent.exec(words) ?? []
+  if (name === undefined) return undefined
+  return { name, value: type === "longstr" ? (value ?? "") : Number(value) }
+}

@@ -1,0 +1,136 @@
+import { Effect, Random, type Scope, SubscriptionRef } from "effect"
+import { type BrokerError, type Connection, BrokerError as Failed } from "../../src/services/Broker.ts"
+import * as Link from "./Link.ts"
+
+export interface Recovery {
+  /** The link of now, or the next one if it comes within the deadline. */
+  readonly link: (operation: BrokerError["operation"]) => Effect.Effect<Link.Link, BrokerError>
+  /** Told of the link of now, and of every later one, in the driver's own callbacks. */
+  readonly onLink: (listener: (link: Link.Link) => void) => void
+  readonly state: SubscriptionRef.SubscriptionRef<Connection>
+}
+
+export interface Options extends Link.Endpoint {
+  /** Runs on every link before anybody else gets it, but the first. */
+  readonly prepare: (link: Link.Link) => Effect.Effect<void>
+}
+
+/**
+ * Milliseconds before the given try. The first comes at once; the longest pause is well below a second, so that work
+ * goes on within a second of the broker's return. Jitter keeps those who were lost together from coming back together.
+ */
+export const pauseBefore = (attempt: number, random: number): number =>
+  attempt <= 1 ? 20 * random : Math.min(50 * 2 ** (attempt - 2), 700) * (0.5 + random / 2)
+
+/** A link that is lost earlier counts as a failed try: a broker that hangs up at once is not stormed. */
+const provenAfterMs = 2_000
+
+/** Keeps a link for as long as the scope is open. The first one must come by itself; the later ones are tried for ever. */
+export const make = Effect.fnUntraced(function* (
+  options: Options
+): Effect.fn.Return<Recovery, BrokerError, Scope.Scope> {
+  const random = yield* Random.Random
+  const waiting = new Set<(link: Link.Link) => void>()
+  const listeners: Array<(link: Link.Link) => void> = []
+  const state = yield* SubscriptionRef.make<Connection>({ _tag: "Connecting", attempt: 1, failure: "" })
+  const fork = Effect.runForkWith(yield* Effect.context<never>())
+  let current: Link.Link | undefined
+  let closed = false
+
+  const tell = (link: Link.Link) => {
+    if (link.failure !== undefined || closed) return
+    const now: Connection =
+      link.blocked === undefined ? { _tag: "Connected" } : { _tag: "Blocked", reason: link.blocked }
+    fork(SubscriptionRef.set(state, now))
+  }
+
+  const adopt = (link: Link.Link) =>
+    Effect.sync(() => {
+      if (link.failure !== undefined) return
+      current = link
+      link.onBlocked(() => tell(link))
+      link.onEnd(() => {
+        if (current === link) current = undefined
+      })
+      tell(link)
+      for (const listener of listeners) listener(link)
+      for (const resume of waiting) resume(link)
+      waiting.clear()
+    })
+
+  const ended = (link: Link.Link) =>
+    Effect.callback<string>((resume) => link.onEnd(() => resume(Effect.succeed(link.failure?.message ?? ""))))
+
+  const again = Effect.fnUntraced(function* (since: number, why: string) {
+    let failure = why
+    for (let attempt = since; ; attempt++) {
+      yield* SubscriptionRef.set(state, { _tag: "Connecting", attempt, failure })
+      yield* Effect.sleep(pauseBefore(attempt, random.nextDoubleUnsafe()))
+      const opened = yield* Effect.result(Link.open(options))
+      if (opened._tag === "Success") return { link: opened.success, attempt }
+      failure = opened.failure.message
+    }
+  })
+
+  const first = yield* Link.open(options)
+  const keep = Effect.fnUntraced(function* () {
+    let link = first
+    let attempt = 0
+    for (;;) {
+      const since = performance.now()
+      const why = yield* ended(link)
+      if (performance.now() - since > provenAfterMs) attempt = 0
+      yield* Effect.logWarning("The connection to RabbitMQ was lost", why)
+      const next = yield* again(attempt + 1, why)
+      link = next.link
+      attempt = next.attempt
+      // Interrupted here, the link is nobody's yet.
+      yield* Effect.onInterrupt(options.prepare(link), () => Effect.sync(() => next.link.destroy()))
+      yield* adopt(link)
+      if (link.failure === undefined) yield* Effect.logInfo("The connection to RabbitMQ is back")
+    }
+  })
+  yield* Effect.addFinalizer(() =>
+    Effect.suspend(() => {
+      closed = true
+      const link = current
+      current = undefined
+      return (link === undefined ? Effect.void : link.close()).pipe(
+        Effect.andThen(SubscriptionRef.set(state, { _tag: "Closed" }))
+      )
+    })
+  )
+  yield* adopt(first)
+  yield* Effect.forkScoped(keep())
+
+  const link: Recovery["link"] = (operation) =>
+    Effect.suspend(() => {
+      if (current !== undefined) return Effect.succeed(current)
+      if (closed) return Effect.fail(new Failed({ operation, reason: "closed", message: "It was closed" }))
+      return Effect.callback<Link.Link, BrokerError>((resume) => {
+        const told = (link: Link.Link) => resume(Effect.succeed(link))
+        waiting.add(told)
+        return Effect.sync(() => waiting.delete(told))
+      }).pipe(
+        Effect.timeoutOrElse({
+          duration: options.answerWithin,
+          orElse: () =>
+            Effect.fail(
+              new Failed({
+                operation,
+                reason: "unreachable",
+                message: `Not connected to RabbitMQ within ${options.answerWithin} ms`
+              })
+            )
+        })
+      )
+    })
+  return {
+    link,
+    onLink: (listener) => {
+      listeners.push(listener)
+      if (current !== undefined) listener(current)
+    },
+    state
+  }
+})

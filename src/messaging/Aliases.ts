@@ -1,0 +1,102 @@
+import * as BatchEnvelope from "./BatchEnvelope.ts"
+import { isJsonObject, type JsonObject } from "./Envelope.ts"
+import { Findings } from "./Parameters.ts"
+import * as StatusEvent from "./StatusEvent.ts"
+import * as TaskEnvelope from "./TaskEnvelope.ts"
+import * as WorkflowEnvelope from "./WorkflowEnvelope.ts"
+
+export interface AliasParameters {
+  /** Canonical top-level names of JSON bodies, such as `task_id`, to external ones. Blank: no alias. */
+  readonly field_aliases?: Readonly<Record<string, string>>
+  /** Canonical names to those of HTTP paths and queries. Default: the field's alias. */
+  readonly http_aliases?: Readonly<Record<string, string>>
+}
+
+/** Understood in every body that comes in, until `task_id` has an alias of its own. */
+const builtIn = { canonical: "task_id", alias: "documentId" }
+
+/**
+ * Other names for top-level fields. Messages on the broker always bear the canonical names; nothing inside `payload`,
+ * `meta` or `result` is renamed. The built-in alias counts on the way in alone: the original also renames `task_id` to
+ * `documentId` on the way out as soon as there is any configuration, which nobody asked for.
+ */
+export class ContractAliasConfig {
+  private readonly fields: ReadonlyMap<string, string>
+  private readonly https: ReadonlyMap<string, string>
+  private readonly inward: ReadonlyArray<readonly [canonical: string, alias: string]>
+
+  constructor(parameters: AliasParameters = {}) {
+    const findings = new Findings()
+    this.fields = read("field_aliases", parameters.field_aliases, findings)
+    this.https = read("http_aliases", parameters.http_aliases, findings)
+    this.inward = this.fields.has(builtIn.canonical)
+      ? [...this.fields]
+      : [...this.fields, [builtIn.canonical, builtIn.alias]]
+    findings.settings("ContractAliasConfig")
+  }
+
+  /**
+   * To canonical names. Where both names are given the canonical one counts. A task id becomes a text, as clients send
+   * numbers. What is no object is left alone.
+   */
+  inbound(value: unknown): unknown {
+    if (!isJsonObject(value)) return value
+    const renamed = new Map<string, unknown>(Object.entries(value))
+    for (const [canonical, alias] of this.inward) {
+      if (!Object.hasOwn(value, canonical) && Object.hasOwn(value, alias)) renamed.set(canonical, value[alias])
+    }
+    for (const [canonical, alias] of this.inward) {
+      if (renamed.has(canonical)) renamed.delete(alias)
+    }
+    const id = renamed.get("task_id")
+    if (typeof id === "number" || typeof id === "bigint" || typeof id === "boolean") renamed.set("task_id", String(id))
+    return Object.fromEntries(renamed)
+  }
+
+  /** To external names, at the end of the object. Fields that are `null` keep their names. */
+  outbound(value: JsonObject): JsonObject {
+    const renamed = new Map<string, unknown>(Object.entries(value))
+    for (const [canonical, alias] of this.fields) {
+      const given = value[canonical]
+      if (!Object.hasOwn(value, canonical) || given === null || given === undefined) continue
+      renamed.delete(canonical)
+      renamed.delete(alias)
+      renamed.set(alias, given)
+    }
+    return Object.fromEntries(renamed)
+  }
+
+  /** Of a path or query parameter. */
+  httpName(canonical: string): string {
+    return this.https.get(canonical) ?? this.fieldName(canonical)
+  }
+
+  /** Of a member of a body. */
+  fieldName(canonical: string): string {
+    return this.fields.get(canonical) ?? canonical
+  }
+}
+
+const read = (
+  field: string,
+  aliases: Readonly<Record<string, string>> | undefined,
+  findings: Findings
+): ReadonlyMap<string, string> => {
+  const trimmed = Object.entries(aliases ?? {})
+    .map(([canonical, alias]) => [canonical, alias.trim()] as const)
+    .filter(([canonical, alias]) => alias !== "" && alias !== canonical)
+  findings.different(trimmed.map(([canonical, alias]) => [`${field}.${canonical}`, alias]))
+  for (const [name, alias] of trimmed) {
+    if (envelopeFields.has(alias) || trimmed.some(([canonical]) => canonical === alias)) {
+      findings.mistake(`${field}.${name}`, `must not be ${alias}, which is the canonical name of another field`)
+    }
+  }
+  return new Map(trimmed)
+}
+
+const envelopeFields = new Set([
+  ...Object.keys(TaskEnvelope.Declared.fields),
+  ...Object.keys(BatchEnvelope.Declared.fields),
+  ...Object.keys(StatusEvent.Declared.fields),
+  ...Object.keys(WorkflowEnvelope.Declared.fields)
+])

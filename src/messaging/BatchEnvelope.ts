@@ -1,0 +1,58 @@
+import { Result, Schema } from "effect"
+import { encode as encodeEnvelope, Identity, JsonObject, reader, specVersion } from "./Envelope.ts"
+import { EnvelopeError, type Mistake } from "./Errors.ts"
+import * as TaskEnvelope from "./TaskEnvelope.ts"
+import { Timestamp } from "./Timestamp.ts"
+
+/** The declared fields, in the order of the wire. */
+export const Declared = Schema.Struct({
+  batch_id: Identity,
+  tasks: Schema.Array(Schema.Unknown).check(
+    Schema.makeFilter((tasks) => tasks.length > 0, { expected: "an array of at least one task" })
+  ),
+  meta: JsonObject,
+  created_at: Timestamp,
+  spec_version: Schema.String
+})
+
+const decode = reader({ kind: "batch", schema: Declared, nullable: [] })
+
+/** Many tasks in one message; the consumer makes a message of each. */
+export type BatchEnvelope = Omit<typeof Declared.Type, "tasks"> & {
+  readonly tasks: readonly [TaskEnvelope.TaskEnvelope, ...ReadonlyArray<TaskEnvelope.TaskEnvelope>]
+  readonly [extra: string]: unknown
+}
+
+/** Whether a message is a batch: decided before anything is validated, so that a bad batch is called one. */
+export const isBatch = (json: JsonObject): boolean =>
+  typeof json["batch_id"] === "string" && Array.isArray(json["tasks"])
+
+/**
+ * `task`: applied to every item before it is read, as aliases are (`Aliases.inbound`). One bad item makes the whole
+ * batch invalid, and is named by its index.
+ */
+export const read = (
+  input: unknown,
+  now: Timestamp,
+  task: (item: unknown) => unknown = (item) => item
+): Result.Result<BatchEnvelope, EnvelopeError> =>
+  Result.flatMap(decode(input, { meta: {}, created_at: now, spec_version: specVersion }), (batch) => {
+    const mistakes: Array<Mistake> = []
+    const [first, ...others] = batch.tasks.flatMap((item, index) => {
+      const read = TaskEnvelope.read(task(item), now)
+      if (Result.isSuccess(read)) return [read.success]
+      mistakes.push(...read.failure.mistakes.map((mistake) => ofItem(index, mistake)))
+      return []
+    })
+    return first === undefined || mistakes.length > 0
+      ? Result.fail(EnvelopeError.invalid("batch", mistakes))
+      : Result.succeed({ ...batch, tasks: [first, ...others] as const })
+  })
+
+export const encode = (batch: BatchEnvelope): Result.Result<Uint8Array, EnvelopeError> => encodeEnvelope("batch", batch)
+
+/** A mistake in one of many tasks. */
+export const ofItem = (index: number, { field, problem }: Mistake): Mistake => ({
+  field: `tasks[${index}]${field === "" ? "" : `.${field}`}`,
+  problem
+})

@@ -1,0 +1,249 @@
+import { randomUUID } from "node:crypto"
+import { Clock, Context, Effect, Layer, type Option, Result, type Scope, Semaphore } from "effect"
+import { Broker, type BrokerError, type Channel, type Publication } from "../services/Broker.ts"
+import * as Aggregation from "./Aggregation.ts"
+import { ContractAliasConfig } from "./Aliases.ts"
+import * as BrokerCapabilities from "./BrokerCapabilities.ts"
+import { isJsonObject, type JsonObject } from "./Envelope.ts"
+import {
+  type ContractError,
+  type EnvelopeError,
+  type InvalidPublish,
+  type SettingsError,
+  TopologyError
+} from "./Errors.ts"
+import * as ManyTasks from "./ManyTasks.ts"
+import * as Publications from "./Publications.ts"
+import { confirmed, type Unconfirmed } from "./PublishOutcome.ts"
+import * as PublishSpan from "./PublishSpan.ts"
+import type { RetryPolicy } from "./RetryPolicy.ts"
+import * as RetryQueues from "./RetryQueues.ts"
+import type { StatusInput } from "./StatusEvent.ts"
+import * as TaskEnvelope from "./TaskEnvelope.ts"
+import { TaskTopology } from "./TaskTopology.ts"
+import * as Timestamp from "./Timestamp.ts"
+import { declarations, publishOnly, type Topology } from "./Topology.ts"
+import * as WorkflowEnvelope from "./WorkflowEnvelope.ts"
+
+/** The connection, its address and its name belong to the `Broker` that the client is given. */
+export interface ClientOptions {
+  readonly topology: Topology
+  /** Default: no alias but the built-in one. */
+  readonly aliasConfig?: ContractAliasConfig
+  /**
+   * Declares the exchanges alone: queues belong to those who work on them, and what no queue takes is `Unroutable`.
+   * Default: false.
+   */
+  readonly publishOnly?: boolean
+}
+
+/** `TopologyError`: the release of the broker refuses it. `BrokerError`: unreachable, or something else has a name of it. */
+export type InitializeError = TopologyError | BrokerError
+
+export type PublishError = InvalidPublish | EnvelopeError | Unconfirmed | InitializeError
+
+/** `headers`: beside those of the library, over which they win. */
+export type PublishOptions = Pick<Publications.TaskOptions, "headers">
+
+type Task = TaskEnvelope.TaskInput | JsonObject
+type Workflow = WorkflowEnvelope.WorkflowInput | JsonObject
+type Status = StatusInput | JsonObject
+
+/**
+ * Publishes what the specification's operations publish, and declares what they need. Bodies are plain objects, by
+ * canonical names or by the aliases of `aliasConfig`; they are read and checked before anything is sent. A publish
+ * succeeds once the broker has confirmed it. Otherwise it fails, and the error says whether publishing again may
+ * duplicate; nothing is published twice here.
+ */
+export class BrokerClient extends Context.Service<
+  BrokerClient,
+  {
+    readonly topology: Topology
+    readonly aliases: ContractAliasConfig
+
+    /** Declares the topology, once: later calls do nothing. Publishing does it by itself. */
+    readonly initialize: Effect.Effect<void, InitializeError>
+
+    readonly publishTask: (task: Task, options?: PublishOptions) => Effect.Effect<void, PublishError>
+
+    /** All of them are checked before the first is sent. */
+    readonly publishTasks: (
+      tasks: ReadonlyArray<Task>,
+      options?: ManyTasks.ManyTasksOptions
+    ) => Effect.Effect<void, PublishError | ManyTasks.TasksUnpublished>
+
+    /** By a named entry route, whose target becomes the stage of the envelope. */
+    readonly publishToEntry: (
+      envelope: Workflow,
+      route: string,
+      options?: PublishOptions
+    ) => Effect.Effect<void, PublishError | ContractError>
+
+    /** To the inbox of a stage, which becomes the stage of the envelope. */
+    readonly publishToStage: (
+      envelope: Workflow,
+      stage: string,
+      options?: PublishOptions
+    ) => Effect.Effect<void, PublishError | ContractError>
+
+    /** By a routing key; the stage that it leads to becomes the stage of the envelope. */
+    readonly publishWorkflowMessage: (
+      envelope: Workflow,
+      routingKey: string,
+      options?: PublishOptions
+    ) => Effect.Effect<void, PublishError | ContractError>
+
+    readonly publishStatus: (event: Status) => Effect.Effect<void, PublishError>
+
+    /** A status that also goes to the shard of `meta.parent_task_id`. */
+    readonly publishAggregationStatus: (event: Status) => Effect.Effect<void, PublishError>
+
+    /** Declares and binds the queue of these shards, and answers its name. `name`: in place of the one that they give. */
+    readonly ensureAggregationQueue: (
+      shards: ReadonlyArray<number>,
+      name?: string
+    ) => Effect.Effect<string, InvalidPublish | InitializeError>
+
+    /** Declares the queues in which failed messages of a queue wait, and the one in which they end. */
+    readonly ensureRetryInfrastructure: (
+      sourceQueue: string,
+      policy: RetryPolicy
+    ) => Effect.Effect<RetryQueues.RetryQueues, SettingsError | BrokerError>
+
+    /** Bytes as they are, straight to a queue. */
+    readonly publishRawToQueue: (
+      queue: string,
+      content: Uint8Array,
+      options?: Publications.RawOptions
+    ) => Effect.Effect<void, Unconfirmed>
+
+    /** What was prepared elsewhere: retries, dead letters, the items of a batch. */
+    readonly publish: (publication: Publication) => Effect.Effect<void, Unconfirmed>
+
+    /** A channel of one's own, closed with the scope. `prefetch`: default 200. */
+    readonly acquireChannel: (options?: {
+      readonly prefetch?: number
+    }) => Effect.Effect<Channel, BrokerError, Scope.Scope>
+
+    /** Messages that are ready, and consumers; none where there is no such queue. */
+    readonly inspectQueue: (
+      queue: string
+    ) => Effect.Effect<Option.Option<{ readonly messages: number; readonly consumers: number }>, BrokerError>
+
+    /** A round trip. */
+    readonly ping: Effect.Effect<void, BrokerError>
+  }
+>()("svc/messaging/BrokerClient") {
+  static readonly make: (options: ClientOptions) => Effect.Effect<BrokerClient["Service"], never, Broker> =
+    Effect.fnUntraced(function* ({ aliasConfig: aliases = new ContractAliasConfig(), publishOnly: only, topology }) {
+      const broker = yield* Broker
+      const clock = yield* Clock.Clock
+      const traced = yield* PublishSpan.make
+      const oneAtATime = yield* Semaphore.make(1)
+      let capabilities: BrokerCapabilities.BrokerCapabilities | undefined
+      let isInitialized = false
+
+      const declare = Effect.gen(function* () {
+        if (isInitialized) return
+        const { version } = yield* broker.server
+        const { refusals, warnings } = topology.check(version)
+        if (refusals.length > 0) return yield* TopologyError.of(topology.kind, refusals)
+        for (const { field, problem } of [...topology.warnings, ...warnings]) {
+          yield* Effect.logWarning(`${topology.kind}: ${field} ${problem}`)
+        }
+        yield* broker.declare(only === true ? publishOnly(topology) : declarations(topology))
+        capabilities = BrokerCapabilities.of(version)
+        isInitialized = true
+      })
+      const initialize = Effect.suspend(() => (isInitialized ? Effect.void : oneAtATime.withPermit(declare)))
+
+      const publish = (publication: Publication): Effect.Effect<void, Unconfirmed> =>
+        traced(publication, (publication) =>
+          Effect.flatMap(broker.publish(publication), (outcome) => confirmed(publication, outcome))
+        )
+
+      /** What is refused is refused without a broker. Which priorities there are is known once there is one. */
+      const prepared = <A, B, E, E2>(prepare: () => Result.Result<A, E>, publish: (ready: A) => Effect.Effect<B, E2>) =>
+        Effect.suspend((): Effect.Effect<B, E | E2 | InitializeError> => {
+          const first = prepare()
+          if (Result.isFailure(first)) return Effect.fail(first.failure)
+          if (isInitialized) return publish(first.success)
+          return Effect.flatMap(initialize, () =>
+            Effect.flatMap(Effect.fromResult(Result.flatMap(first, prepare)), publish)
+          )
+        })
+
+      const now = () => Timestamp.ofMillis(clock.currentTimeMillisUnsafe())
+      const uniqueId = () => randomUUID().replaceAll("-", "")
+      const known = (options?: PublishOptions): Publications.TaskOptions => ({
+        ...options,
+        ...(capabilities !== undefined && { capabilities })
+      })
+
+      const workflow = (input: Workflow, target: Publications.WorkflowTarget, options?: PublishOptions) =>
+        prepared(() => {
+          const given = aliases.inbound(input)
+          // whatever stage it names, the target takes its place
+          const placed = isJsonObject(given) ? { ...given, stage: "" } : given
+          return Result.flatMap(WorkflowEnvelope.read(placed, uniqueId()), (envelope) =>
+            Publications.workflow(topology, envelope, target, known(options))
+          )
+        }, publish)
+
+      const status = (prepare: typeof Publications.status, event: Status) =>
+        prepared(() => prepare(topology, aliases.inbound(event), { now: now(), unique: uniqueId() }), publish)
+
+      return BrokerClient.of({
+        topology,
+        aliases,
+        initialize,
+        publishTask: (task, options) =>
+          prepared(
+            () =>
+              Result.flatMap(TaskEnvelope.read(aliases.inbound(task), now()), (task) =>
+                Publications.task(topology, task, known(options))
+              ),
+            publish
+          ),
+        publishTasks: (tasks, options = {}) =>
+          prepared(
+            () =>
+              ManyTasks.publications(
+                topology,
+                tasks.map((task) => aliases.inbound(task)),
+                options,
+                now(),
+                capabilities
+              ),
+            (publications) => ManyTasks.publishAll(publications, publish, options)
+          ),
+        publishToEntry: (envelope, route, options) => workflow(envelope, { _tag: "Entry", route }, options),
+        publishToStage: (envelope, stage, options) => workflow(envelope, { _tag: "Stage", stage }, options),
+        publishWorkflowMessage: (envelope, routingKey, options) =>
+          workflow(envelope, { _tag: "Key", routingKey }, options),
+        publishStatus: (event) => status(Publications.status, event),
+        publishAggregationStatus: (event) => status(Publications.aggregationStatus, event),
+        ensureAggregationQueue: (shards, name) =>
+          prepared(
+            () =>
+              topology instanceof TaskTopology
+                ? Aggregation.queueOf(topology, shards, name)
+                : Result.fail(Aggregation.noAggregation()),
+            ({ declarations, name }) => Effect.as(broker.declare(declarations), name)
+          ),
+        ensureRetryInfrastructure: (sourceQueue, policy) =>
+          Effect.tap(Effect.fromResult(RetryQueues.of(sourceQueue, policy)), ({ declarations }) =>
+            broker.declare(declarations)
+          ),
+        publishRawToQueue: (queue, content, options = {}) => publish(Publications.raw(queue, content, options)),
+        publish,
+        acquireChannel: ({ prefetch = 200 } = {}) => broker.channel({ prefetch }),
+        inspectQueue: (queue) => broker.inspect(queue),
+        ping: broker.ping
+      })
+    })
+
+  /** A client over the connection that is provided. */
+  static readonly layer = (options: ClientOptions): Layer.Layer<BrokerClient, never, Broker> =>
+    Layer.effect(BrokerClient, BrokerClient.make(options))
+}

@@ -1,0 +1,38 @@
+import { hash } from "node:crypto"
+
+/**
+ * JSON of one spelling: members sorted by code point on every level, no spaces, everything beyond ASCII literal. Values
+ * as `JSON.stringify` takes them. Throws where it does: on cycles, on `bigint`, on nesting beyond the stack.
+ */
+export const write = (value: unknown): string => written(value) ?? "null"
+
+/** The lowercase hexadecimal SHA-256 of the canonical JSON in UTF-8. */
+export const sha256 = (value: unknown): string => hash("sha256", write(value), "hex")
+
+/** `undefined` for what JSON has no word for. A sorted copy would not do: JavaScript puts keys like `10` first. */
+const written = (value: unknown): string | undefined => {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value)
+  if ("toJSON" in value && typeof value.toJSON === "function") return written(value.toJSON(""))
+  if (Array.isArray(value)) return `[${value.map((item) => written(item) ?? "null").join(",")}]`
+  const members: Array<string> = []
+  for (const [key, member] of Object.entries(value).sort(([one], [other]) => byCodePoint(one, other))) {
+    const text = written(member)
+    if (text !== undefined) members.push(`${JSON.stringify(key)}:${text}`)
+  }
+  return `{${members.join(",")}}`
+}
+
+/** JavaScript compares UTF-16 units, which puts what lies beyond U+FFFF before U+E000 to U+FFFF. */
+export const byCodePoint = (one: string, other: string): number => {
+  const length = Math.min(one.length, other.length)
+  for (let at = 0; at < length; at++) {
+    const left = one.charCodeAt(at)
+    const right = other.charCodeAt(at)
+    if (left === right) continue
+    const leftPair = isSurrogate(left)
+    return leftPair === isSurrogate(right) ? left - right : leftPair ? 1 : -1
+  }
+  return one.length - other.length
+}
+
+const isSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdfff

@@ -1,0 +1,142 @@
+import { Result } from "effect"
+import type { Fields } from "../services/Broker.ts"
+import type { JsonObject } from "./Envelope.ts"
+import { type EnvelopeError, InvalidManualRetry } from "./Errors.ts"
+import * as Lineage from "./Lineage.ts"
+import * as RetryHeaders from "./RetryHeaders.ts"
+import type { StatusInput } from "./StatusEvent.ts"
+import * as TaskEnvelope from "./TaskEnvelope.ts"
+
+/** What to change when a task is handed over under its own id; what is left out stays as it is. */
+export interface ManualRetryRequest {
+  readonly taskType?: string
+  /** Instead of the present payload. */
+  readonly payload?: JsonObject
+  /** On top of the present payload, member by member of its top level. */
+  readonly payloadMerge?: JsonObject
+  readonly service?: string
+  readonly correlationId?: string
+  readonly priority?: number
+  /** Travels in a header and in statuses. */
+  readonly reason?: string
+  /** Of the status. Default: the reason. */
+  readonly message?: string
+  /** Of the status. */
+  readonly meta?: JsonObject
+  readonly headers?: Fields
+  /** Further top-level fields of the task. */
+  readonly extraFields?: JsonObject
+}
+
+/** What the handler knows of the delivery that it works on. */
+export interface Handling {
+  readonly consumerName: string
+  readonly correlationId: string
+  readonly headers: Fields
+}
+
+/** In this order: the status, then the task, then the acknowledgement. */
+export interface ManualRetry {
+  readonly status: StatusInput
+  readonly task: TaskEnvelope.TaskEnvelope
+  readonly headers: Fields
+}
+
+export const status = "manual_retrying"
+
+export const prepare = (
+  task: TaskEnvelope.TaskEnvelope,
+  handling: Handling,
+  request: ManualRetryRequest
+): Result.Result<ManualRetry, InvalidManualRetry | EnvelopeError> => {
+  const refused = refusal(request)
+  if (refused !== undefined) return Result.fail(refused)
+  const next = TaskEnvelope.read(
+    {
+      ...task,
+      correlation_id: request.correlationId ?? handling.correlationId,
+      payload: request.payload ?? { ...task.payload, ...request.payloadMerge },
+      ...(request.taskType !== undefined && { task_type: request.taskType }),
+      ...(request.service !== undefined && { service: request.service }),
+      ...(request.priority !== undefined && { priority: request.priority }),
+      ...request.extraFields
+    },
+    task.created_at
+  )
+  const lineage: Lineage.Lineage = {
+    count: Lineage.ofHeaders(handling.headers).count + 1,
+    sourceConsumer: handling.consumerName,
+    previousTaskType: task.task_type,
+    reason: request.reason
+  }
+  return Result.map(next, (next) => ({
+    task: next,
+    status: manualRetrying(next, lineage, request),
+    headers: {
+      ...carried(handling.headers),
+      task_id: next.task_id,
+      ...Lineage.toHeaders(lineage),
+      ...request.headers
+    }
+  }))
+}
+
+const refusal = (request: ManualRetryRequest): InvalidManualRetry | undefined => {
+  const of = (field: string, message: string) => new InvalidManualRetry({ field, message })
+  if (request.payload !== undefined && request.payloadMerge !== undefined) {
+    return of(
+      "payloadMerge",
+      "payload takes the place of the payload and payloadMerge is laid over it: give one of them."
+    )
+  }
+  if (request.taskType !== undefined && request.taskType.trim() === "") {
+    return of("taskType", "taskType must not be blank; leave it out to keep the present one.")
+  }
+  const forbidden = Object.keys(request.extraFields ?? {}).filter((name) => owned.has(name))
+  return forbidden.length > 0
+    ? of(
+        "extraFields",
+        `extraFields must not hold ${forbidden.sort().join(", ")}: they have parameters of their own, or stay.`
+      )
+    : undefined
+}
+
+const owned = new Set([
+  "task_id",
+  "correlation_id",
+  "task_type",
+  "service",
+  "payload",
+  "priority",
+  "spec_version",
+  "created_at"
+])
+
+/** The next worker counts its own retries. */
+const carried = (headers: Fields): Fields =>
+  Object.fromEntries(
+    Object.entries(Lineage.withoutHeaders(RetryHeaders.carried(headers))).filter(
+      ([name]) => !RetryHeaders.names.includes(name)
+    )
+  )
+
+const manualRetrying = (
+  task: TaskEnvelope.TaskEnvelope,
+  lineage: Lineage.Lineage,
+  request: ManualRetryRequest
+): StatusInput => ({
+  task_id: task.task_id,
+  status,
+  message: request.message ?? request.reason ?? "The task was handed over for another try.",
+  meta: {
+    ...request.meta,
+    manual_retry: {
+      count: lineage.count,
+      source_consumer: lineage.sourceConsumer,
+      ...(lineage.previousTaskType !== undefined && { previous_task_type: lineage.previousTaskType }),
+      ...(lineage.reason !== undefined && { reason: lineage.reason }),
+      ...(request.taskType !== undefined && { target_task_type: request.taskType })
+    }
+  },
+  correlation_id: TaskEnvelope.correlationId(task)
+})

@@ -1,0 +1,63 @@
+import type { Field, Fields } from "../services/Broker.ts"
+
+export const retryAttempt = "x-svc-retry-attempt"
+export const maxRetries = "x-svc-max-retries"
+export const sourceQueue = "x-svc-source-queue"
+export const failureReason = "x-svc-failure-reason"
+export const exceptionType = "x-svc-exception-type"
+
+/** The five that belong to one worker's retries: what is handed to another worker leaves without them. */
+export const names: ReadonlyArray<string> = [retryAttempt, maxRetries, sourceQueue, failureReason, exceptionType]
+
+/** Why a message is retried or dead-lettered, for machines. */
+export type FailureReason =
+  | "handler_error"
+  | "malformed_json"
+  | "invalid_envelope"
+  | "mixed_task_type_batch"
+  | "unsupported_action"
+  | "payload_schema_violation"
+  | "stage_timeout"
+  | "dedup_conflict"
+
+/** Of a delivery: 0 is the original. What is no count from 0 on is taken for 0. */
+export const attemptOf = (headers: Fields): number => count(headers[retryAttempt])
+
+/** A header as a count from 0 on: other clients send integers of any width, and texts. */
+export const count = (value: Field | undefined): number => {
+  const number = typeof value === "bigint" || (typeof value === "string" && /^\d+$/.test(value)) ? Number(value) : value
+  return typeof number === "number" && Number.isSafeInteger(number) && number >= 0 ? number : 0
+}
+
+/**
+ * The headers that go along when a message is published again. What the broker wrote stays behind: it takes a copied
+ * `x-death` for a cycle and drops the message, and a copied `CC` would send it to more queues than meant.
+ */
+export const carried = (headers: Fields): Fields =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !ofTheBroker.test(name)))
+
+const ofTheBroker =
+  /^(x-death|x-first-death-.*|x-last-death-.*|x-delivery-count|x-acquired-count|x-stream-offset|CC|BCC)$/
+
+export interface Failure {
+  /** Retry: of the delivery to come, which counts from 1. Dead letter: of the delivery that failed last. */
+  readonly attempt: number
+  readonly maxRetries: number
+  readonly sourceQueue: string
+  readonly reason: FailureReason
+  /** `null`: no exception was the cause. The header is written nonetheless. */
+  readonly exceptionType: string | null
+}
+
+/** Of a retry or a dead letter, beside everything that the delivery brought. */
+export const of = (headers: Fields, failure: Failure): Fields => ({
+  ...carried(headers),
+  [retryAttempt]: failure.attempt,
+  [maxRetries]: failure.maxRetries,
+  [sourceQueue]: failure.sourceQueue,
+  [failureReason]: failure.reason,
+  [exceptionType]: failure.exceptionType === null ? null : failure.exceptionType.slice(0, maxTypeLength)
+})
+
+/** Header tables are small, and anybody can give a class a name. */
+const maxTypeLength = 255

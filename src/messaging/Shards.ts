@@ -1,0 +1,52 @@
+import { hash } from "node:crypto"
+
+/**
+ * The shard of a parent task: the SHA-256 of its id, read as one big-endian number, modulo the count. Producers in other
+ * languages compute the same.
+ */
+export const shardOf = (parentTaskId: string, shardCount: number): number => {
+  const digest = hash("sha256", parentTaskId, "hex")
+  // sixteen bits at a time, which stays exact without big integers up to `maxShards`
+  let remainder = 0
+  for (let at = 0; at < digest.length; at += 4) {
+    remainder = (remainder * 0x10000 + Number.parseInt(digest.slice(at, at + 4), 16)) % shardCount
+  }
+  return remainder
+}
+
+/** More than a broker would like to bind. */
+export const maxShards = 65_536
+
+/** Without repetitions, in order. */
+export const sorted = (shards: ReadonlyArray<number>): ReadonlyArray<number> =>
+  [...new Set(shards)].sort((one, other) => one - other)
+
+/** What is wrong with a list of shards that one consumer takes. */
+export const refusedShards = (shards: ReadonlyArray<number>, shardCount: number): string | undefined => {
+  if (shards.length === 0) return "names no shard"
+  const outside = shards.filter((shard) => !Number.isInteger(shard) || shard < 0 || shard >= shardCount)
+  return outside.length === 0 ? undefined : `names shard ${outside.join(", ")}: shards go from 0 to ${shardCount - 1}`
+}
+
+/** What is wrong with the groups of one runtime: two queues for one shard would do its work twice. */
+export const refusedGroups = (groups: ReadonlyArray<ReadonlyArray<number>>, shardCount: number): string | undefined => {
+  if (groups.length === 0) return "names no group of shards"
+  const taken = new Map<number, number>()
+  for (const [index, group] of groups.entries()) {
+    const refused = refusedShards(group, shardCount)
+    if (refused !== undefined) return `group ${index} ${refused}`
+    for (const shard of sorted(group)) {
+      const other = taken.get(shard)
+      if (other !== undefined)
+        return `groups ${other} and ${index} both take shard ${shard}: its work would be done twice`
+      taken.set(shard, index)
+    }
+  }
+  return undefined
+}
+
+/** Shards that no group takes: their events stay in the status queue, and are not aggregated. */
+export const uncovered = (groups: ReadonlyArray<ReadonlyArray<number>>, shardCount: number): ReadonlyArray<number> => {
+  const taken = new Set(groups.flat())
+  return Array.from({ length: shardCount }, (_, shard) => shard).filter((shard) => !taken.has(shard))
+}

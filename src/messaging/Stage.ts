@@ -1,0 +1,117 @@
+import type { Fields } from "../services/Broker.ts"
+import type { Findings } from "./Parameters.ts"
+
+/** The shape of a payload: a field that is in neither list is an error. */
+export interface PayloadSchema {
+  readonly name: string
+  /** Default: `"v1"`. */
+  readonly version?: string
+  readonly required_fields?: ReadonlyArray<string>
+  readonly optional_fields?: ReadonlyArray<string>
+}
+
+export interface ActionSchema {
+  readonly action: string
+  readonly description?: string
+  readonly payload?: PayloadSchema
+}
+
+/** What a stage promises beyond its transport. Everything may be left out. */
+export interface StageContract {
+  readonly description?: string
+  readonly role?: string
+  readonly owner?: string
+  readonly tags?: ReadonlyArray<string>
+  /** Milliseconds; for people, nothing is done about it. */
+  readonly sla_ms?: number
+  /** Empty: anything goes. */
+  readonly accepted_actions?: ReadonlyArray<ActionSchema>
+  readonly produced_actions?: ReadonlyArray<ActionSchema>
+  readonly allowed_next_stages?: ReadonlyArray<string>
+  /** It hands over to nobody. */
+  readonly terminal?: boolean
+  /** Of a handler, in seconds; past it the message is retried for `stage_timeout`. */
+  readonly timeout_seconds?: number
+  /** Instead of the consumer's own retry policy. */
+  readonly max_retries?: number
+  readonly retry_delay_ms?: number
+  /** How many messages are worked on at once, where the consumer says nothing. */
+  readonly max_inflight?: number
+  /** Fields of the payload that make two messages the same work. */
+  readonly dedup_key_fields?: ReadonlyArray<string>
+}
+
+export interface StageParameters extends StageContract {
+  readonly name: string
+  readonly queue: string
+  /** Topic patterns of the inbox. */
+  readonly binding_keys: ReadonlyArray<string>
+  /** How others reach it: must match one of the binding keys. */
+  readonly publish_routing_key: string
+  readonly queue_arguments_overrides?: Fields
+  readonly queue_kwargs?: Fields
+}
+
+export interface EntryRouteParameters {
+  readonly name: string
+  /** Must match a binding key of the target. */
+  readonly routing_key: string
+  readonly target_stage: string
+}
+
+/** Timers hold no more. */
+const maxSeconds = 2_147_483
+
+/** What is wrong with a contract, on its own and among the stages of its topology. */
+export const checkContract = (
+  at: string,
+  contract: StageContract,
+  stages: ReadonlySet<string>,
+  findings: Findings
+): void => {
+  findings.integer(`${at}.sla_ms`, contract.sla_ms, 1, Number.MAX_SAFE_INTEGER)
+  findings.integer(`${at}.max_retries`, contract.max_retries, 0, 1_000_000)
+  findings.integer(`${at}.max_inflight`, contract.max_inflight, 1, 65_535)
+  findings.millis(`${at}.retry_delay_ms`, contract.retry_delay_ms)
+  const { timeout_seconds: timeout } = contract
+  if (timeout !== undefined && !(timeout > 0 && timeout <= maxSeconds)) {
+    findings.mistake(`${at}.timeout_seconds`, `must be more than 0 and at most ${maxSeconds}`)
+  }
+  checkActions(`${at}.accepted_actions`, contract.accepted_actions, findings)
+  checkActions(`${at}.produced_actions`, contract.produced_actions, findings)
+  checkNames(`${at}.dedup_key_fields`, contract.dedup_key_fields, findings)
+  checkNames(`${at}.allowed_next_stages`, contract.allowed_next_stages, findings)
+  for (const next of contract.allowed_next_stages ?? []) {
+    if (!stages.has(next)) findings.mistake(`${at}.allowed_next_stages`, `names ${next}, which is no stage`)
+  }
+  if (contract.terminal === true) {
+    for (const field of ["allowed_next_stages", "produced_actions"] as const) {
+      if ((contract[field]?.length ?? 0) > 0) {
+        findings.mistake(`${at}.${field}`, "must be empty: the stage is terminal")
+      }
+    }
+  }
+}
+
+const checkActions = (at: string, actions: ReadonlyArray<ActionSchema> | undefined, findings: Findings): void => {
+  checkNames(
+    at,
+    actions?.map(({ action }) => action),
+    findings
+  )
+  for (const { action, payload } of actions ?? []) {
+    if (payload === undefined) continue
+    if (payload.name.trim() === "") findings.mistake(`${at}.${action}.payload.name`, "must not be blank")
+    const fields = [...(payload.required_fields ?? []), ...(payload.optional_fields ?? [])]
+    checkNames(`${at}.${action}.payload`, fields, findings)
+  }
+}
+
+const checkNames = (at: string, names: ReadonlyArray<string> | undefined, findings: Findings): void => {
+  const seen = new Set<string>()
+  for (const name of names ?? []) {
+    if (name.trim() === "") findings.mistake(at, "must not name blanks")
+    else if (seen.has(name)) findings.mistake(at, `names ${name} twice`)
+    seen.add(name)
+  }
+}

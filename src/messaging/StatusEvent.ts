@@ -1,0 +1,110 @@
+import { Result, Schema } from "effect"
+import * as CanonicalJson from "./CanonicalJson.ts"
+import {
+  encode as encodeEnvelope,
+  Identity,
+  isJsonObject,
+  JsonObject,
+  parse,
+  reader,
+  ShortText,
+  specVersion
+} from "./Envelope.ts"
+import { EnvelopeError } from "./Errors.ts"
+import { Timestamp } from "./Timestamp.ts"
+
+/** The declared fields, in the order of the wire. */
+export const Declared = Schema.Struct({
+  task_id: Identity,
+  status: Schema.String,
+  timestamp: Timestamp,
+  message: Schema.optionalKey(Schema.String),
+  meta: JsonObject,
+  result: Schema.optionalKey(JsonObject),
+  /** Default on the way: the task id. */
+  correlation_id: Schema.optionalKey(ShortText),
+  /** Unique per event; default on the way: see `complete`. */
+  event_id: Schema.optionalKey(Schema.String),
+  service: Schema.optionalKey(Schema.String),
+  spec_version: Schema.String,
+  task_type: Schema.optionalKey(Schema.String)
+})
+
+const decode = reader({
+  kind: "status",
+  schema: Declared,
+  nullable: ["message", "result", "correlation_id", "event_id", "service", "task_type"]
+})
+
+/** Something that happened to a task. Fields that the specification does not know are kept beside the others. */
+export type StatusEvent = typeof Declared.Type & { readonly [extra: string]: unknown }
+
+/** As a program publishes it: `meta` defaults to `{}`, `timestamp` to now. */
+export interface StatusInput {
+  readonly task_id: string
+  readonly status: string
+  readonly timestamp?: Timestamp | undefined
+  readonly message?: string | null | undefined
+  readonly meta?: JsonObject
+  readonly result?: JsonObject | null | undefined
+  readonly correlation_id?: string | null | undefined
+  readonly event_id?: string | null | undefined
+  readonly service?: string | null | undefined
+  readonly spec_version?: string
+  readonly task_type?: string | null | undefined
+  readonly [extra: string]: unknown
+}
+
+/** As it travels: whose, and which one. */
+export type PublishedStatus = StatusEvent & { readonly correlation_id: string; readonly event_id: string }
+
+/** `now`: for an event without `timestamp`. */
+export const read = (input: unknown, now: Timestamp): Result.Result<StatusEvent, EnvelopeError> =>
+  decode(input, { meta: {}, timestamp: now, spec_version: specVersion })
+
+export const fromBytes = (body: Uint8Array, now: Timestamp): Result.Result<StatusEvent, EnvelopeError> =>
+  Result.flatMap(parse("status", body), (json) => read(json, now))
+
+/**
+ * Ready to travel: with a correlation id and an event id. An event that came with its own `timestamp` gets the hash of
+ * its content, so that publishing it again is no second event. One that was stamped here gets `unique` instead, as two
+ * equal ones in the same millisecond are two events.
+ */
+export const complete = (
+  input: unknown,
+  { now, unique }: { readonly now: Timestamp; readonly unique: string }
+): Result.Result<PublishedStatus, EnvelopeError> =>
+  Result.flatMap(read(input, now), (event) => identified(event, isStamped(input), unique))
+
+/** Whether an event that was read without a `timestamp` got the time of reading it. */
+export const isStamped = (input: unknown): boolean => isJsonObject(input) && input["timestamp"] === undefined
+
+/** `complete` for an event that was read before. */
+export const identified = (
+  event: StatusEvent,
+  stamped: boolean,
+  unique: string
+): Result.Result<PublishedStatus, EnvelopeError> => {
+  const whole = { ...event, correlation_id: event.correlation_id || event.task_id }
+  const given = event.event_id?.trim()
+  if (given) return Result.succeed({ ...whole, event_id: given })
+  return Result.map(stamped ? Result.succeed(unique) : eventId(whole), (id) => ({ ...whole, event_id: id }))
+}
+
+/** The SHA-256 of the event without its `event_id`, as canonical JSON: the order of its members does not matter. */
+export const eventId = (event: JsonObject): Result.Result<string, EnvelopeError> => {
+  const { event_id: _, ...content } = event
+  return Result.try({
+    try: () => CanonicalJson.sha256(content),
+    catch: () => EnvelopeError.invalid("status", [{ field: "", problem: "holds a value that JSON cannot express" }])
+  })
+}
+
+export const encode = (event: StatusEvent): Result.Result<Uint8Array, EnvelopeError> => encodeEnvelope("status", event)
+
+/** The shard's parent, if the event names one. */
+export const parentTaskId = ({ meta }: StatusEvent): string | undefined => {
+  const parent = meta["parent_task_id"]
+  const text = typeof parent === "string" ? parent : typeof parent === "number" ? String(parent) : ""
+  return text.trim() === "" ? undefined : text
+}

@@ -1,0 +1,73 @@
+import { Effect, Result, Schema, SchemaIssue, SchemaTransformation } from "effect"
+import { encode as encodeEnvelope, Identity, JsonObject, parse, reader, ShortText, specVersion } from "./Envelope.ts"
+import type { EnvelopeError } from "./Errors.ts"
+import { Timestamp } from "./Timestamp.ts"
+
+/**
+ * 0 to 255. As lenient as the producers there are: `5.0`, `"5"` and `true` are read as numbers, since a message that
+ * another release of the library accepts must not be dead-lettered here.
+ */
+export const Priority = Schema.Union([Schema.Finite, Schema.String, Schema.Boolean]).pipe(
+  Schema.decodeTo(
+    Schema.Int,
+    SchemaTransformation.transformEffect({
+      decode: (input: number | string | boolean, options) => {
+        const priority = typeof input === "string" && !/^\s*\d{1,3}(\.0+)?\s*$/.test(input) ? Number.NaN : Number(input)
+        return Number.isInteger(priority) && priority >= 0 && priority <= 255
+          ? Effect.succeed(priority)
+          : Effect.fail(new SchemaIssue.InvalidValue({ expected: "an integer from 0 to 255" }, input, options))
+      },
+      encode: (priority: number) => Effect.succeed<number | string | boolean>(priority)
+    })
+  )
+)
+
+/** The declared fields, in the order of the wire. */
+export const Declared = Schema.Struct({
+  task_id: Identity,
+  payload: JsonObject,
+  created_at: Timestamp,
+  service: Schema.optionalKey(Schema.String),
+  /** The routing key of routed topologies. */
+  task_type: Schema.optionalKey(ShortText),
+  /** Default on the way: the task id. */
+  correlation_id: Schema.optionalKey(ShortText),
+  priority: Schema.optionalKey(Priority),
+  spec_version: Schema.String,
+  meta: Schema.optionalKey(JsonObject)
+})
+
+const decode = reader({
+  kind: "task",
+  schema: Declared,
+  nullable: ["service", "task_type", "correlation_id", "priority", "meta"]
+})
+
+/** A task as a worker gets it. Fields that the specification does not know are kept beside the others. */
+export type TaskEnvelope = typeof Declared.Type & { readonly [extra: string]: unknown }
+
+/** A task as a program publishes it: `payload` defaults to `{}`, `created_at` to now. */
+export interface TaskInput {
+  readonly task_id: string
+  readonly payload?: JsonObject
+  readonly created_at?: Timestamp | undefined
+  readonly service?: string | null | undefined
+  readonly task_type?: string | null | undefined
+  readonly correlation_id?: string | null | undefined
+  readonly priority?: number | null | undefined
+  readonly spec_version?: string
+  readonly meta?: JsonObject | null | undefined
+  readonly [extra: string]: unknown
+}
+
+/** `now`: for a task without `created_at`. Aliases are the business of whoever reads the wire (`Aliases.inbound`). */
+export const read = (input: unknown, now: Timestamp): Result.Result<TaskEnvelope, EnvelopeError> =>
+  decode(input, { payload: {}, created_at: now, spec_version: specVersion })
+
+export const fromBytes = (body: Uint8Array, now: Timestamp): Result.Result<TaskEnvelope, EnvelopeError> =>
+  Result.flatMap(parse("task", body), (json) => read(json, now))
+
+export const encode = (task: TaskEnvelope): Result.Result<Uint8Array, EnvelopeError> => encodeEnvelope("task", task)
+
+/** Of the message: the task's own, else its id. */
+export const correlationId = (task: TaskEnvelope): string => task.correlation_id || task.task_id

@@ -1,0 +1,87 @@
+import { Effect, Schema, SchemaIssue, SchemaTransformation } from "effect"
+
+/**
+ * An instant as envelopes write it: ISO 8601 in UTC with `Z` and six digits of a second, or none where they are zero.
+ * A string, as a `Date` would lose the microseconds that other producers send. Two of them compare as instants by
+ * `compare` alone: `…:00Z` sorts behind `…:00.5Z` as text.
+ *
+ * Reads any ISO date-time (without an offset it is UTC) and numbers of the epoch: seconds, or milliseconds from
+ * 20,000,000,000 on.
+ */
+export const Timestamp = Schema.Union([Schema.String, Schema.Finite]).pipe(
+  Schema.decodeTo(
+    Schema.String,
+    SchemaTransformation.transformEffect({
+      decode: (input: string | number, options) => {
+        const instant = typeof input === "number" ? ofEpoch(input) : read(input)
+        return instant === undefined
+          ? Effect.fail(
+              new SchemaIssue.InvalidValue({ expected: "an ISO 8601 date-time or an epoch number" }, input, options)
+            )
+          : Effect.succeed(write(instant))
+      },
+      encode: (text: string) => Effect.succeed<string | number>(text)
+    })
+  )
+)
+export type Timestamp = typeof Timestamp.Type
+
+/** Of epoch milliseconds, as a clock gives them. */
+export const ofMillis = (millis: number): Timestamp => write({ millis: Math.trunc(millis), micros: 0 })
+
+/** Epoch milliseconds; the microseconds below them are cut off. `NaN` for what is no timestamp. */
+export const toMillis = (timestamp: Timestamp): number => read(timestamp)?.millis ?? Number.NaN
+
+/** By the instants. */
+export const compare = (left: Timestamp, right: Timestamp): number => {
+  const one = read(left)
+  const other = read(right)
+  if (one === undefined || other === undefined) return left < right ? -1 : left > right ? 1 : 0
+  return one.millis - other.millis || one.micros - other.micros
+}
+
+/** As observations write it, with `+00:00` where envelopes write `Z`. */
+export const withOffset = (timestamp: Timestamp): string => timestamp.replace(/Z$/, "+00:00")
+
+/** `micros`: 0 to 999, behind the milliseconds. */
+interface Instant {
+  readonly millis: number
+  readonly micros: number
+}
+
+/** As the reference does: nobody means the year 2603 in seconds. */
+const millisFrom = 2e10
+
+const earliest = -62_135_596_800_000
+
+const ofEpoch = (epoch: number): Instant | undefined => {
+  const micros = Math.round(epoch * (Math.abs(epoch) > millisFrom ? 1e3 : 1e6))
+  const millis = Math.floor(micros / 1000)
+  return inRange(millis) ? { millis, micros: micros - millis * 1000 } : undefined
+}
+
+const iso = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(?:([Zz])|([+-])(\d{2}):?(\d{2}))?$/
+
+const read = (text: string): Instant | undefined => {
+  const found = iso.exec(text)
+  if (found === null) return undefined
+  const [, date, time, seconds = "00", fraction = "", , sign, hours = "0", minutes = "0"] = found
+  const digits = fraction.padEnd(6, "0").slice(0, 6)
+  const millis = Date.parse(`${date}T${time}:${seconds}.${digits.slice(0, 3)}Z`)
+  // Date.parse takes the 30th of February for the 1st or 2nd of March, and 24:00 for the next day
+  if (Number.isNaN(millis) || !new Date(millis).toISOString().startsWith(`${date}T${time}:${seconds}`)) return undefined
+  const offset = (Number(hours) * 60 + Number(minutes)) * 60_000
+  const instant = sign === "-" ? millis + offset : sign === "+" ? millis - offset : millis
+  return Number(hours) < 24 && Number(minutes) < 60 && inRange(instant)
+    ? { millis: instant, micros: Number(digits.slice(3)) }
+    : undefined
+}
+
+/** Years 1 to 9999: what four digits can say. */
+const inRange = (millis: number): boolean => millis >= earliest && millis < 253_402_300_800_000
+
+const write = ({ micros, millis }: Instant): string => {
+  const text = new Date(millis).toISOString()
+  const fraction = text.slice(20, 23) + String(micros).padStart(3, "0")
+  return `${text.slice(0, 19)}${fraction === "000000" ? "" : `.${fraction}`}Z`
+}
