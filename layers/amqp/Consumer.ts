@@ -115,7 +115,7 @@ export const make = Effect.fnUntraced(function* (
       yield* Effect.sleep(pauseBefore(attempt, random.nextDoubleUnsafe()))
       const begun = yield* Effect.result(
         Effect.gen(function* () {
-          const link = yield* recovery.link("consume")
+          const link = yield* recovery.someLink
           // The connection is well, and this consumer is not: its queue may be gone.
           if (link === suspect) yield* topology.declareAgain(link)
           suspect = link

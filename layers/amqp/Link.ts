@@ -31,6 +31,7 @@ export class Link {
   readonly #endpoint: Endpoint
   readonly #onEnd = new Set<() => void>()
   readonly #onBlocked = new Set<() => void>()
+  readonly #closing = new WeakSet<Channel>()
 
   constructor(connection: Connection, socket: AbortController, endpoint: Endpoint) {
     this.#connection = connection
@@ -106,7 +107,7 @@ export class Link {
   /** Settles in time, whatever the peer does. The broker has what was sent on the channel before it says that it closed. */
   closeChannel(channel: Channel): Effect.Effect<void> {
     return Effect.callback<void>((resume) => {
-      channel.removeAllListeners("close")
+      this.#closing.add(channel)
       // Not by the callback of `close`: it is not called when the connection ends first.
       channel.once("close", () => resume(Effect.void))
       try {
@@ -152,7 +153,11 @@ export class Link {
     })
     // While there is a listener, amqplib does not take the connection down for what a callback throws.
     channel.on("handler-error", () => {})
-    channel.once("close", () => ended(why ?? this.failure ?? new Error("The connection was lost")))
+channel.once("close", () => {
+      if (this.#closing.has(channel)) return
+      // Not within amqplib's callback: while a connection ends, it would take what is opened on it for alive.
+      queueMicrotask(() => ended(why ?? this.failure ?? new Error("The connection was lost")))
+    })
   }
 }
 
@@ -208,7 +213,7 @@ export const open = (endpoint: Endpoint): Effect.Effect<Link, BrokerError> =>
           },
           options,
           (error, connection) => {
-            if (error) resume(Effect.fail(Failure.failure("connect", error)))
+            if (error) resume(Effect.fail(refusal(error)))
             else resume(Effect.succeed(new Link(connection, socket, endpoint)))
           }
         )
@@ -226,5 +231,11 @@ export const open = (endpoint: Endpoint): Effect.Effect<Link, BrokerError> =>
   })
 
 const frameMax = 131_072
+
+/** amqplib keeps to itself what the broker says at the last step, where it can say no to the virtual host alone. */
+const refusal = (error: Error): BrokerError =>
+  error.message.startsWith("Expected ConnectionOpenOk; got <ConnectionClose")
+    ? new BrokerError({ operation: "connect", reason: "refused", message: "RabbitMQ refused the virtual host" })
+    : Failure.failure("connect", error)
 
 const unreachable = (message: string) => new BrokerError({ operation: "connect", reason: "unreachable", message })

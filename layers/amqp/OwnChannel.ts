@@ -25,10 +25,11 @@ export const make = Effect.fnUntraced(function* (
   let settlements: Settlements | undefined
   const end = (why: Error) => {
     const failure = why instanceof BrokerError ? why : Failure.failure("channel", why)
-    Deferred.doneUnsafe(ended, Exit.fail(failure))
     settlements?.void()
     publisher.detach(why)
     publisher.close(failure.message)
+    // Last, as whoever waits for it goes on within this call.
+    Deferred.doneUnsafe(ended, Exit.fail(failure))
   }
   const channel = yield* Effect.acquireRelease(link.confirmChannel("channel", end), (channel) =>
     Effect.suspend(() => {
@@ -37,7 +38,8 @@ export const make = Effect.fnUntraced(function* (
       return link.closeChannel(channel)
     })
   )
-  const ask = <A>(question: (answer: (error: Error, reply: A) => void) => void) => link.ask<A>("channel", question)
+  const ask = <A>(question: (answer: (error: Error, reply: A) => void) => void): Effect.Effect<A, BrokerError> =>
+    Effect.suspend(() => (Deferred.isDoneUnsafe(ended) ? Deferred.await(ended) : link.ask<A>("channel", question)))
   yield* ask<unknown>((answer) => channel.prefetch(prefetch, false, answer))
   const opened = new Settlements(channel, prefetch)
   settlements = opened

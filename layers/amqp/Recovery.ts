@@ -5,6 +5,8 @@ import * as Link from "./Link.ts"
 export interface Recovery {
   /** The link of now, or the next one if it comes within the deadline. */
   readonly link: (operation: BrokerError["operation"]) => Effect.Effect<Link.Link, BrokerError>
+  /** The same without a deadline, for those who have nothing else to do. */
+  readonly someLink: Effect.Effect<Link.Link>
   /** Told of the link of now, and of every later one, in the driver's own callbacks. */
   readonly onLink: (listener: (link: Link.Link) => void) => void
   readonly state: SubscriptionRef.SubscriptionRef<Connection>
@@ -103,30 +105,31 @@ export const make = Effect.fnUntraced(function* (
   yield* adopt(first)
   yield* Effect.forkScoped(keep())
 
+  const someLink = Effect.callback<Link.Link>((resume) => {
+    if (current !== undefined) return resume(Effect.succeed(current))
+    const told = (link: Link.Link) => resume(Effect.succeed(link))
+    waiting.add(told)
+    return Effect.sync(() => waiting.delete(told))
+  })
   const link: Recovery["link"] = (operation) =>
-    Effect.suspend(() => {
+    Effect.suspend((): Effect.Effect<Link.Link, BrokerError> => {
       if (current !== undefined) return Effect.succeed(current)
       if (closed) return Effect.fail(new Failed({ operation, reason: "closed", message: "It was closed" }))
-      return Effect.callback<Link.Link, BrokerError>((resume) => {
-        const told = (link: Link.Link) => resume(Effect.succeed(link))
-        waiting.add(told)
-        return Effect.sync(() => waiting.delete(told))
-      }).pipe(
-        Effect.timeoutOrElse({
-          duration: options.answerWithin,
-          orElse: () =>
-            Effect.fail(
-              new Failed({
-                operation,
-                reason: "unreachable",
-                message: `Not connected to RabbitMQ within ${options.answerWithin} ms`
-              })
-            )
-        })
-      )
+      return Effect.timeoutOrElse(someLink, {
+        duration: options.answerWithin,
+        orElse: () =>
+          Effect.fail(
+            new Failed({
+              operation,
+              reason: "unreachable",
+              message: `Not connected to RabbitMQ within ${options.answerWithin} ms`
+            })
+          )
+      })
     })
   return {
     link,
+    someLink,
     onLink: (listener) => {
       listeners.push(listener)
       if (current !== undefined) listener(current)

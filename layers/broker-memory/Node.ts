@@ -162,6 +162,11 @@ export class Node {
     return this.#queues.get(name) ?? missing("queue", name)
   }
 
+  kindOf(name: string): QueueArguments.QueueKind | undefined {
+    const known = this.#queues.get(name)
+    return known === undefined ? undefined : QueueArguments.kindOf(known.declared)
+  }
+
   deleteQueue(name: string, line: Line): void {
     if (this.#queues.has(name)) this.#drop(this.queue(name, line))
   }

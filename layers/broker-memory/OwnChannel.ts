@@ -2,7 +2,9 @@ import { Deferred, Effect, Exit, Option } from "effect"
 import { BrokerError, type Channel as ChannelDoor, type Delivery } from "../../src/services/Broker.ts"
 import { Channel } from "./Channel.ts"
 import type { Publisher } from "./Publisher.ts"
+import { Refusal } from "./Refusal.ts"
 import { type Connecting, deliveryOf, hand } from "./Subscriber.ts"
+import { problemOf } from "./Subscription.ts"
 import { transmit } from "./Transmission.ts"
 import type { Line } from "./Wire.ts"
 
@@ -43,33 +45,47 @@ export const make = Effect.fnUntraced(function* ({ ask, client, line, prefetch, 
   const demand = <A>(question: () => A): Effect.Effect<A, BrokerError> =>
     Effect.suspend(() => {
       if (Deferred.isDoneUnsafe(ended)) return Deferred.await(ended)
-      return Effect.raceFirst(ask("channel", question), Deferred.await(ended)).pipe(
-        Effect.tapError(({ message, reason }) => Effect.sync(() => end(reason, message)))
-      )
+      return ask("channel", () => {
+        try {
+          return question()
+        } catch (error) {
+          if (error instanceof Refusal) line.send(() => end(error.reason, error.message))
+          throw error
+        }
+      })
     })
 
   return {
     get: (queue) =>
-      demand(() => channel.get(queue)).pipe(
-        Effect.map(
+      Effect.suspend(() => {
+        if (client.node.kindOf(queue) === "stream") return Effect.fail(unreadable(queue))
+        return Effect.map(
+          demand(() => channel.get(queue)),
           (arrived): Option.Option<Delivery> =>
             arrived === undefined ? Option.none() : Option.some(deliveryOf(arrived, channel, epoch))
         )
-      ),
+      }),
     consume: ({ arguments: fields, onDelivery, queue }) =>
-      Effect.map(
-        demand(() =>
+      Effect.suspend(() => {
+        const problem = problemOf({ prefetch, ...(fields === undefined ? {} : { arguments: fields }) })
+        if (problem !== undefined) {
+          return Effect.fail(new BrokerError({ operation: "consume", reason: "refused", message: problem }))
+        }
+        const consuming = demand(() =>
           channel.consume({
             queue,
             prefetch,
             arguments: fields,
             onStarted: () => {},
             onDelivery: (arrived) => hand(deliveryOf(arrived, channel, epoch), onDelivery, client),
-            onCancelled: () => end("not_found", "The broker cancelled the consumer")
+            onCancelled: () => end("lost", `The broker cancelled ${queue}`)
           })
-        ),
-        (consumer) => ({ queue, cancel: Effect.ignore(demand(() => channel.cancel(consumer))) })
-      ),
+        )
+        return Effect.map(consuming, (consumer) => ({
+          queue,
+          cancel: Effect.ignore(demand(() => channel.cancel(consumer)))
+        }))
+      }),
     publish: (publication) =>
       Effect.callback((resume) => {
         const leave = publisher.publish(publication, (outcome) => resume(Effect.succeed(outcome)))
@@ -78,3 +94,10 @@ export const make = Effect.fnUntraced(function* ({ ask, client, line, prefetch, 
     ended: Deferred.await(ended)
   } satisfies ChannelDoor
 })
+
+const unreadable = (queue: string) =>
+  new BrokerError({
+    operation: "channel",
+    reason: "refused",
+    message: `${queue} is a stream, which can only be consumed`
+  })

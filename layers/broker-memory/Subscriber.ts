@@ -2,7 +2,6 @@ import type { ConsumeOptions, Delivery } from "../../src/services/Broker.ts"
 import { type Arrived, Channel } from "./Channel.ts"
 import type { Consumer } from "./Consumers.ts"
 import type { Node } from "./Node.ts"
-import { kindOf } from "./QueueArguments.ts"
 import type { Line } from "./Wire.ts"
 
 /** How long a delivery is held that its receiver threw at, before it goes back to its queue. */
@@ -86,7 +85,7 @@ export class Subscriber {
       begun: false
     }
     try {
-      const isStream = kindOf(node.queue(this.#options.queue, line).declared) === "stream"
+      const isStream = node.kindOf(this.#options.queue) === "stream"
       const given = this.#options.arguments
       const resuming = isStream && this.#resumeAt !== undefined
       epoch.consumer = channel.consume({

@@ -57,6 +57,8 @@ export class WorkQueue implements LiveQueue {
 
   get messages(): number {
     this.#dropExpired()
+    // A classic queue counts a question as a use.
+    if (!this.#isQuorum) this.touch()
     return this.#ready.length
   }
 
