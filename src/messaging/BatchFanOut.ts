@@ -14,8 +14,8 @@ export interface BatchDelivery {
 }
 
 /**
- * One message for each task, in their order, to be confirmed before the batch is acknowledged. An item without a priority
- * of its own keeps that of the batch; the other implementation loses it.
+ * One message for each task, in their order, to be confirmed before the batch is acknowledged. Items keep the priority
+ * that the batch travelled with, which the original loses; without one they have their own.
  */
 export const publications = (
   batch: BatchEnvelope,
@@ -23,7 +23,7 @@ export const publications = (
 ): Result.Result<ReadonlyArray<Publication>, EnvelopeError> =>
   Result.all(
     batch.tasks.map((task, index) => {
-      const itsPriority = task.priority ?? priority
+      const itsPriority = priority ?? task.priority
       return Result.map(
         TaskEnvelope.encode(task),
         (content): Publication => ({

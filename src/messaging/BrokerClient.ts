@@ -9,6 +9,7 @@ import {
   type ContractError,
   type EnvelopeError,
   type InvalidPublish,
+  type Mistake,
   type SettingsError,
   TopologyError
 } from "./Errors.ts"
@@ -23,6 +24,7 @@ import * as TaskEnvelope from "./TaskEnvelope.ts"
 import { TaskTopology } from "./TaskTopology.ts"
 import * as Timestamp from "./Timestamp.ts"
 import { declarations, publishOnly, type Topology } from "./Topology.ts"
+import * as TopologyPlan from "./TopologyPlan.ts"
 import * as WorkflowEnvelope from "./WorkflowEnvelope.ts"
 
 /** The connection, its address and its name belong to the `Broker` that the client is given. */
@@ -37,7 +39,7 @@ export interface ClientOptions {
   readonly publishOnly?: boolean
 }
 
-/** `TopologyError`: the release of the broker refuses it. `BrokerError`: unreachable, or something else has a name of it. */
+/** `TopologyError`: the release of the broker refuses it, or what is there differs, by name and with the way out. */
 export type InitializeError = TopologyError | BrokerError
 
 export type PublishError = InvalidPublish | EnvelopeError | Unconfirmed | InitializeError
@@ -143,15 +145,27 @@ export class BrokerClient extends Context.Service<
       let capabilities: BrokerCapabilities.BrokerCapabilities | undefined
       let isInitialized = false
 
+      const declared = only === true ? publishOnly(topology) : declarations(topology)
+      const refusal = (mistakes: ReadonlyArray<Mistake>) => TopologyError.of(topology.kind, mistakes)
+      /** The broker names one of them; whoever has to mend it wants to see all. */
+      const differences = Effect.map(
+        Effect.provideService(TopologyPlan.plan(topology), Broker, broker),
+        TopologyPlan.differences
+      )
+
       const declare = Effect.gen(function* () {
         if (isInitialized) return
         const { version } = yield* broker.server
         const { refusals, warnings } = topology.check(version)
-        if (refusals.length > 0) return yield* TopologyError.of(topology.kind, refusals)
+        if (refusals.length > 0) return yield* refusal(refusals)
         for (const { field, problem } of [...topology.warnings, ...warnings]) {
           yield* Effect.logWarning(`${topology.kind}: ${field} ${problem}`)
         }
-        yield* broker.declare(only === true ? publishOnly(topology) : declarations(topology))
+        yield* Effect.catchIf(
+          broker.declare(declared),
+          ({ reason }) => reason === "mismatch",
+          (error) => Effect.flatMap(differences, (found) => Effect.fail(found.length === 0 ? error : refusal(found)))
+        )
         capabilities = BrokerCapabilities.of(version)
         isInitialized = true
       })

@@ -31,7 +31,7 @@ export type EnvelopeKind = typeof EnvelopeKind.Type
 
 /**
  * - `malformed_json`: the bytes are not JSON, or not UTF-8.
- * - `invalid_envelope`: it is JSON, and not the envelope that was expected. Values are not repeated: they may be secret.
+ * - `invalid_envelope`: it is JSON, and not the envelope that was expected. Values stay out: they may be secret.
  */
 export class EnvelopeError extends Schema.TaggedError<EnvelopeError>()("EnvelopeError", {
   reason: Schema.Literals(["malformed_json", "invalid_envelope"]),
@@ -64,8 +64,8 @@ export class EnvelopeError extends Schema.TaggedError<EnvelopeError>()("Envelope
  * - `task_type_required`: a routed topology routes by it. `task_id`: cannot be a routing key of this topology.
  * - `priority_above_maximum`: the destination queue knows no such priority. `mixed_priorities`: a batch travels as one
  *   message, which has one. `mixed_task_types`: it goes by one routing key.
- * - `parent_task_id_required`: aggregation is sharded by it. `no_aggregation`: the topology has no shards. `shard`: there
- *   is no such shard.
+ * - `parent_task_id_required`: aggregation is sharded by it. `no_aggregation`: the topology has no shards. `shard`: the
+ *   list names none, or one that there is not.
  * - `batch_id_required`, `empty_batch`: of batch publishing.
  * - `not_a_workflow`, `only_workflow`: the operation belongs to the other kind of topology.
  * - `unknown_stage`, `unknown_entry`, `unroutable_key`: no stage of this topology is meant.

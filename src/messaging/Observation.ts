@@ -45,7 +45,7 @@ const event = <const Type extends string, const Component extends string, const 
     event_type: Schema.Literal(type)
   })
 
-/** Every event, the component that emits it, and its fields in their order; nothing of a message's body is among them. */
+/** Every event, the component that emits it, and its fields in their order. Nothing of a message's body is in them. */
 const events = {
   TaskConsumerStarted: event("TaskConsumerStarted", "consumer", { consumer_name: S, queue_name: S }),
   TaskMessageReceived: event("TaskMessageReceived", "consumer", {
@@ -175,17 +175,27 @@ export type FieldsOf<Type extends EventType> = Omit<
   "timestamp" | "component" | "event_type"
 >
 
+/** An observation of a type, as `of` makes it. */
+export type Observed<Type extends EventType = EventType> = {
+  readonly [T in Type]: FieldsOf<T> & {
+    readonly timestamp: string
+    readonly component: ComponentOf<T>
+    readonly event_type: T
+  }
+}[Type]
+
+type ComponentOf<Type extends EventType> = (typeof events)[Type]["fields"]["component"]["literal"]
+
 /** Timestamps end in `+00:00`, where those of envelopes end in `Z`. */
-export const of = <Type extends EventType>(type: Type, at: Timestamp, fields: FieldsOf<Type>) => ({
+export const of = <Type extends EventType>(type: Type, at: Timestamp, fields: FieldsOf<Type>): Observed<Type> => ({
   ...fields,
   timestamp: withOffset(at),
   component: componentOf(type),
   event_type: type
 })
 
-export const componentOf = <Type extends EventType>(
-  type: Type
-): (typeof events)[Type]["fields"]["component"]["literal"] => events[type].fields.component.literal
+export const componentOf = <Type extends EventType>(type: Type): ComponentOf<Type> =>
+  events[type].fields.component.literal
 
 /** The members of a type, in the order of the wire. */
 export const membersOf = (type: EventType): ReadonlyArray<string> => Object.keys(events[type].fields)

@@ -15,6 +15,7 @@ export type FailureReason =
   | "malformed_json"
   | "invalid_envelope"
   | "mixed_task_type_batch"
+  | "unknown_task_type"
   | "unsupported_action"
   | "payload_schema_violation"
   | "stage_timeout"

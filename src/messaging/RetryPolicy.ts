@@ -1,9 +1,10 @@
 import { Findings } from "./Parameters.ts"
+import type { StageContract } from "./Stage.ts"
 
 /**
- * Delays that grow: the n-th retry waits `delay_ms × factor^(n-1)`, at most `max_delay_ms`. `jitter` takes away up to that
- * part of it, so that what failed together does not come back together; it is cut into `steps`, since every delay that
- * can occur has a queue of its own on the broker.
+ * Delays that grow: the n-th retry waits `delay_ms × factor^(n-1)`, at most `max_delay_ms`. `jitter` takes away up to
+ * that part of it, so that what failed together does not come back together; it is cut into `steps`, since every delay
+ * that can occur has a queue of its own on the broker.
  */
 export interface ExponentialBackoff {
   /** More than 1. Default: 2. */
@@ -31,6 +32,7 @@ export interface RetryParameters {
 
 /** How often and how late a failed message is delivered again. Throws a `SettingsError` with every mistake at once. */
 export class RetryPolicy {
+  readonly parameters: RetryParameters
   readonly maxRetries: number
   readonly delayMs: number
   readonly retryQueueSuffix: string
@@ -40,6 +42,7 @@ export class RetryPolicy {
 
   constructor(parameters: RetryParameters = {}) {
     const findings = new Findings()
+    this.parameters = parameters
     this.maxRetries = findings.integer("max_retries", parameters.max_retries, 0, maxRetries) ?? 3
     this.delayMs = findings.integer("delay_ms", parameters.delay_ms, 1, maxDelayMs) ?? 30_000
     this.retryQueueSuffix = findings.key("retry_queue_suffix", parameters.retry_queue_suffix ?? ".retry")
@@ -54,10 +57,22 @@ export class RetryPolicy {
     if (this.delays.length > maxDelays) {
       findings.mistake(
         "backoff",
-        `comes to ${this.delays.length} different delays, each with a queue of its own; at most ${maxDelays}: take fewer steps, a larger factor, or a smaller max_delay_ms`
+        `comes to ${this.delays.length} delays, each with a queue of its own, and ${maxDelays} are the most: ` +
+          "take fewer steps, a larger factor, or a smaller max_delay_ms"
       )
     }
     findings.settings("RetryPolicy")
+  }
+
+  /** Of a stage whose contract says more than its consumer, or where the consumer has no policy at all. */
+  static ofStage(contract: StageContract, policy: RetryPolicy | undefined): RetryPolicy | undefined {
+    const { max_retries, retry_delay_ms } = contract
+    if (max_retries === undefined && retry_delay_ms === undefined) return policy
+    return new RetryPolicy({
+      ...policy?.parameters,
+      ...(max_retries !== undefined && { max_retries }),
+      ...(retry_delay_ms !== undefined && { delay_ms: retry_delay_ms })
+    })
   }
 
   /** Every delay that can occur, ascending: each has its queue. */

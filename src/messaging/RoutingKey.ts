@@ -16,7 +16,7 @@ export const ofTask = (topology: Topology, task: TaskEnvelope): Result.Result<st
     return refused(
       "only_workflow",
       "topology",
-      "A workflow topology has no task queue: publish to a stage (publishToStage) or to an entry route (publishToEntry)."
+      "A workflow topology has no task queue: publish to a stage (publishToStage) or an entry route (publishToEntry)."
     )
   }
   const { aggregation, tasks } = topology
@@ -89,8 +89,8 @@ export const stageOfQueue = (topology: Topology, queue: string): Result.Result<S
 }
 
 /**
- * The stage that a raw routing key means: the one that publishes by it, else the one bound to exactly it, else the target
- * of an entry route, else the first whose pattern matches.
+ * The stage that a raw routing key means: the one that is published to by it, else the one bound to exactly it, else the
+ * target of an entry route, else the first whose pattern matches.
  */
 export const stageOfKey = (topology: Topology, routingKey: string): Result.Result<Stage, InvalidPublish> => {
   if (!(topology instanceof SharedStatusWorkflowTopology)) return noWorkflow()

@@ -1,8 +1,8 @@
 import { hash } from "node:crypto"
 
 /**
- * The shard of a parent task: the SHA-256 of its id, read as one big-endian number, modulo the count. Producers in other
- * languages compute the same.
+ * The shard of a parent task: the SHA-256 of its id, read as one big-endian number, modulo the count. Producers in
+ * other languages compute the same.
  */
 export const shardOf = (parentTaskId: string, shardCount: number): number => {
   const digest = hash("sha256", parentTaskId, "hex")

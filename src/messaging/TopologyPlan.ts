@@ -62,6 +62,14 @@ export const make = (
   isPossible: refusals.length === 0 && steps.every(({ examination }) => examination._tag !== "Differs")
 })
 
+/** What declaring would meet of another make, with the broker's words and the way out. */
+export const differences = (plan: TopologyPlan): ReadonlyArray<Mistake> =>
+  plan.steps.flatMap(({ examination, name, object }) =>
+    examination._tag === "Differs"
+      ? [{ field: `${object} ${name}`, problem: `is there and differs: ${examination.differs}. ${wayOut[object]}` }]
+      : []
+  )
+
 /** For people: one line for each object, and the way out where something is in the way. */
 export const render = (plan: TopologyPlan): string =>
   [
@@ -88,7 +96,7 @@ const line = ({ examination, name, object }: Step): string => {
 const wayOut = {
   exchange: "Give tasks another exchange, or stop everybody who uses this one, delete it and declare it anew.",
   queue:
-    "Take back the change, or give the queue another name and let the old one run empty, or, once it is empty, delete it."
+    "Take back the change, or give the queue another name and let the old one run empty, or delete it once it is empty."
 }
 
 const stepOf = (object: Step["object"], { name }: Exchange | Queue, examination: Examination): Step => ({

@@ -19,6 +19,22 @@ describe("a retry policy", () => {
     assert.strictEqual(policy.delayOf(3, 0.99), 30_000)
   })
 
+  it("gives way to the contract of a stage, and comes into being for one", () => {
+    const policy = new RetryPolicy({ max_retries: 5, retry_queue_suffix: ".again" })
+    assert.strictEqual(RetryPolicy.ofStage({}, policy), policy)
+    assert.isUndefined(RetryPolicy.ofStage({}, undefined))
+    const seen = [
+      RetryPolicy.ofStage({ retry_delay_ms: 1000 }, policy),
+      RetryPolicy.ofStage({ max_retries: 0 }, policy),
+      RetryPolicy.ofStage({ max_retries: 1 }, undefined)
+    ].map((policy) => [policy?.maxRetries, policy?.delayMs, policy?.retryQueueSuffix])
+    assert.deepStrictEqual(seen, [
+      [5, 1000, ".again"],
+      [0, 30_000, ".again"],
+      [1, 30_000, ".retry"]
+    ])
+  })
+
   it("grows exponentially up to its longest delay, less the jitter", () => {
     const policy = new RetryPolicy(growing)
     assert.deepStrictEqual(

@@ -1,0 +1,72 @@
+import { Cause, Result } from "effect"
+import type { FailureReason } from "./RetryHeaders.ts"
+
+/** Why a handler did not end well, as headers, statuses and observations tell it. */
+export interface HandlerFailure {
+  readonly reason: FailureReason
+  /** The tag of a tagged error, else the name of the class, else the type of what was thrown. */
+  readonly exceptionType: string
+  /** What it says of itself; may be empty. */
+  readonly text: string
+  /** `false`: it said that trying again is pointless. */
+  readonly retryable: boolean
+}
+
+/**
+ * An error that says what becomes of the message: of a typed failure or of a defect, its members `retryable` and `reason`
+ * count where it has them. Other errors are tried again as `handler_error`.
+ */
+export interface Telling {
+  readonly retryable?: boolean
+  readonly reason?: FailureReason
+}
+
+/** A typed failure goes before a defect; a handler that interrupted itself failed as well. */
+export const ofCause = (cause: Cause.Cause<unknown>): HandlerFailure => {
+  const failure = Cause.findError(cause)
+  if (Result.isSuccess(failure)) return of(failure.success)
+  const defect = Cause.findDie(cause)
+  if (Result.isSuccess(defect)) return of(defect.success.defect)
+  return {
+    reason: "handler_error",
+    exceptionType: "Interrupted",
+    text: "The handler was interrupted.",
+    retryable: true
+  }
+}
+
+export const of = (error: unknown): HandlerFailure => ({
+  reason: reasonOf(error),
+  exceptionType: exceptionType(error),
+  text: textOf(error),
+  retryable: !(isObject(error) && "retryable" in error && error.retryable === false)
+})
+
+export const exceptionType = (error: unknown): string => {
+  if (!isObject(error)) return typeof error
+  if ("_tag" in error && typeof error._tag === "string" && error._tag !== "") return error._tag
+  const given = error instanceof Error && error.name !== "Error" ? error.name : error.constructor?.name
+  return typeof given === "string" && given !== "" ? given : "Error"
+}
+
+const textOf = (error: unknown): string => {
+  if (typeof error === "string") return error
+  if (isObject(error) && "message" in error && typeof error.message === "string") return error.message
+  return ""
+}
+
+/** Only reasons that are meant for handlers: nobody else's words become a category for machines. */
+const reasonOf = (error: unknown): FailureReason => {
+  const given = isObject(error) && "reason" in error ? error.reason : undefined
+  return told.find((reason) => reason === given) ?? "handler_error"
+}
+
+const told: ReadonlyArray<FailureReason> = [
+  "unknown_task_type",
+  "unsupported_action",
+  "payload_schema_violation",
+  "stage_timeout",
+  "dedup_conflict"
+]
+
+const isObject = (value: unknown): value is object => typeof value === "object" && value !== null
