@@ -70,7 +70,6 @@ const notAnObject = "must be a JSON object"
 
 // Invalid UTF-8 is an error, and a byte order mark is not JSON.
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
-const encoder = new TextEncoder()
 
 /** The JSON object in the body of a message. `kind`: what it should have been, for the error. */
 export const parse = (kind: EnvelopeKind, body: Uint8Array): Result.Result<JsonObject, EnvelopeError> => {
@@ -95,7 +94,7 @@ export const parse = (kind: EnvelopeKind, body: Uint8Array): Result.Result<JsonO
 /** The bytes of a message: JSON without spaces. Top-level fields that are `null` are left out; inside they stay. */
 export const encode = (kind: EnvelopeKind, envelope: JsonObject): Result.Result<Uint8Array, EnvelopeError> => {
   try {
-    return Result.succeed(encoder.encode(JSON.stringify(withoutNulls(envelope))))
+    return Result.succeed(Buffer.from(JSON.stringify(withoutNulls(envelope))))
   } catch (cause) {
     // a cycle, a bigint, nesting beyond the stack: what a program can build and JSON cannot say
     const problem = cause instanceof RangeError ? "is nested too deeply" : "holds a value that JSON cannot express"

@@ -22,23 +22,25 @@ export interface TaskOptions {
   readonly capabilities?: BrokerCapabilities
 }
 
-/** A task on its way to its queue. */
-export const task = (topology: Topology, envelope: TaskEnvelope.TaskEnvelope, options: TaskOptions = {}): Prepared =>
-  Result.gen(function* () {
-    const routingKey = yield* RoutingKey.ofTask(topology, envelope)
-    const { exchange, family } = taskPlane(topology)
-    return {
-      purpose: "tasks",
-      exchange,
-      routingKey,
-      content: yield* TaskEnvelope.encode(envelope),
-      properties: properties({
-        correlationId: TaskEnvelope.correlationId(envelope),
-        priority: yield* priorityFor(family, envelope.priority, options.capabilities),
-        headers: { task_id: envelope.task_id, ...options.headers }
-      })
-    }
-  })
+/** A task on its way to its queue. Without a generator, as it is on the way of every task. */
+export const task = (topology: Topology, envelope: TaskEnvelope.TaskEnvelope, options: TaskOptions = {}): Prepared => {
+  const { exchange, family } = taskPlane(topology)
+  return Result.flatMap(RoutingKey.ofTask(topology, envelope), (routingKey) =>
+    Result.flatMap(TaskEnvelope.encode(envelope), (content) =>
+      Result.map(priorityFor(family, envelope.priority, options.capabilities), (priority) => ({
+        purpose: "tasks",
+        exchange,
+        routingKey,
+        content,
+        properties: properties({
+          correlationId: TaskEnvelope.correlationId(envelope),
+          priority,
+          headers: { task_id: envelope.task_id, ...options.headers }
+        })
+      }))
+    )
+  )
+}
 
 /** Many tasks in one message, which has one priority and one routing key: the tasks must agree on both. */
 export const batch = (topology: Topology, envelope: BatchEnvelope.BatchEnvelope, options: TaskOptions = {}): Prepared =>

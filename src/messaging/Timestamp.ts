@@ -13,6 +13,7 @@ export const Timestamp = Schema.Union([Schema.String, Schema.Finite]).pipe(
     Schema.String,
     SchemaTransformation.transformEffect({
       decode: (input: string | number, options) => {
+        if (input === written) return Effect.succeed(input)
         const instant = typeof input === "number" ? ofEpoch(input) : read(input)
         return instant === undefined
           ? Effect.fail(
@@ -80,8 +81,19 @@ const read = (text: string): Instant | undefined => {
 /** Years 1 to 9999: what four digits can say. */
 const inRange = (millis: number): boolean => millis >= earliest && millis < 253_402_300_800_000
 
-const write = ({ micros, millis }: Instant): string => {
+/**
+ * The last one. What is stamped here is read here once more, and a busy process stamps and reads many of one millisecond:
+ * without this it is the most expensive field of an envelope.
+ */
+let written: string | undefined
+let writtenInstant: Instant = { millis: Number.NaN, micros: 0 }
+
+const write = (instant: Instant): string => {
+  const { micros, millis } = instant
+  if (written !== undefined && millis === writtenInstant.millis && micros === writtenInstant.micros) return written
   const text = new Date(millis).toISOString()
   const fraction = text.slice(20, 23) + String(micros).padStart(3, "0")
-  return `${text.slice(0, 19)}${fraction === "000000" ? "" : `.${fraction}`}Z`
+  written = `${text.slice(0, 19)}${fraction === "000000" ? "" : `.${fraction}`}Z`
+  writtenInstant = instant
+  return written
 }
