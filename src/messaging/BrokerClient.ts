@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto"
 import { Clock, Context, Effect, Layer, type Option, Result, type Scope, Semaphore } from "effect"
 import { Broker, type BrokerError, type Channel, type Publication } from "../services/Broker.ts"
-import * as Aggregation from "./Aggregation.ts"
 import { ContractAliasConfig } from "./Aliases.ts"
 import * as BrokerCapabilities from "./BrokerCapabilities.ts"
 import { isJsonObject, type JsonObject } from "./Envelope.ts"
@@ -21,7 +20,7 @@ import type { RetryPolicy } from "./RetryPolicy.ts"
 import * as RetryQueues from "./RetryQueues.ts"
 import type { StatusInput } from "./StatusEvent.ts"
 import * as TaskEnvelope from "./TaskEnvelope.ts"
-import { TaskTopology } from "./TaskTopology.ts"
+import { aggregationQueue } from "./TaskTopology.ts"
 import * as Timestamp from "./Timestamp.ts"
 import { declarations, publishOnly, type Topology } from "./Topology.ts"
 import * as TopologyPlan from "./TopologyPlan.ts"
@@ -239,10 +238,7 @@ export class BrokerClient extends Context.Service<
         publishAggregationStatus: (event) => status(Publications.aggregationStatus, event),
         ensureAggregationQueue: (shards, name) =>
           prepared(
-            () =>
-              topology instanceof TaskTopology
-                ? Aggregation.queueOf(topology, shards, name)
-                : Result.fail(Aggregation.noAggregation()),
+            () => aggregationQueue(topology, shards, name),
             ({ declarations, name }) => Effect.as(broker.declare(declarations), name)
           ),
         ensureRetryInfrastructure: (sourceQueue, policy) =>

@@ -28,7 +28,7 @@ export interface Options<R> {
   /** Once, when the first subscription stands. */
   readonly onStarted?: () => void
   /** Something failed that no message is to blame for; it is tried again after the pause. */
-  readonly onError?: (exceptionType: string, retryDelaySeconds: number) => void
+  readonly onError?: (error: HandlerFailure.HandlerFailure, retryDelaySeconds: number) => void
   /**
    * How long the queue may be silent, in seconds, before the loop enters anew: it asks the broker whether this consumer
    * still counts, and subscribes again where it does not. `null`: it waits for a message for ever. Default: 1.
@@ -148,9 +148,9 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
 
     const failed = (cause: Cause.Cause<unknown>, consequence: string) =>
       Effect.suspend(() => {
-        const { exceptionType } = HandlerFailure.ofCause(cause)
-        options.onError?.(exceptionType, idleRetrySeconds)
-        return Effect.logWarning(`${name}: ${consequence}`, exceptionType, Cause.squash(cause))
+        const error = HandlerFailure.ofCause(cause)
+        options.onError?.(error, idleRetrySeconds)
+        return Effect.logWarning(`${name}: ${consequence}`, error.exceptionType, Cause.squash(cause))
       })
 
     const emptied = Effect.callback<void>((resume) => {

@@ -36,6 +36,13 @@ export const ofMeta = (meta: JsonObject): Lineage => {
   }
 }
 
+export const none: Lineage = {
+  count: 0,
+  previousTaskType: undefined,
+  sourceConsumer: undefined,
+  reason: undefined
+}
+
 export const isEmpty = (lineage: Lineage): boolean =>
   lineage.count === 0 &&
   lineage.previousTaskType === undefined &&

@@ -196,7 +196,8 @@ const statusPublication = (
 const taskPlane = (topology: Topology): { readonly exchange: string; readonly family: QueueFamily | undefined } =>
   topology instanceof TaskTopology ? topology.tasks : { exchange: "", family: undefined }
 
-const destination = (
+/** Where a target is, and which stage it means. */
+export const destination = (
   topology: Topology,
   target: WorkflowTarget
 ): Result.Result<{ readonly routingKey: string; readonly stage: Stage }, InvalidPublish> => {

@@ -19,12 +19,18 @@ export interface Failure {
 }
 
 /** Where a failed delivery went. */
-export type Redelivered = RetryDecision & { readonly queue: string }
+export type Redelivered = RetryDecision & {
+  readonly queue: string
+  /** As published. */
+  readonly headers: Fields
+}
 
 /** Brings failed deliveries of one queue to its retry queues, and at last to its dead-letter queue. */
 export interface Redelivery {
   readonly policy: RetryPolicy
   readonly sourceQueue: string
+  /** Where the shortest of its delays is waited for; none where the policy allows no retry. */
+  readonly retryQueue: string | null
   /** Declares those queues. */
   readonly prepare: Effect.Effect<void, BrokerError>
   /**
@@ -65,28 +71,31 @@ export const make = (
       const attempt = RetryHeaders.attemptOf(properties.headers ?? {})
       const decision = decide(policy, { ...failure, attempt }, yield* Random.next)
       const queue = decision._tag === "Retry" ? retryQueueOf(decision.delayMs) : deadLetterQueue
+      const published = RetryHeaders.of(
+        { ...properties.headers, ...headers },
+        {
+          attempt: decision.attempt,
+          maxRetries: policy.maxRetries,
+          sourceQueue,
+          reason: decision.reason,
+          exceptionType: failure.exceptionType
+        }
+      )
       const publish = client.publish(
         Publications.raw(queue, delivery.content, {
           correlationId: properties.correlationId,
           contentType: properties.contentType,
           priority: properties.priority,
-          headers: RetryHeaders.of(
-            { ...properties.headers, ...headers },
-            {
-              attempt: decision.attempt,
-              maxRetries: policy.maxRetries,
-              sourceQueue,
-              reason: decision.reason,
-              exceptionType: failure.exceptionType
-            }
-          )
+          headers: published
         })
       )
       yield* declaredLately
       // somebody may have deleted the queue
       yield* Effect.catchTag(publish, "Unroutable", () => Effect.andThen(prepare, publish))
-      return { ...decision, queue }
+      return { ...decision, queue, headers: published }
     })
 
-    return { policy, sourceQueue, prepare, redeliver }
+    const [shortest] = policy.delays
+    const retryQueue = shortest === undefined ? null : retryQueueOf(shortest)
+    return { policy, sourceQueue, retryQueue, prepare, redeliver }
   })

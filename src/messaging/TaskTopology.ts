@@ -1,5 +1,7 @@
+import { Result } from "effect"
 import type { Binding, Exchange, Fields, Queue } from "../services/Broker.ts"
 import * as Aggregation from "./Aggregation.ts"
+import type { InvalidPublish } from "./Errors.ts"
 import { Findings, native, type QueueFamily, queueFamily } from "./Parameters.ts"
 import type { StatusEvent } from "./StatusEvent.ts"
 import type { StatusParameters } from "./StatusPlane.ts"
@@ -105,6 +107,16 @@ export abstract class TaskTopology extends Topology {
     ]
   }
 }
+
+/** The queue of a list of shards: `Aggregation.queueOf`. */
+export const aggregationQueue = (
+  topology: Topology,
+  shards: ReadonlyArray<number>,
+  name?: string
+): Result.Result<Aggregation.AggregationQueue, InvalidPublish> =>
+  topology instanceof TaskTopology
+    ? Aggregation.queueOf(topology, shards, name)
+    : Result.fail(Aggregation.noAggregation())
 
 /** One shared task queue, one shared status queue or stream. */
 export class SharedTasksSharedStatusTopology extends TaskTopology {

@@ -137,7 +137,7 @@ describe("DeliveryLoop", () => {
           if (text === "throws") throw new SyntaxError("at once")
           return Effect.succeed(ack)
         },
-        { concurrency: 4, onError: (...error) => errors.push(error) }
+        { concurrency: 4, onError: ({ exceptionType }, seconds) => errors.push([exceptionType, seconds]) }
       )
       yield* send("fails", "dies", "throws", "good")
       yield* settleDown
@@ -270,7 +270,7 @@ describe("DeliveryLoop", () => {
         prepare: Effect.suspend(() => (++prepared < 3 ? Effect.void : broker.declare(declarations))),
         work: () => Effect.succeed(ack),
         onStarted: () => started++,
-        onError: (...error) => errors.push(error)
+        onError: ({ exceptionType }, seconds) => errors.push([exceptionType, seconds])
       })
       const fiber = yield* Effect.forkScoped(loop.run)
       yield* settleDown

@@ -1,0 +1,179 @@
+import { Clock, Effect, Result } from "effect"
+import { Broker, type BrokerError, type Delivery } from "../services/Broker.ts"
+import { AggregationContext } from "./AggregationContext.ts"
+import type { AggregationHandler } from "./AggregationHandler.ts"
+import { BrokerClient } from "./BrokerClient.ts"
+import * as ConsumerOptions from "./ConsumerOptions.ts"
+import * as DeliveryLoop from "./DeliveryLoop.ts"
+import { isJsonObject, type JsonObject, parse } from "./Envelope.ts"
+import type { EnvelopeError, InvalidPublish, SettingsError } from "./Errors.ts"
+import * as HandlerFailure from "./HandlerFailure.ts"
+import * as Observation from "./Observation.ts"
+import { observing } from "./ObservationSink.ts"
+import type { Unconfirmed } from "./PublishOutcome.ts"
+import * as Redelivery from "./Redelivery.ts"
+import * as RetryHeaders from "./RetryHeaders.ts"
+import * as StatusEvent from "./StatusEvent.ts"
+import { RetryStatusConfig } from "./StatusSettings.ts"
+import * as TaskStatuses from "./TaskStatuses.ts"
+import { aggregationQueue } from "./TaskTopology.ts"
+import * as Timestamp from "./Timestamp.ts"
+
+export interface Options<R> extends ConsumerOptions.ConsumerOptions {
+  /** Whose events it takes. No two consumers should share one: its work would be done twice. */
+  readonly shards: ReadonlyArray<number>
+  /** Default: the name that the shards give. */
+  readonly queueName?: string
+  readonly handler: AggregationHandler<R>
+}
+
+export interface AggregationConsumer<R> {
+  readonly queue: string
+  /** The specification's `run_forever`: consumes until it is stopped or interrupted. */
+  readonly run: Effect.Effect<void, never, R>
+  /** Takes no further event; succeeds when those in work are done, or given back. */
+  readonly stop: Effect.Effect<void>
+}
+
+/** A worker for the events of some shards. Nothing happens before it runs. */
+export const make = Effect.fnUntraced(function* <R>(
+  options: Options<R>
+): Effect.fn.Return<AggregationConsumer<R>, InvalidPublish | SettingsError, Broker | BrokerClient> {
+  const broker = yield* Broker
+  const client = yield* BrokerClient
+  const refusal = ConsumerOptions.refusal("AggregationConsumer", options)
+  if (refusal !== undefined) return yield* refusal
+  const { consumerName: name = "svc-aggregation-consumer", handler, queueName, retryPolicy, shards } = options
+  const retryStatuses = options.retryStatuses ?? new RetryStatusConfig()
+  const aliases = options.aliasConfig ?? client.aliases
+  const { name: queue } = yield* Effect.fromResult(aggregationQueue(client.topology, shards, queueName))
+  const redelivery = retryPolicy && (yield* Effect.fromResult(Redelivery.make(broker, client, queue, retryPolicy)))
+  const consumer = { client, name, queue, maxRetries: retryPolicy?.maxRetries ?? null }
+  const observe = yield* observing(options.observationSink)
+  const place = { consumer_name: name, queue_name: queue }
+
+  const work = (delivery: Delivery): Effect.Effect<DeliveryLoop.Verdict, Unconfirmed | BrokerError, R> =>
+    Clock.clockWith((clock) => {
+      const parsed = parse("status", delivery.content)
+      if (Result.isFailure(parsed)) return unreadable(delivery, parsed.failure)
+      const message = aliases.inbound(parsed.success)
+      const raw = isJsonObject(message) ? message : parsed.success
+      const read = StatusEvent.read(raw, Timestamp.ofMillis(clock.currentTimeMillisUnsafe()))
+      if (Result.isFailure(read)) return unreadable(delivery, read.failure)
+      return handle(delivery, read.success, raw)
+    })
+
+  const handle = (delivery: Delivery, event: StatusEvent.StatusEvent, raw: JsonObject) => {
+    const context = new AggregationContext(consumer, delivery, raw, event)
+    const child = {
+      task_id: event.task_id,
+      parent_task_id: context.parentTaskId ?? null,
+      correlation_id: context.correlationId,
+      retry_attempt: context.retryAttempt
+    }
+    observe((at) =>
+      Observation.of("AggregationMessageReceived", at, {
+        ...place,
+        ...child,
+        delivery_tag: delivery.deliveryTag,
+        redelivered: delivery.redelivered
+      })
+    )
+    return Effect.matchCauseEffect(
+      Effect.suspend(() => handler.handle(event, context)),
+      {
+        onSuccess: (): Effect.Effect<DeliveryLoop.Verdict, Unconfirmed | BrokerError> =>
+          Effect.succeed({
+            settle: "ack",
+            settled: () => observe((at) => Observation.of("AggregationMessageAcked", at, { ...place, ...child }))
+          }),
+        onFailure: (cause) => {
+          const failure = HandlerFailure.ofCause(cause)
+          observe((at) =>
+            Observation.of("AggregationHandlerFailed", at, {
+              ...place,
+              ...child,
+              exception_type: failure.exceptionType,
+              exception_message: failure.text,
+              requeue: false
+            })
+          )
+          return failed(delivery, failure, child, context)
+        }
+      }
+    )
+  }
+
+  const failed = Effect.fnUntraced(function* (
+    delivery: Delivery,
+    failure: Redelivery.Failure & { readonly text: string },
+    child: Child,
+    context: AggregationContext | undefined
+  ): Effect.fn.Return<DeliveryLoop.Verdict, Unconfirmed | BrokerError> {
+    if (redelivery === undefined) return { settle: "reject" }
+    const { _tag, attempt, queue: target, reason } = yield* redelivery.redeliver(delivery, failure)
+    const { maxRetries } = redelivery.policy
+    const type = _tag === "Retry" ? "AggregationRetryScheduled" : "AggregationDeadLetterPublished"
+    observe((at) =>
+      Observation.of(type, at, {
+        ...child,
+        consumer_name: name,
+        queue_name: target,
+        source_queue_name: queue,
+        retry_attempt: attempt,
+        max_retries: maxRetries,
+        reason
+      })
+    )
+    if (context !== undefined && retryStatuses.enabled) {
+      const { meta, ...said } =
+        _tag === "Retry"
+          ? retryStatuses.retrying(attempt, maxRetries, failure.text)
+          : retryStatuses.deadLettered(attempt, maxRetries, failure.text)
+      const { correlationId, event, lineage, taskId } = context
+      // by its task id, and so into no aggregation queue
+      yield* TaskStatuses.publish(
+        client,
+        { taskId, correlationId, lineage, task: event },
+        { ...said, meta: { ...meta, ...event.meta } },
+        _tag === "DeadLetter"
+      )
+    }
+    return { settle: "ack" }
+  })
+
+  const unreadable = (delivery: Delivery, { _tag, message, reason }: EnvelopeError) =>
+    failed(
+      delivery,
+      // nothing was thrown where bytes are no JSON
+      { reason, exceptionType: reason === "malformed_json" ? null : _tag, text: message, retryable: false },
+      {
+        task_id: null,
+        parent_task_id: null,
+        correlation_id: delivery.properties.correlationId ?? null,
+        retry_attempt: RetryHeaders.attemptOf(delivery.properties.headers ?? {})
+      },
+      undefined
+    )
+
+  const { run, stop } = DeliveryLoop.make<R>(broker, {
+    ...ConsumerOptions.ofLoop(options),
+    name,
+    queue,
+    concurrency: options.concurrency ?? client.topology.prefetchCount,
+    prepare: Effect.all(
+      [client.initialize, client.ensureAggregationQueue(shards, queueName), redelivery?.prepare ?? Effect.void],
+      { discard: true }
+    ),
+    work
+  })
+  return { queue, run, stop }
+})
+
+/** Whose event it is, as far as it could be read. */
+interface Child {
+  readonly task_id: string | null
+  readonly parent_task_id: string | null
+  readonly correlation_id: string | null
+  readonly retry_attempt: number
+}

@@ -1,0 +1,77 @@
+import { Effect, Fiber, Layer, Scope, Semaphore } from "effect"
+import type { Broker } from "../services/Broker.ts"
+import { noAggregation } from "./Aggregation.ts"
+import * as AggregationConsumer from "./AggregationConsumer.ts"
+import { BrokerClient, type InitializeError } from "./BrokerClient.ts"
+import { type InvalidPublish, SettingsError } from "./Errors.ts"
+import * as Shards from "./Shards.ts"
+import { TaskTopology } from "./TaskTopology.ts"
+import type { Topology } from "./Topology.ts"
+
+/**
+ * Over the client, or over one of its own for the topology. The names of its consumers count from 0 behind
+ * `consumerName`, which is `svc-aggregation-worker` by default; `stopWithin` is 5 seconds.
+ */
+export type Options<R> = Omit<AggregationConsumer.Options<R>, "shards" | "queueName"> & {
+  /** A consumer for each, of one queue; they must not overlap. */
+  readonly shardGroups: ReadonlyArray<ReadonlyArray<number>>
+} & ({ readonly client: BrokerClient["Service"] } | { readonly topology: Topology })
+
+/** One aggregation consumer for each group of shards. */
+export interface AggregationWorkerRuntime<R> {
+  readonly client: BrokerClient["Service"]
+  /** Of the groups, in their order. */
+  readonly queues: ReadonlyArray<string>
+  /** Initialises the client, and lets the consumers run beside. Does nothing while they run. */
+  readonly start: Effect.Effect<void, InitializeError, R>
+  /** Succeeds when every event that was taken is settled, or given back: those that hang are interrupted in the end. */
+  readonly stop: Effect.Effect<void>
+}
+
+/** Consumers that were started live no longer than the scope. */
+export const make = Effect.fnUntraced(function* <R>(
+  options: Options<R>
+): Effect.fn.Return<AggregationWorkerRuntime<R>, InvalidPublish | SettingsError, Broker | Scope.Scope> {
+  const scope = yield* Scope.Scope
+  const client = "client" in options ? options.client : yield* BrokerClient.make({ topology: options.topology })
+  const { consumerName = "svc-aggregation-worker", shardGroups, stopWithin = "5 seconds" } = options
+  const { topology } = client
+  const aggregation = topology instanceof TaskTopology ? topology.aggregation : undefined
+  if (aggregation === undefined) return yield* noAggregation()
+  const problem = Shards.refusedGroups(shardGroups, aggregation.shardCount)
+  if (problem !== undefined) {
+    return yield* SettingsError.of("AggregationWorkerRuntime", [{ field: "shardGroups", problem }])
+  }
+  const consumers = yield* Effect.forEach(shardGroups, (shards, index) =>
+    Effect.provideService(
+      AggregationConsumer.make<R>({ ...options, shards, stopWithin, consumerName: `${consumerName}-${index}` }),
+      BrokerClient,
+      client
+    )
+  )
+  const oneAtATime = yield* Semaphore.make(1)
+  let running: ReadonlyArray<Fiber.Fiber<void>> = []
+
+  const start = Effect.gen(function* () {
+    if (running.length > 0) return
+    yield* client.initialize
+    running = yield* Effect.forEach(consumers, ({ run }) => Effect.forkIn(run, scope))
+  })
+  const stop = Effect.gen(function* () {
+    yield* Effect.forEach(consumers, ({ stop }) => stop, { concurrency: "unbounded", discard: true })
+    yield* Fiber.interruptAll(running)
+    running = []
+  })
+  return {
+    client,
+    queues: consumers.map(({ queue }) => queue),
+    start: oneAtATime.withPermit(start),
+    stop: oneAtATime.withPermit(stop)
+  }
+})
+
+/** Runs for as long as the layer is there. */
+export const layer = <R>(
+  options: Options<R>
+): Layer.Layer<never, InitializeError | InvalidPublish | SettingsError, Broker | R> =>
+  Layer.effectDiscard(Effect.flatMap(make(options), ({ start }) => start))

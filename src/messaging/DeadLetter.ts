@@ -1,0 +1,120 @@
+import { createHash } from "node:crypto"
+import { type Effect, Schema } from "effect"
+import type { Delivery, Field, Fields } from "../services/Broker.ts"
+import { JsonObject } from "./Envelope.ts"
+import type { FailureReason } from "./RetryHeaders.ts"
+import { type Timestamp, withOffset } from "./Timestamp.ts"
+
+const N = Schema.NullOr(Schema.String)
+
+/** A message that ended in a dead-letter queue, as it is stored, listed and replayed. */
+export const DeadLetterRecord = Schema.Struct({
+  dlq_id: Schema.String,
+  /** The dead-letter queue. */
+  queue_name: Schema.String,
+  source_queue_name: Schema.String,
+  /** Where its retries waited; none where the policy allows no retry. */
+  retry_queue_name: N,
+  task_id: N,
+  correlation_id: N,
+  reason: Schema.String,
+  exception_type: N,
+  retry_attempt: Schema.Int,
+  max_retries: Schema.Int,
+  /** As published. Times are ISO texts, bytes are base64, and integers that JSON cannot hold are texts. */
+  headers: JsonObject,
+  content_type: N,
+  /** By `body_encoding`: the parsed value, the text, or base64. */
+  body: Schema.Unknown,
+  body_encoding: Schema.Literals(["json", "text", "base64"]),
+  raw_body_b64: Schema.String,
+  dead_lettered_at: Schema.String,
+  state: Schema.Literals(["dead_lettered", "replayed"]),
+  replay_count: Schema.Int,
+  replayed_at: N,
+  replay_target_queue_name: N
+})
+export type DeadLetterRecord = typeof DeadLetterRecord.Type
+
+/** Where consumers record dead letters. The message itself is safe in its queue before anything is recorded. */
+export interface DeadLetterSink {
+  readonly record: (record: DeadLetterRecord) => Effect.Effect<unknown, unknown>
+}
+
+/** What is known of a dead letter when it was published. */
+export interface DeadLettered {
+  readonly delivery: Delivery
+  readonly queue: string
+  readonly sourceQueue: string
+  readonly retryQueue: string | null
+  readonly taskId: string | null
+  readonly reason: FailureReason
+  readonly exceptionType: string | null
+  readonly attempt: number
+  readonly maxRetries: number
+  /** As published. */
+  readonly headers: Fields
+  readonly at: Timestamp
+}
+
+export const recordOf = (dead: DeadLettered): DeadLetterRecord => {
+  const { content, properties } = dead.delivery
+  const deadLetteredAt = withOffset(dead.at)
+  return {
+    dlq_id: idOf(dead, deadLetteredAt),
+    queue_name: dead.queue,
+    source_queue_name: dead.sourceQueue,
+    retry_queue_name: dead.retryQueue,
+    task_id: dead.taskId,
+    correlation_id: properties.correlationId ?? null,
+    reason: dead.reason,
+    exception_type: dead.exceptionType,
+    retry_attempt: dead.attempt,
+    max_retries: dead.maxRetries,
+    headers: Object.fromEntries(Object.entries(dead.headers).map(([name, value]) => [name, json(value)])),
+    content_type: properties.contentType ?? null,
+    ...bodyOf(content),
+    raw_body_b64: Buffer.from(content).toString("base64"),
+    dead_lettered_at: deadLetteredAt,
+    state: "dead_lettered",
+    replay_count: 0,
+    replayed_at: null,
+    replay_target_queue_name: null
+  }
+}
+
+/** The same message that is dead-lettered again is another dead letter: its time is another. */
+const idOf = ({ attempt, delivery, queue, sourceQueue }: DeadLettered, deadLetteredAt: string): string =>
+  createHash("sha256")
+    .update(queue + sourceQueue + (delivery.properties.correlationId ?? "") + attempt + deadLetteredAt)
+    .update(delivery.content)
+    .digest("hex")
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+const bodyOf = (content: Uint8Array): Pick<DeadLetterRecord, "body" | "body_encoding"> => {
+  let text: string
+  try {
+    text = utf8.decode(content)
+  } catch {
+    return { body: Buffer.from(content).toString("base64"), body_encoding: "base64" }
+  }
+  try {
+    return { body: JSON.parse(text), body_encoding: "json" }
+  } catch {
+    return { body: text, body_encoding: "text" }
+  }
+}
+
+const json = (value: Field): unknown => {
+  if (typeof value === "bigint") {
+    return Number.isSafeInteger(Number(value)) ? Number(value) : String(value)
+  }
+  if (typeof value !== "object" || value === null) return value
+  if (value instanceof Date) return value.toISOString()
+  if (value instanceof Uint8Array) return Buffer.from(value).toString("base64")
+  if (isList(value)) return value.map(json)
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, json(member)]))
+}
+
+const isList = (value: Field): value is ReadonlyArray<Field> => Array.isArray(value)

@@ -1,0 +1,349 @@
+import { Cause, Clock, type Duration, Effect, Exit, Fiber, Result, Schema } from "effect"
+import type { BrokerError, Delivery } from "../services/Broker.ts"
+import type { ContractAliasConfig } from "./Aliases.ts"
+import * as BatchEnvelope from "./BatchEnvelope.ts"
+import * as BatchFanOut from "./BatchFanOut.ts"
+import * as DeadLetter from "./DeadLetter.ts"
+import type { Verdict } from "./DeliveryLoop.ts"
+import { isJsonObject, type JsonObject, parse } from "./Envelope.ts"
+import type { EnvelopeError } from "./Errors.ts"
+import type { TaskHandler } from "./Handler.ts"
+import { type Consumer, HandedOver, HandlerContext } from "./HandlerContext.ts"
+import * as HandlerFailure from "./HandlerFailure.ts"
+import * as ManualRetry from "./ManualRetry.ts"
+import * as Observation from "./Observation.ts"
+import type { Observe } from "./ObservationSink.ts"
+import type { Unconfirmed } from "./PublishOutcome.ts"
+import type { Redelivery } from "./Redelivery.ts"
+import * as RetryHeaders from "./RetryHeaders.ts"
+import type { LifecycleStatusConfig, RetryStatusConfig } from "./StatusSettings.ts"
+import * as TaskEnvelope from "./TaskEnvelope.ts"
+import * as TaskStatuses from "./TaskStatuses.ts"
+import * as Timestamp from "./Timestamp.ts"
+
+export interface Settings<R> {
+  readonly consumer: Consumer
+  readonly handler: TaskHandler<R>
+  /** A handler that takes longer is interrupted, and has failed. */
+  readonly handleWithin: Duration.Duration | undefined
+  readonly aliases: ContractAliasConfig
+  /** None without a retry policy. */
+  readonly redelivery: Redelivery | undefined
+  readonly lifecycleStatuses: LifecycleStatusConfig
+  readonly retryStatuses: RetryStatusConfig
+  readonly deadLetters: DeadLetter.DeadLetterSink | undefined
+  /** A batch travels by one task type, so others in it went to the wrong worker. */
+  readonly isRouted: boolean
+  readonly observe: Observe
+}
+
+/** The handler did not end in time. */
+export class HandlerTimeout extends Schema.TaggedError<HandlerTimeout>()("HandlerTimeout", {
+  message: Schema.String
+}) {}
+
+/** For the record of a dead letter, whose message is safe already. */
+const recordWithin = "5 seconds"
+
+/** Of a batch, how many items are under way at once. The door keeps their order. */
+const itemsAtOnce = 64
+
+const ack: Verdict = { settle: "ack" }
+
+/** Nobody is to blame but the broker or the way to it: the delivery goes back, and is worked on again. */
+type Unpublished = Unconfirmed | BrokerError
+
+/**
+ * What a task consumer does with a delivery, in the order of the specification: read it, observe it, take a batch apart,
+ * say that it is being processed, handle it, and bring it where its end belongs; then the delivery is settled.
+ */
+export const make = <R>(settings: Settings<R>) => {
+  const { aliases, consumer, deadLetters, handler, handleWithin, lifecycleStatuses, observe, redelivery } = settings
+  const { client } = consumer
+  const place = { consumer_name: consumer.name, queue_name: consumer.queue }
+
+  const work = (delivery: Delivery): Effect.Effect<Verdict, Unpublished, R> =>
+    Clock.clockWith((clock) => {
+      const now = Timestamp.ofMillis(clock.currentTimeMillisUnsafe())
+      const parsed = parse("task", delivery.content)
+      if (Result.isFailure(parsed)) return unreadable(delivery, parsed.failure, null)
+      const message = aliases.inbound(parsed.success)
+      const raw = isJsonObject(message) ? message : parsed.success
+      observe((at) => Observation.of("TaskMessageReceived", at, receivedOf(delivery, raw)))
+      if (BatchEnvelope.isBatch(raw)) return batch(delivery, raw, now)
+      const task = TaskEnvelope.read(raw, now)
+      if (Result.isFailure(task)) return unreadable(delivery, task.failure, textOf(raw["task_id"]))
+      return handle(delivery, task.success, new HandlerContext(consumer, delivery, raw, task.success))
+    })
+
+  const handle = (delivery: Delivery, task: TaskEnvelope.TaskEnvelope, context: HandlerContext) => {
+    const handled = Effect.suspend(() => handler.handle(task, context))
+    const inTime = handleWithin === undefined ? handled : Effect.timeoutOrElse(handled, late(handleWithin))
+    const ended = (exit: Exit.Exit<unknown, unknown>) => afterHandler(delivery, task, context, exit)
+    if (!lifecycleStatuses.enabled) return Effect.flatMap(Effect.exit(inTime), ended)
+    return Effect.gen(function* () {
+      // beside the handler, which waits for no status; but before the end of the task, as people read in that order
+      const processing = yield* Effect.forkChild(lifecycle(task, context, { status: lifecycleStatuses.processing }), {
+        startImmediately: true
+      })
+      const exit = yield* Effect.exit(inTime)
+      yield* Fiber.await(processing)
+      return yield* ended(exit)
+    })
+  }
+
+  const afterHandler = (
+    delivery: Delivery,
+    task: TaskEnvelope.TaskEnvelope,
+    context: HandlerContext,
+    exit: Exit.Exit<unknown, unknown>
+  ): Effect.Effect<Verdict, Unpublished> => {
+    if (Exit.isFailure(exit) && !isHandedOver(exit.cause)) {
+      return failed(delivery, task, context, HandlerFailure.ofCause(exit.cause))
+    }
+    const { handOver } = context
+    if (handOver !== undefined) return handedOver(delivery, task, context, handOver)
+    const done = acked(attemptOf(task, context))
+    return lifecycleStatuses.enabled
+      ? Effect.as(lifecycle(task, context, { status: lifecycleStatuses.completed }, true), done)
+      : Effect.succeed(done)
+  }
+
+  /** The status first; and the task must be on its way before this copy of it may go. */
+  const handedOver = Effect.fnUntraced(function* (
+    delivery: Delivery,
+    task: TaskEnvelope.TaskEnvelope,
+    context: HandlerContext,
+    retry: ManualRetry.ManualRetry
+  ) {
+    yield* Effect.catch(client.publishStatus(retry.status), (error) =>
+      Effect.logWarning(`The status ${ManualRetry.status} of task ${task.task_id} is not published`, error.message)
+    )
+    const published = yield* Effect.result(client.publishTask(retry.task, { headers: retry.headers }))
+    if (Result.isSuccess(published)) return acked(attemptOf(task, context))
+    const error = published.failure
+    switch (error._tag) {
+      case "PublishRefused":
+      case "PublishUnknown":
+      case "BrokerError":
+        return yield* error
+      // the specification's "no queue receives the message"; this copy is kept by failing
+      default:
+        return yield* failed(delivery, task, context, HandlerFailure.of(error))
+    }
+  })
+
+  const failed = Effect.fnUntraced(function* (
+    delivery: Delivery,
+    task: TaskEnvelope.TaskEnvelope,
+    context: HandlerContext,
+    failure: HandlerFailure.HandlerFailure
+  ): Effect.fn.Return<Verdict, Unpublished> {
+    const attempt = attemptOf(task, context)
+    observe((at) =>
+      Observation.of("TaskHandlerFailed", at, {
+        ...attempt,
+        exception_type: failure.exceptionType,
+        exception_message: failure.text.slice(0, maxTextLength),
+        requeue: false
+      })
+    )
+    if (redelivery === undefined) {
+      if (lifecycleStatuses.enabled) yield* lifecycle(task, context, lifecycleStatuses.failure(failure.text), true)
+      return rejected(attempt, failure.reason)
+    }
+    const went = yield* redeliver(redelivery, delivery, failure, attempt)
+    const { maxRetries } = redelivery.policy
+    const { retryStatuses } = settings
+    if (retryStatuses.enabled) {
+      const said =
+        went._tag === "Retry"
+          ? retryStatuses.retrying(went.attempt, maxRetries, failure.text)
+          : retryStatuses.deadLettered(went.attempt, maxRetries, failure.text)
+      yield* TaskStatuses.publish(client, aboutOf(task, context), said, went._tag === "DeadLetter")
+    } else if (lifecycleStatuses.enabled && went._tag === "DeadLetter") {
+      yield* lifecycle(task, context, lifecycleStatuses.failure(failure.text), true)
+    }
+    return ack
+  })
+
+  const redeliver = Effect.fnUntraced(function* (
+    redelivery: Redelivery,
+    delivery: Delivery,
+    failure: Pick<HandlerFailure.HandlerFailure, "reason" | "retryable"> & { readonly exceptionType: string | null },
+    attempt: Pick<Attempt, "correlation_id" | "task_type"> & { readonly task_id: string | null }
+  ) {
+    const { policy, sourceQueue } = redelivery
+    const went = yield* redelivery.redeliver(delivery, failure)
+    const scheduled = {
+      consumer_name: consumer.name,
+      task_id: attempt.task_id,
+      queue_name: went.queue,
+      source_queue_name: sourceQueue,
+      retry_attempt: went.attempt,
+      max_retries: policy.maxRetries,
+      reason: went.reason
+    }
+    const type = went._tag === "Retry" ? "ConsumerRetryScheduled" : "ConsumerDeadLetterPublished"
+    const { correlation_id, task_type } = attempt
+    observe((at) => Observation.of(type, at, { ...scheduled, correlation_id, task_type }))
+    if (went._tag === "DeadLetter" && deadLetters !== undefined) {
+      const record = DeadLetter.recordOf({
+        delivery,
+        queue: went.queue,
+        sourceQueue,
+        retryQueue: redelivery.retryQueue,
+        taskId: attempt.task_id,
+        reason: went.reason,
+        exceptionType: failure.exceptionType,
+        attempt: went.attempt,
+        maxRetries: policy.maxRetries,
+        headers: went.headers,
+        at: Timestamp.ofMillis(yield* Clock.currentTimeMillis)
+      })
+      yield* Effect.suspend(() => deadLetters.record(record)).pipe(
+        Effect.timeoutOrElse({
+          duration: recordWithin,
+          orElse: () => Effect.fail(new HandlerTimeout({ message: `It took longer than ${recordWithin}.` }))
+        }),
+        Effect.catchCause((cause) => {
+          const { exceptionType, text } = HandlerFailure.ofCause(cause)
+          observe((at) =>
+            Observation.of("ConsumerDLQRecordPersistFailed", at, {
+              ...scheduled,
+              exception_type: exceptionType,
+              exception_message: text.slice(0, maxTextLength)
+            })
+          )
+          return Effect.logWarning(
+            `A dead letter of ${sourceQueue} is in ${went.queue}, and not recorded`,
+            exceptionType
+          )
+        })
+      )
+    }
+    return went
+  })
+
+  const unreadable = (delivery: Delivery, error: EnvelopeError, taskId: string | null) =>
+    // nothing was thrown where bytes are no JSON
+    unfit(delivery, error.reason, error.reason === "malformed_json" ? null : error._tag, taskId)
+
+  const unfit = (
+    delivery: Delivery,
+    reason: RetryHeaders.FailureReason,
+    exceptionType: string | null,
+    taskId: string | null
+  ): Effect.Effect<Verdict, Unpublished> => {
+    const correlationId = delivery.properties.correlationId ?? null
+    if (redelivery === undefined) return Effect.succeed(rejected(nobody(delivery, taskId), reason))
+    const attempt = { task_id: taskId, correlation_id: correlationId, task_type: null }
+    return Effect.as(redeliver(redelivery, delivery, { reason, exceptionType, retryable: false }, attempt), ack)
+  }
+
+  /** Items that were published before a crash come again with the batch. */
+  const batch = (
+    delivery: Delivery,
+    raw: JsonObject,
+    now: Timestamp.Timestamp
+  ): Effect.Effect<Verdict, Unpublished> => {
+    if (redelivery === undefined) {
+      return Effect.succeed(rejected(nobody(delivery, null), "unsupported_batch_envelope"))
+    }
+    const read = BatchEnvelope.read(raw, now, (item) => aliases.inbound(item))
+    if (Result.isFailure(read)) return unreadable(delivery, read.failure, null)
+    if (settings.isRouted && BatchFanOut.hasMixedTaskTypes(read.success)) {
+      return unfit(delivery, "mixed_task_type_batch", null, null)
+    }
+    const { contentType, priority } = delivery.properties
+    const items = BatchFanOut.publications(read.success, { queue: consumer.queue, contentType, priority })
+    if (Result.isFailure(items)) return unreadable(delivery, items.failure, null)
+    return Effect.as(
+      Effect.forEach(items.success, (item) => client.publish(item), { concurrency: itemsAtOnce, discard: true }),
+      acked(nobody(delivery, null))
+    )
+  }
+
+  const lifecycle = (
+    task: TaskEnvelope.TaskEnvelope,
+    context: HandlerContext,
+    said: TaskStatuses.Said,
+    terminal = false
+  ) =>
+    Effect.map(TaskStatuses.publish(client, aboutOf(task, context), said, terminal), (published) => {
+      if (!published) return
+      observe((at) =>
+        Observation.of("TaskLifecycleStatusPublished", at, { ...attemptOf(task, context), status: said.status })
+      )
+    })
+
+  const receivedOf = (delivery: Delivery, raw: JsonObject) => ({
+    ...place,
+    task_id: textOf(raw["task_id"]),
+    delivery_tag: delivery.deliveryTag,
+    redelivered: delivery.redelivered,
+    correlation_id: textOf(raw["correlation_id"]) ?? delivery.properties.correlationId ?? null,
+    retry_attempt: RetryHeaders.attemptOf(delivery.properties.headers ?? {}),
+    task_type: textOf(raw["task_type"])
+  })
+
+  const attemptOf = (task: TaskEnvelope.TaskEnvelope, context: HandlerContext): Attempt => ({
+    ...place,
+    task_id: task.task_id,
+    correlation_id: context.correlationId,
+    retry_attempt: context.retryAttempt,
+    task_type: task.task_type ?? null
+  })
+
+  /** A delivery that is no task, as far as can be told. */
+  const nobody = ({ properties }: Delivery, taskId: string | null) => ({
+    ...place,
+    task_id: taskId,
+    correlation_id: properties.correlationId ?? null,
+    retry_attempt: RetryHeaders.attemptOf(properties.headers ?? {}),
+    task_type: null
+  })
+
+  const acked = (attempt: Observation.FieldsOf<"TaskMessageAcked">): Verdict => ({
+    settle: "ack",
+    settled: () => observe((at) => Observation.of("TaskMessageAcked", at, attempt))
+  })
+
+  /** To the dead-letter exchange of its queue, where it has one. */
+  const rejected = (attempt: Observation.FieldsOf<"TaskMessageAcked">, reason: string): Verdict => ({
+    settle: "reject",
+    settled: () => observe((at) => Observation.of("TaskMessageRejected", at, { ...attempt, requeue: false, reason }))
+  })
+
+  return work
+}
+
+interface Attempt {
+  readonly consumer_name: string
+  readonly queue_name: string
+  readonly task_id: string
+  readonly correlation_id: string | null
+  readonly retry_attempt: number
+  readonly task_type: string | null
+}
+
+const aboutOf = (task: TaskEnvelope.TaskEnvelope, context: HandlerContext): TaskStatuses.About => ({
+  taskId: task.task_id,
+  correlationId: context.correlationId,
+  lineage: context.lineage,
+  task
+})
+
+const late = (within: Duration.Duration) => ({
+  duration: within,
+  orElse: () => Effect.fail(new HandlerTimeout({ message: `The handler did not end within ${within}.` }))
+})
+
+/** It was ended by `manualRetry`, and by nothing else. */
+const isHandedOver = (cause: Cause.Cause<unknown>): boolean =>
+  cause.reasons.some((reason) => Cause.isDieReason(reason) && reason.defect instanceof HandedOver) &&
+  cause.reasons.every((reason) => !Cause.isFailReason(reason))
+
+const maxTextLength = 2_000
+
+const textOf = (value: unknown): string | null => (typeof value === "string" ? value : null)

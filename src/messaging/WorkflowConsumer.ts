@@ -1,0 +1,282 @@
+import { randomUUID } from "node:crypto"
+import { Duration, Effect, Option, Result, Schema } from "effect"
+import { Broker, type Delivery } from "../services/Broker.ts"
+import { BrokerClient } from "./BrokerClient.ts"
+import * as ConsumerOptions from "./ConsumerOptions.ts"
+import * as DeliveryLoop from "./DeliveryLoop.ts"
+import { parse } from "./Envelope.ts"
+import { type EnvelopeError, type InvalidPublish, SettingsError } from "./Errors.ts"
+import * as HandlerFailure from "./HandlerFailure.ts"
+import * as Lineage from "./Lineage.ts"
+import * as Observation from "./Observation.ts"
+import { observing } from "./ObservationSink.ts"
+import * as Redelivery from "./Redelivery.ts"
+import * as RetryHeaders from "./RetryHeaders.ts"
+import { RetryPolicy } from "./RetryPolicy.ts"
+import * as RoutingKey from "./RoutingKey.ts"
+import * as StageContract from "./StageContract.ts"
+import { StageDedup } from "./StageDedup.ts"
+import { RetryStatusConfig } from "./StatusSettings.ts"
+import * as TaskStatuses from "./TaskStatuses.ts"
+import * as WorkflowContext from "./WorkflowContext.ts"
+import * as WorkflowEnvelope from "./WorkflowEnvelope.ts"
+import type { WorkflowHandler } from "./WorkflowHandler.ts"
+import type { Stage } from "./WorkflowTopology.ts"
+
+/**
+ * Where the stage's contract says something else, it counts: its retries, and its `max_inflight` as the default of
+ * `concurrency`.
+ */
+export interface Options<R> extends ConsumerOptions.ConsumerOptions {
+  /** Of the client's topology. */
+  readonly stage: string
+  readonly handler: WorkflowHandler<R>
+}
+
+/** The worker of one stage. */
+export interface WorkflowConsumer<R> {
+  readonly stage: string
+  readonly queue: string
+  /** Consumes until it is stopped or interrupted. */
+  readonly run: Effect.Effect<void, never, R>
+  /** Takes no further message, and waits for those that were taken. */
+  readonly stop: Effect.Effect<void>
+}
+
+/** The handler took longer than the contract of its stage allows. */
+export class StageTimeout extends Schema.TaggedError<StageTimeout>()("StageTimeout", {
+  stage: Schema.String,
+  timeoutSeconds: Schema.Number,
+  message: Schema.String
+}) {
+  readonly reason = "stage_timeout"
+}
+
+/** Another message is the same work, by the `dedup_key_fields` of the stage, and is being worked on. */
+export class DedupConflict extends Schema.TaggedError<DedupConflict>()("DedupConflict", {
+  stage: Schema.String,
+  message: Schema.String
+}) {
+  readonly reason = "dedup_conflict"
+  readonly retryable = false
+}
+
+/**
+ * Fails for a stage that the client's topology does not have, and for one with `dedup_key_fields` where there is no
+ * `StageDedup`.
+ */
+export const make = <R>(
+  options: Options<R>
+): Effect.Effect<WorkflowConsumer<R>, InvalidPublish | SettingsError, BrokerClient | Broker> =>
+  Effect.gen(function* () {
+    const broker = yield* Broker
+    const client = yield* BrokerClient
+    const { topology } = client
+    const stage = yield* Effect.fromResult(RoutingKey.stage(topology, options.stage))
+    const { contract, name, queue } = stage
+    const refusal = ConsumerOptions.refusal("WorkflowConsumer", options)
+    if (refusal !== undefined) return yield* refusal
+    const { consumerName = "svc-workflow-consumer", handler } = options
+    const retryStatuses = options.retryStatuses ?? new RetryStatusConfig()
+    const aliases = options.aliasConfig ?? client.aliases
+    const policy = RetryPolicy.ofStage(contract, options.retryPolicy)
+    const redelivery = policy && (yield* Effect.fromResult(Redelivery.make(broker, client, queue, policy)))
+    const dedup = yield* dedupOf(stage)
+    const inbox = ConsumerOptions.inboxOf(topology, queue)
+    const observe = yield* observing(options.observationSink)
+    const desk = { client, consumerName, stage, maxRetries: policy?.maxRetries ?? null, observe }
+
+    const told = (delivery: Delivery, envelope: WorkflowEnvelope.WorkflowEnvelope | undefined) => ({
+      consumer_name: consumerName,
+      queue_name: queue,
+      stage: name,
+      routing_key: delivery.routingKey,
+      task_id: envelope?.task_id ?? null,
+      message_id: envelope?.message_id ?? null,
+      origin_stage: envelope?.origin_stage ?? null,
+      correlation_id: correlationIdOf(delivery, envelope)
+    })
+
+    const failed = Effect.fnUntraced(function* (
+      delivery: Delivery,
+      envelope: WorkflowEnvelope.WorkflowEnvelope | undefined,
+      failure: Redelivery.Failure & { readonly text: string }
+    ) {
+      const { exceptionType, reason, text } = failure
+      observe((at) =>
+        Observation.of("WorkflowStageFailed", at, {
+          ...told(delivery, envelope),
+          exception_type: exceptionType ?? reason,
+          exception_message: text,
+          requeue: false
+        })
+      )
+      if (redelivery === undefined) return rejected
+      const sent = yield* redelivery.redeliver(delivery, failure)
+      const { _tag, attempt, queue: target } = sent
+      const { maxRetries } = redelivery.policy
+      observe((at) =>
+        Observation.of(_tag === "Retry" ? "ConsumerRetryScheduled" : "ConsumerDeadLetterPublished", at, {
+          consumer_name: consumerName,
+          task_id: envelope?.task_id ?? null,
+          queue_name: target,
+          source_queue_name: queue,
+          retry_attempt: attempt,
+          max_retries: maxRetries,
+          reason,
+          correlation_id: correlationIdOf(delivery, envelope),
+          task_type: null
+        })
+      )
+      if (envelope !== undefined && retryStatuses.enabled) {
+        const { meta, ...said } =
+          _tag === "Retry"
+            ? retryStatuses.retrying(attempt, maxRetries, text)
+            : retryStatuses.deadLettered(attempt, maxRetries, text)
+        yield* TaskStatuses.publish(
+          client,
+          {
+            taskId: envelope.task_id,
+            correlationId: correlationIdOf(delivery, envelope) ?? envelope.task_id,
+            lineage: Lineage.none,
+            task: {}
+          },
+          { ...said, meta: { ...meta, stage: name } },
+          _tag === "DeadLetter"
+        )
+      }
+      return acknowledged
+    })
+
+    const handle = (delivery: Delivery, envelope: WorkflowEnvelope.WorkflowEnvelope) =>
+      Effect.matchCauseEffect(
+        inTime(
+          stage,
+          Effect.suspend(() => handler.handle(envelope, WorkflowContext.make(desk, delivery, envelope)))
+        ),
+        {
+          onSuccess: (): Effect.Effect<DeliveryLoop.Verdict> =>
+            Effect.succeed({
+              settle: "ack",
+              settled: () => observe((at) => Observation.of("WorkflowStageAcked", at, told(delivery, envelope)))
+            }),
+          onFailure: (cause) => failed(delivery, envelope, HandlerFailure.ofCause(cause))
+        }
+      )
+
+    const handleOnce = (
+      dedup: StageDedup["Service"],
+      delivery: Delivery,
+      envelope: WorkflowEnvelope.WorkflowEnvelope
+    ) => {
+      const { message_id: messageId, task_id: taskId } = envelope
+      const signature = StageContract.dedupSignature(contract, envelope)
+      if (signature === undefined) return handle(delivery, envelope)
+      const claim = { stage: name, taskId, signature, messageId, redelivered: delivery.redelivered }
+      return Effect.acquireUseRelease(
+        dedup.claim(claim),
+        (isClaimed) =>
+          isClaimed
+            ? handle(delivery, envelope)
+            : failed(delivery, envelope, HandlerFailure.of(new DedupConflict({ stage: name, message: conflict }))),
+        (isClaimed) => (isClaimed ? Effect.ignore(dedup.release(claim)) : Effect.void)
+      )
+    }
+
+    const work = (delivery: Delivery): Effect.Effect<DeliveryLoop.Verdict, unknown, R> => {
+      const read = Result.flatMap(parse("workflow", delivery.content), (json) =>
+        WorkflowEnvelope.read(aliases.inbound(json), uniqueId())
+      )
+      if (Result.isFailure(read)) return failed(delivery, undefined, unreadable(read.failure))
+      const envelope = read.success
+      const kept = StageContract.checkConsume(stage, envelope)
+      if (Result.isFailure(kept)) return failed(delivery, envelope, HandlerFailure.of(kept.failure))
+      observe((at) =>
+        Observation.of("WorkflowMessageReceived", at, {
+          ...told(delivery, envelope),
+          delivery_tag: delivery.deliveryTag,
+          redelivered: delivery.redelivered,
+          retry_attempt: RetryHeaders.attemptOf(delivery.properties.headers ?? {})
+        })
+      )
+      return dedup === undefined ? handle(delivery, envelope) : handleOnce(dedup, delivery, envelope)
+    }
+
+    const { run, stop } = DeliveryLoop.make<R>(broker, {
+      ...ConsumerOptions.ofLoop(options),
+      name: consumerName,
+      queue,
+      concurrency: options.concurrency ?? contract.max_inflight ?? topology.prefetchCount,
+      prepare: Effect.all([client.initialize, broker.declare(inbox), redelivery?.prepare ?? Effect.void]),
+      work,
+      onStarted: () =>
+        observe((at) =>
+          Observation.of("WorkflowStageStarted", at, { consumer_name: consumerName, stage: name, queue_name: queue })
+        ),
+      onError: ({ exceptionType, text }) =>
+        observe((at) =>
+          Observation.of("WorkflowStageFailed", at, {
+            consumer_name: consumerName,
+            queue_name: queue,
+            stage: name,
+            routing_key: null,
+            task_id: null,
+            message_id: null,
+            origin_stage: null,
+            correlation_id: null,
+            exception_type: exceptionType,
+            exception_message: text,
+            requeue: true
+          })
+        )
+    })
+    return { stage: name, queue, run, stop }
+  })
+
+const acknowledged: DeliveryLoop.Verdict = { settle: "ack" }
+
+/** To the queue's dead-letter exchange, or nowhere. */
+const rejected: DeliveryLoop.Verdict = { settle: "reject" }
+
+const correlationIdOf = (
+  { properties }: Delivery,
+  envelope: WorkflowEnvelope.WorkflowEnvelope | undefined
+): string | null => envelope?.correlation_id || properties.correlationId || envelope?.task_id || null
+
+const conflict = "Another message is the same work, and is being worked on."
+
+const uniqueId = () => randomUUID().replaceAll("-", "")
+
+const unreadable = ({ message, reason }: EnvelopeError) => ({
+  reason,
+  // what the specification calls "no exception"
+  exceptionType: reason === "malformed_json" ? null : "EnvelopeError",
+  text: message,
+  retryable: false
+})
+
+const inTime = <A, E, R>(
+  { contract: { timeout_seconds: timeoutSeconds }, name: stage }: Stage,
+  handling: Effect.Effect<A, E, R>
+): Effect.Effect<A, E | StageTimeout, R> =>
+  timeoutSeconds === undefined
+    ? handling
+    : Effect.timeoutOrElse(handling, {
+        duration: Duration.seconds(timeoutSeconds),
+        orElse: () =>
+          Effect.fail(
+            new StageTimeout({
+              stage,
+              timeoutSeconds,
+              message: `The handler of stage ${stage} did not end within ${timeoutSeconds} seconds.`
+            })
+          )
+      })
+
+const dedupOf = ({ contract, name }: Stage): Effect.Effect<StageDedup["Service"] | undefined, SettingsError> =>
+  Effect.gen(function* () {
+    const dedup = Option.getOrUndefined(yield* Effect.serviceOption(StageDedup))
+    if ((contract.dedup_key_fields?.length ?? 0) === 0 || dedup !== undefined) return dedup
+    const problem = `need the service StageDedup, which stage ${name} was not given`
+    return yield* SettingsError.of("WorkflowConsumer", [{ field: "dedup_key_fields", problem }])
+  })
