@@ -13,7 +13,7 @@ export const Timestamp = Schema.Union([Schema.String, Schema.Finite]).pipe(
     Schema.String,
     SchemaTransformation.transformEffect({
       decode: (input: string | number, options) => {
-        if (input === written) return Effect.succeed(input)
+        if (typeof input === "string" && canonical.test(input)) return Effect.succeed(input)
         const instant = typeof input === "number" ? ofEpoch(input) : read(input)
         return instant === undefined
           ? Effect.fail(
@@ -27,8 +27,14 @@ export const Timestamp = Schema.Union([Schema.String, Schema.Finite]).pipe(
 )
 export type Timestamp = typeof Timestamp.Type
 
-/** Of epoch milliseconds, as a clock gives them. */
-export const ofMillis = (millis: number): Timestamp => write({ millis: Math.trunc(millis), micros: 0 })
+/** Of epoch milliseconds, as a clock gives them: a busy process asks many times within one. */
+export const ofMillis = (millis: number): Timestamp => {
+  const whole = Math.trunc(millis)
+  if (whole !== latest.millis) latest = { millis: whole, text: write({ millis: whole, micros: 0 }) }
+  return latest.text
+}
+
+let latest = { millis: Number.NaN, text: "" }
 
 /** Epoch milliseconds; the microseconds below them are cut off. `NaN` for what is no timestamp. */
 export const toMillis = (timestamp: Timestamp): number => read(timestamp)?.millis ?? Number.NaN
@@ -61,6 +67,15 @@ const ofEpoch = (epoch: number): Instant | undefined => {
   return inRange(millis) ? { millis, micros: micros - millis * 1000 } : undefined
 }
 
+/** What reading and writing again would not change: almost every timestamp, told by a tenth of the work. */
+const canonical = (() => {
+  const longMonths = "(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])"
+  const shortMonths = "(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)"
+  const february = "02-(?:0[1-9]|1\\d|2[0-8])"
+  const time = "(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.(?!000000)\\d{6})?Z"
+  return new RegExp(`^(?!0000)\\d{4}-(?:${longMonths}|${shortMonths}|${february})T${time}$`)
+})()
+
 const iso = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(?:([Zz])|([+-])(\d{2}):?(\d{2}))?$/
 
 const read = (text: string): Instant | undefined => {
@@ -81,19 +96,8 @@ const read = (text: string): Instant | undefined => {
 /** Years 1 to 9999: what four digits can say. */
 const inRange = (millis: number): boolean => millis >= earliest && millis < 253_402_300_800_000
 
-/**
- * The last one. What is stamped here is read here once more, and a busy process stamps and reads many of one millisecond:
- * without this it is the most expensive field of an envelope.
- */
-let written: string | undefined
-let writtenInstant: Instant = { millis: Number.NaN, micros: 0 }
-
-const write = (instant: Instant): string => {
-  const { micros, millis } = instant
-  if (written !== undefined && millis === writtenInstant.millis && micros === writtenInstant.micros) return written
+const write = ({ micros, millis }: Instant): string => {
   const text = new Date(millis).toISOString()
   const fraction = text.slice(20, 23) + String(micros).padStart(3, "0")
-  written = `${text.slice(0, 19)}${fraction === "000000" ? "" : `.${fraction}`}Z`
-  writtenInstant = instant
-  return written
+  return `${text.slice(0, 19)}${fraction === "000000" ? "" : `.${fraction}`}Z`
 }
