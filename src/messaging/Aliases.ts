@@ -40,7 +40,7 @@ export class ContractAliasConfig {
    * numbers. What is no object is left alone.
    */
   inbound(value: unknown): unknown {
-    if (!isJsonObject(value)) return value
+    if (!isJsonObject(value) || this.#canonical(value)) return value
     const renamed = new Map<string, unknown>(Object.entries(value))
     for (const [canonical, alias] of this.inward) {
       if (!Object.hasOwn(value, canonical) && Object.hasOwn(value, alias)) renamed.set(canonical, value[alias])
@@ -51,6 +51,11 @@ export class ContractAliasConfig {
     const id = renamed.get("task_id")
     if (typeof id === "number" || typeof id === "bigint" || typeof id === "boolean") renamed.set("task_id", String(id))
     return Object.fromEntries(renamed)
+  }
+
+  /** Whether nothing is renamed: of almost every message. */
+  #canonical(value: JsonObject): boolean {
+    return typeof value["task_id"] === "string" && this.inward.every(([, alias]) => !Object.hasOwn(value, alias))
   }
 
   /** To external names, at the end of the object. Fields that are `null` keep their names. */

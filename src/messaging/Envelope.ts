@@ -45,7 +45,9 @@ export interface Rules<Envelope extends object> {
 export const reader = <Envelope extends object>({ kind, nullable, schema }: Rules<Envelope>) => {
   const declared = new Set(Object.keys(schema.fields))
   const mayBeNull = new Set(nullable)
-  const decode = Schema.decodeUnknownResult(schema, { errors: "all" })
+  // Collecting mistakes costs a good envelope three times the check: what has one is read again, for all of them.
+  const decode = Schema.decodeUnknownResult(schema)
+  const decodeForMistakes = Schema.decodeUnknownResult(schema, { errors: "all" })
   return (input: unknown, defaults: JsonObject): Result.Result<Envelope & JsonObject, EnvelopeError> => {
     if (!isJsonObject(input)) return Result.fail(EnvelopeError.invalid(kind, [{ field: "", problem: notAnObject }]))
     const known: Record<string, unknown> = { ...defaults }
@@ -58,14 +60,15 @@ export const reader = <Envelope extends object>({ kind, nullable, schema }: Rule
         known[name] = value
       }
     }
-    const decoded = decode(known)
+    const decoded = Result.orElse(decode(known), () => decodeForMistakes(known))
     if (Result.isFailure(decoded)) return Result.fail(EnvelopeError.invalid(kind, mistakesOf(decoded.failure.issue)))
     // own data properties, also for a field called __proto__
-    const rest: JsonObject = Object.fromEntries(extras)
+    const rest: JsonObject = extras.length === 0 ? none : Object.fromEntries(extras)
     return Result.succeed({ ...decoded.success, ...rest })
   }
 }
 
+const none: JsonObject = {}
 const notAnObject = "must be a JSON object"
 
 // Invalid UTF-8 is an error, and a byte order mark is not JSON.

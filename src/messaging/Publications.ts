@@ -122,10 +122,11 @@ export interface StatusOptions {
 
 /** A status on its way to everybody who reads statuses. `event`: from a program, not yet checked. */
 export const status = (topology: Topology, event: unknown, options: StatusOptions): Prepared =>
-  Result.gen(function* () {
-    const complete = yield* StatusEvent.complete(event, options)
-    return yield* statusPublication(topology, complete, yield* RoutingKey.ofStatus(topology, complete))
-  })
+  Result.flatMap(StatusEvent.complete(event, options), (complete) =>
+    Result.flatMap(RoutingKey.ofStatus(topology, complete), (routingKey) =>
+      statusPublication(topology, complete, routingKey)
+    )
+  )
 
 /** A status that also goes to the shard of `meta.parent_task_id`, which is written into its meta. */
 export const aggregationStatus = (topology: Topology, event: unknown, options: StatusOptions): Prepared =>

@@ -13,7 +13,7 @@ export const Timestamp = Schema.Union([Schema.String, Schema.Finite]).pipe(
     Schema.String,
     SchemaTransformation.transformEffect({
       decode: (input: string | number, options) => {
-        if (input === latest.timestamp) return Effect.succeed(latest.timestamp)
+        if (typeof input === "string" && canonical.test(input)) return Effect.succeed(input)
         const instant = typeof input === "number" ? ofEpoch(input) : read(input)
         return instant === undefined
           ? Effect.fail(
@@ -27,17 +27,14 @@ export const Timestamp = Schema.Union([Schema.String, Schema.Finite]).pipe(
 )
 export type Timestamp = typeof Timestamp.Type
 
-/** Of epoch milliseconds, as a clock gives them. */
+/** Of epoch milliseconds, as a clock gives them: a busy process asks many times within one. */
 export const ofMillis = (millis: number): Timestamp => {
-  if (millis !== latest.millis) latest = { millis, timestamp: write({ millis: Math.trunc(millis), micros: 0 }) }
-  return latest.timestamp
+  const whole = Math.trunc(millis)
+  if (whole !== latest.millis) latest = { millis: whole, text: write({ millis: whole, micros: 0 }) }
+  return latest.text
 }
 
-/** A busy process stamps and reads dozens of messages in the same millisecond. */
-let latest: { readonly millis: number; readonly timestamp: string } = {
-  millis: 0,
-  timestamp: "1970-01-01T00:00:00Z"
-}
+let latest = { millis: Number.NaN, text: "" }
 
 /** Epoch milliseconds; the microseconds below them are cut off. `NaN` for what is no timestamp. */
 export const toMillis = (timestamp: Timestamp): number => read(timestamp)?.millis ?? Number.NaN
@@ -69,6 +66,15 @@ const ofEpoch = (epoch: number): Instant | undefined => {
   const millis = Math.floor(micros / 1000)
   return inRange(millis) ? { millis, micros: micros - millis * 1000 } : undefined
 }
+
+/** What reading and writing again would not change: almost every timestamp, told by a tenth of the work. */
+const canonical = (() => {
+  const longMonths = "(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])"
+  const shortMonths = "(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)"
+  const february = "02-(?:0[1-9]|1\\d|2[0-8])"
+  const time = "(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.(?!000000)\\d{6})?Z"
+  return new RegExp(`^(?!0000)\\d{4}-(?:${longMonths}|${shortMonths}|${february})T${time}$`)
+})()
 
 const iso = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(?:([Zz])|([+-])(\d{2}):?(\d{2}))?$/
 

@@ -8,6 +8,8 @@ export class BenchFailed extends Data.TaggedError("BenchFailed")<{ readonly mess
 
 export interface Program {
   readonly name: string
+  /** Default: this Node. */
+  readonly command?: string
   /** For Node: flags, file, arguments. */
   readonly args: ReadonlyArray<string>
   readonly env?: Readonly<Record<string, string>>
@@ -89,9 +91,9 @@ export const freePort: Effect.Effect<number> = Effect.callback((resume) => {
   })
 })
 
-const spawned = ({ args, env, name }: Program): Effect.Effect<ChildProcess, BenchFailed> =>
+const spawned = ({ args, command = process.execPath, env, name }: Program): Effect.Effect<ChildProcess, BenchFailed> =>
   Effect.callback((resume) => {
-    const child = spawn(process.execPath, [...args], {
+    const child = spawn(command, [...args], {
       env: { PATH: process.env["PATH"], HOME: process.env["HOME"], NODE_ENV: "production", ...env },
       // over the channel a child learns that its parent is gone
       stdio: ["ignore", "pipe", "pipe", "ipc"]

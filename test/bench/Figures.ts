@@ -27,18 +27,18 @@ export const metrics = {
 export type Metric = keyof typeof metrics
 
 /** Samples of each metric, one for each round. */
-export class Figures {
-  readonly #samples = new Map<Metric, Array<number>>()
+export class Figures<M extends string = Metric> {
+  readonly #samples = new Map<M, Array<number>>()
   /** The first reason of a failure. */
   problem: string | undefined
 
-  add(metric: Metric, value: number): void {
+  add(metric: M, value: number): void {
     const samples = this.#samples.get(metric)
     if (samples === undefined) this.#samples.set(metric, [value])
     else samples.push(value)
   }
 
-  of(metric: Metric): ReadonlyArray<number> {
+  of(metric: M): ReadonlyArray<number> {
     return this.#samples.get(metric) ?? []
   }
 }

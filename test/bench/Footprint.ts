@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs"
+import { readdirSync, readFileSync, readlinkSync } from "node:fs"
 
 /** What a process takes of the machine, from Linux' `/proc`. */
 
@@ -20,4 +20,43 @@ export const cpuMicros = (pid: number): number => {
   // the command, which may hold blanks, ends with the last parenthesis
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
   return (Number(fields[11]) + Number(fields[12])) * microsPerTick
+}
+
+/** The same with all processes below it that are still there. */
+export const familyCpuMicros = (pid: number): number =>
+  childrenOf(pid).reduce((sum, child) => sum + familyCpuMicros(child), cpuMicros(pid))
+
+const childrenOf = (pid: number): ReadonlyArray<number> =>
+  readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+    readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8").split(" ").filter(Boolean).map(Number)
+  )
+
+/** Who listens on a port of this machine, as far as we may see it. */
+export const listener = (port: number): number | undefined => {
+  const suffix = `:${port.toString(16).toUpperCase().padStart(4, "0")}`
+  const sockets = ["tcp", "tcp6"].flatMap((table) =>
+    readFileSync(`/proc/net/${table}`, "utf8")
+      .split("\n")
+      .flatMap((line) => {
+        const fields = line.trim().split(/ +/)
+        return fields[1]?.endsWith(suffix) && fields[3] === listening ? [`socket:[${fields[9]}]`] : []
+      })
+  )
+  return readdirSync("/proc")
+    .filter(isPid)
+    .map(Number)
+    .find((pid) => openFiles(pid).some((file) => sockets.includes(file)))
+}
+
+const listening = "0A"
+
+const isPid = (name: string): boolean => /^\d+$/.test(name)
+
+/** None of a process that is another user's, or just gone. */
+const openFiles = (pid: number): ReadonlyArray<string> => {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`))
+  } catch {
+    return []
+  }
 }

@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import type { Client } from "undici"
 import { BenchFailed } from "./Child.ts"
 import { ask, connect, type Seen, type Target } from "./Exchange.ts"
+import { nanos } from "./Latency.ts"
 import { bodies, type Kind, path } from "./Scenario.ts"
 
 /** The bench's own process makes the load: while it measures it does nothing else. */
@@ -63,8 +64,6 @@ export interface Looped {
   readonly streamingMs: number
 }
 
-export const ms = (histogram: RecordableHistogram, p: number): number => histogram.percentile(p) / 1e6
-
 /**
  * Each connection asks again when it has its answer; when the time is up it waits for the answer that is under way. So
  * every request is answered or failed, and can be counted elsewhere.
@@ -117,8 +116,6 @@ export const loop = (target: Target, { atMost = Number.POSITIVE_INFINITY, connec
       destroy(clients)
     })
   })
-
-const nanos = (ms: number): number => Math.max(1, Math.round(ms * 1e6))
 
 export interface Crowd {
   readonly whole: number

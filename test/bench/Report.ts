@@ -1,11 +1,13 @@
 import { includes, type Name, titles } from "./Entrants.ts"
 import { type Figures, type Metric, metrics } from "./Figures.ts"
+import { cell, line, number, row } from "./Markdown.ts"
+import * as Memory from "./Memory.ts"
 import type { Plan } from "./Plan.ts"
 import type { Proof } from "./Proof.ts"
 import type { Measured } from "./Rounds.ts"
 import { streams } from "./Scenario.ts"
 import type { Soaked } from "./Soak.ts"
-import { median, paired, percentile, spread } from "./Statistics.ts"
+import { median, paired, spread } from "./Statistics.ts"
 import { days, tries, type Usage } from "./Usage.ts"
 
 /** The run in Markdown, ready for the README. */
@@ -27,20 +29,6 @@ export const report = (measured: Measured, proof: Proof | undefined, plan: Plan,
     ...guard(measured),
     ...problems(measured)
   ].join("\n")
-
-const number = (value: number, digits: number): string =>
-  Number.isNaN(value)
-    ? "–"
-    : value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits })
-
-const cell = (values: ReadonlyArray<number>, digits: number): string => {
-  if (values.length === 0) return "–"
-  const middle = number(median(values), digits)
-  const [least, most] = spread(values).map((value) => number(value, digits))
-  return least === most ? middle : `${middle} (${least}–${most})`
-}
-
-const row = (cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
 
 const metricNames = Object.keys(metrics).filter((name): name is Metric => name in metrics)
 
@@ -71,8 +59,6 @@ const added = (figures: Figures, direct: Figures, metric: "addedP50" | "addedP99
 }
 
 const total = (figures: Figures, metric: Metric): number => figures.of(metric).reduce((sum, value) => sum + value, 0)
-
-const line = (reached: boolean, text: string): string => `- ${reached ? "reached" : "**missed**"}: ${text}`
 
 /** What was to be reached, and whether it is. */
 const verdicts = (measured: Measured, plan: Plan): ReadonlyArray<string> => {
@@ -154,22 +140,14 @@ const problems = (measured: Measured): ReadonlyArray<string> =>
     problem === undefined ? [] : [`- first failure of *${titles[name]}*: ${problem}`]
   )
 
-export const soakReport = (soaked: Soaked, machine: string): string => {
-  const resident = soaked.memory.map(([, mebibytes]) => mebibytes)
-  const half = resident.slice(Math.floor(resident.length / 2))
-  const [least, most] = spread(half)
-  const minuteByMinute = soaked.memory
-    .filter((_, index) => index % 12 === 0)
-    .map(([, mebibytes]) => number(mebibytes, 0))
-  return [
+export const soakReport = (soaked: Soaked, machine: string): string =>
+  [
     machine,
     "",
     `${soaked.minutes} minutes of load over 32 connections with everything on: ${number(soaked.answered, 0)} requests ` +
       `answered (${number(soaked.answered / soaked.minutes / 60, 0)}/s), p50 ${number(soaked.p50, 1)} ms, p99 ${number(soaked.p99, 1)} ms.`,
     "",
-    `- resident memory in the second half: ${number(median(half), 0)} MiB (${number(least, 0)}–${number(most, 0)}), ` +
-      `slope ${soaked.mebibytesPerMinute.toFixed(2)} MiB/min; p99 of all samples ${number(percentile(resident, 99), 0)} MiB; ` +
-      `minute by minute: ${minuteByMinute.join(", ")}`,
+    Memory.text(soaked.memory),
     line(
       soaked.failed === 0,
       `${soaked.failed} requests failed${soaked.problem === undefined ? "" : ` (${soaked.problem})`}; to reach: none`
@@ -179,7 +157,6 @@ export const soakReport = (soaked: Soaked, machine: string): string => {
       `${number(soaked.recorded, 0)} usage records in PostgreSQL; to reach: one for each request`
     )
   ].join("\n")
-}
 
 export const usageReport = ({ made, memory, questions, rows, summed, sums }: Usage, machine: string): string =>
   [

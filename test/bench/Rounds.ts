@@ -3,6 +3,7 @@ import type { BenchFailed } from "./Child.ts"
 import type { Entrant, Name } from "./Entrants.ts"
 import { Figures } from "./Figures.ts"
 import { cpuMicros, peakMiB, residentMiB } from "./Footprint.ts"
+import { ms } from "./Latency.ts"
 import * as Load from "./Load.ts"
 import type { Plan } from "./Plan.ts"
 import { eventsOf, type Kind } from "./Scenario.ts"
@@ -18,8 +19,8 @@ const always = (kind: Kind) => () => kind
 const sequential: Measure = Effect.fnUntraced(function* ({ target }, into, { sequentialMs }) {
   const seen = yield* Load.loop(target, { connections: 1, forMs: sequentialMs, kindOf: always("instant") })
   into.add("rate1", (seen.answered / seen.elapsedMs) * 1_000)
-  into.add("p50", Load.ms(seen.total, 50))
-  into.add("p99", Load.ms(seen.total, 99))
+  into.add("p50", ms(seen.total, 50))
+  into.add("p99", ms(seen.total, 99))
   count(into, seen.failed, seen.problem)
 })
 
@@ -34,8 +35,8 @@ const rate = (connections: 32 | 64): Measure =>
 
 const slow: Measure = Effect.fnUntraced(function* ({ target }, into, { slowMs }) {
   const seen = yield* Load.loop(target, { connections: 64, forMs: slowMs, kindOf: always("slow") })
-  into.add("slowP50", Load.ms(seen.total, 50))
-  into.add("slowP99", Load.ms(seen.total, 99))
+  into.add("slowP50", ms(seen.total, 50))
+  into.add("slowP99", ms(seen.total, 99))
   count(into, seen.failed, seen.problem)
 })
 
@@ -50,8 +51,8 @@ const burst: Measure = Effect.fnUntraced(function* ({ child, target }, into, { b
 
 const brief: Measure = Effect.fnUntraced(function* ({ target }, into, { briefMs }) {
   const seen = yield* Load.loop(target, { connections: 1, forMs: briefMs, kindOf: always("brief") })
-  into.add("firstByteP50", Load.ms(seen.firstByte, 50))
-  into.add("firstByteP99", Load.ms(seen.firstByte, 99))
+  into.add("firstByteP50", ms(seen.firstByte, 50))
+  into.add("firstByteP99", ms(seen.firstByte, 99))
   count(into, seen.failed, seen.problem)
 })
 
@@ -83,7 +84,7 @@ export const run = Effect.fnUntraced(function* (
   const measured = new Map(entrants.map(({ name }) => [name, new Figures()]))
   const each = (title: string, round: number, measure: Measure) =>
     Effect.forEach(
-      entrants.map((_, index) => entrants[(index + round) % entrants.length]!),
+      turned(entrants, round),
       (entrant) => {
         say(`${title}: ${entrant.name}`)
         return measure(entrant, figuresOf(measured, entrant.name), plan)
@@ -116,6 +117,10 @@ export const run = Effect.fnUntraced(function* (
   const result: Measured = measured
   return result
 })
+
+/** Begins with another one in each round. */
+export const turned = <A>(entrants: ReadonlyArray<A>, round: number): ReadonlyArray<A> =>
+  entrants.map((_, index) => entrants[(index + round) % entrants.length]!)
 
 const warm: Measure = Effect.fnUntraced(function* ({ target }, into, { warmSeconds }) {
   const seen = yield* Load.rate(target, 32, warmSeconds)

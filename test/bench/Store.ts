@@ -19,7 +19,8 @@ export interface Store {
 const postgresUrl = process.env["DATABASE_URL"] ?? "postgres://postgres@127.0.0.1:5432/postgres"
 const redisUrl = process.env["REDIS_URL"] ?? "redis://127.0.0.1:6379"
 
-const place = (variable: string, local: string): string =>
+/** Where a server was looked for. */
+export const place = (variable: string, local: string): string =>
   process.env[variable] === undefined
     ? `nothing answers at ${local}, and ${variable} is not set`
     : `nothing answers at ${variable}`
@@ -40,7 +41,7 @@ const query = (url: string, statement: string) =>
     )
   )
 
-const redis: Effect.Effect<Ioredis, BenchFailed, Scope.Scope> = Effect.acquireRelease(
+export const redis: Effect.Effect<Ioredis, BenchFailed, Scope.Scope> = Effect.acquireRelease(
   Effect.tryPromise({
     try: async () => {
       const client = new Ioredis(redisUrl, { lazyConnect: true, connectTimeout: 3_000, retryStrategy: () => null })

@@ -5,6 +5,9 @@ import { Command, Flag } from "effect/cli"
 import { BenchFailed } from "./Child.ts"
 import * as Entrants from "./Entrants.ts"
 import * as Machine from "./Machine.ts"
+import * as Messaging from "./messaging/Bench.ts"
+import * as Contenders from "./messaging/Contenders.ts"
+import * as MessagingPlan from "./messaging/Plan.ts"
 import * as Plan from "./Plan.ts"
 import * as Proof from "./Proof.ts"
 import * as Report from "./Report.ts"
@@ -44,15 +47,13 @@ const usage = Effect.fnUntraced(function* (rows: number, nodeFlags: ReadonlyArra
   yield* Console.log(Report.usageReport(yield* Usage.run(rows, nodeFlags, say), yield* Machine.describe))
 })
 
-const chosen = Effect.fnUntraced(function* (only: Option.Option<string>) {
-  const wanted = Option.match(only, { onNone: () => Entrants.names, onSome: (list) => list.split(",") })
-  return yield* Effect.forEach(wanted, (wish) => {
-    const name = Entrants.names.find((name) => name === wish)
+const chosen = <Name extends string>(only: Option.Option<string>, names: ReadonlyArray<Name>) =>
+  Effect.forEach(Option.match(only, { onNone: () => names, onSome: (list) => list.split(",") }), (wish) => {
+    const name = names.find((name) => name === wish)
     return name === undefined
-      ? Effect.fail(new BenchFailed({ message: `--only names "${wish}": it can be ${Entrants.names.join(", ")}` }))
+      ? Effect.fail(new BenchFailed({ message: `--only names "${wish}": it can be ${names.join(", ")}` }))
       : Effect.succeed(name)
   })
-})
 
 const command = Command.make(
   "bench",
@@ -63,11 +64,19 @@ const command = Command.make(
     ),
     only: Flag.String("only").pipe(
       Flag.optional,
-      Flag.withDescription(`Some of ${Entrants.names.join(",")}, separated by commas`)
+      Flag.withDescription(
+        `Some of ${Entrants.names.join(",")}, or with --messaging of ${Contenders.names.join(",")}, separated by commas`
+      )
+    ),
+    messaging: Flag.Boolean("messaging").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription("Measures task messaging instead of the gateway")
     ),
     soak: Flag.Int("soak").pipe(
       Flag.optional,
-      Flag.withDescription("Instead: minutes of constant load with everything on, watching memory and records")
+      Flag.withDescription(
+        "Instead: minutes of constant load with everything on, watching memory and records (or tasks)"
+      )
     ),
     usage: Flag.Int("usage").pipe(
       Flag.optional,
@@ -75,20 +84,26 @@ const command = Command.make(
     ),
     profile: Flag.String("profile").pipe(
       Flag.optional,
-      Flag.withDescription("A folder for a processor profile of the gateway with everything on")
+      Flag.withDescription(
+        "A folder for a processor profile of the gateway with everything on, or of this messaging library"
+      )
     )
   },
-  Effect.fnUntraced(function* ({ only, profile, quick, soak: minutes, usage: rows }) {
-    const names = yield* chosen(only)
+  Effect.fnUntraced(function* ({ messaging, only, profile, quick, soak: minutes, usage: rows }) {
     const nodeFlags = Option.match(profile, {
       onNone: () => [],
       onSome: (folder) => ["--cpu-prof", `--cpu-prof-dir=${folder}`]
     })
+    if (messaging) {
+      if (Option.isSome(minutes)) return yield* Messaging.soak(minutes.value, nodeFlags)
+      const contenders = yield* chosen(only, Contenders.names)
+      return yield* Messaging.compare(contenders, quick ? MessagingPlan.quick : MessagingPlan.full, nodeFlags, say)
+    }
     if (Option.isSome(rows)) return yield* usage(rows.value, nodeFlags)
     if (Option.isSome(minutes)) return yield* soak(minutes.value, nodeFlags)
-    yield* compare(names, quick ? Plan.quick : Plan.full, nodeFlags)
+    yield* compare(yield* chosen(only, Entrants.names), quick ? Plan.quick : Plan.full, nodeFlags)
   }, Effect.scoped)
-).pipe(Command.withDescription("Measures this gateway against the others, on this machine, in one run"))
+).pipe(Command.withDescription("Measures the runtime against others, on this machine, in one run"))
 
 Command.run(command, { version: "0.1.0" }).pipe(
   Effect.catchTag("BenchFailed", ({ message }) => Effect.andThen(Console.error(message), Effect.fail("failed"))),

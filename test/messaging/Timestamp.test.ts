@@ -28,11 +28,25 @@ describe("Timestamp", () => {
     assert.deepStrictEqual(read(input), Result.succeed(expected))
   })
 
+  it("reads its own form as it is, on every day of four years", () => {
+    for (let millis = Date.UTC(2024, 0, 1); millis < Date.UTC(2028, 0, 1); millis += 86_399_877) {
+      const text = Timestamp.ofMillis(millis)
+      assert.deepStrictEqual(read(text), Result.succeed(text))
+      assert.strictEqual(Timestamp.toMillis(text), millis)
+    }
+  })
+
   it.each([
     ["yesterday"],
     [""],
     ["2026-04-06"],
     ["2026-02-30T10:00:00Z"],
+    ["2026-02-29T10:00:00Z"],
+    ["2026-04-31T10:00:00.000001Z"],
+    ["2026-01-32T10:00:00Z"],
+    ["2026-00-01T10:00:00Z"],
+    ["0000-01-01T00:00:00Z"],
+    ["2026-04-06T10:60:00Z"],
     ["2026-13-01T10:00:00Z"],
     ["2026-04-06T24:00:00Z"],
     ["2026-04-06T10:00:60Z"],
