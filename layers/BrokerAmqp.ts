@@ -87,7 +87,7 @@ const publishing = Effect.fnUntraced(function* (recovery: Recovery.Recovery, lim
   const fork = Effect.runForkWith(yield* Effect.context<never>())
   const scope = yield* Effect.scope
   let link: Link | undefined
-  const publisher: Publisher = new Publisher(limits, () => {
+  const open = () => {
     const opened = link
     if (opened === undefined) return publisher.unopened()
     const opening = opened
@@ -107,6 +107,9 @@ const publishing = Effect.fnUntraced(function* (recovery: Recovery.Recovery, lim
         )
       )
     fork(Effect.forkIn(opening, scope))
+  }
+  const publisher: Publisher = new Publisher(limits, open, (channel) => {
+    if (link !== undefined) fork(link.closeChannel(channel))
   })
   recovery.onLink((next) => {
     link = next

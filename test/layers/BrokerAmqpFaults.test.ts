@@ -1,6 +1,6 @@
 import { inspect } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Fiber, Option, Redacted, Stream } from "effect"
+import { Deferred, Duration, Effect, Fiber, Layer, Option, Redacted, Stream } from "effect"
 import { pauseBefore } from "../../layers/amqp/Recovery.ts"
 import * as BrokerAmqp from "../../layers/BrokerAmqp.ts"
 import {
@@ -255,6 +255,42 @@ describe.skipIf(RunningBroker.server === null)("BrokerAmqp: faults", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("replaces a channel on which a queue refuses, now and then, to the harm of nobody else", () => {
+    let channels = 0
+    return Effect.gen(function* () {
+      const { publish } = yield* Broker
+      const full = yield* RunningBroker.queue({ arguments: { "x-max-length": 1, "x-overflow": "reject-publish" } })
+      const queue = yield* RunningBroker.queue()
+      yield* publish(to(full))
+      const before = channels
+      const since = performance.now()
+      const outcomes = { full: new Set<string>(), queue: new Set<string>() }
+      const publishing = (kind: "full" | "queue", name: string) =>
+        Effect.gen(function* () {
+          while (performance.now() - since < 1_800) outcomes[kind].add((yield* publish(to(name)))._tag)
+        })
+      yield* Effect.all([publishing("full", full), publishing("queue", queue), publishing("queue", queue)], {
+        concurrency: "unbounded"
+      })
+      assert.deepStrictEqual([...outcomes.full], ["Refused"])
+      assert.deepStrictEqual([...outcomes.queue], ["Confirmed"])
+      assert.isAtLeast(channels - before, 1)
+      assert.isAtMost(channels - before, 4)
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(
+        Layer.unwrap(
+          Effect.map(
+            TcpProxy.make(RunningBroker.target(), (bytes) => {
+              if (bytes.includes(channelOpen)) channels++
+            }),
+            (proxy) => through(proxy)
+          )
+        )
+      )
+    )
+  })
+
   describe("start", () => {
     const password = "s3cr3t-Passw0rd"
 
@@ -313,6 +349,9 @@ it("tries to connect again at once, and then at least once in 0.7 seconds", () =
 })
 
 const confirmed: Outcome = { _tag: "Confirmed" }
+
+/** The size and the method of the frame. */
+const channelOpen = Buffer.from([0, 0, 0, 5, 0, 20, 0, 10])
 
 const through = (proxy: TcpProxy.TcpProxy, options: Partial<BrokerAmqp.Options> = {}) =>
   RunningBroker.layer({ url: RunningBroker.through(proxy), ...options })
