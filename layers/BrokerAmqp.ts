@@ -1,4 +1,4 @@
-import { Duration, Effect, Layer, type Redacted, SubscriptionRef } from "effect"
+import { type Array as Arr, Duration, Effect, Layer, Redacted, SubscriptionRef } from "effect"
 import { Broker, type BrokerError, type Outcome, type Purpose } from "../src/services/Broker.ts"
 import * as Consumer from "./amqp/Consumer.ts"
 import type { Link } from "./amqp/Link.ts"
@@ -8,8 +8,11 @@ import * as Recovery from "./amqp/Recovery.ts"
 import * as Topology from "./amqp/Topology.ts"
 
 export interface Options {
-  /** `amqp:`, or `amqps:` for TLS with the certificates that Node trusts. */
-  readonly url: Redacted.Redacted
+  /**
+   * `amqp:`, or `amqps:` for TLS with the certificates that Node trusts. Several for the nodes of a cluster: they are
+   * tried in their order, and a lost connection is followed by one to the address after it.
+   */
+  readonly url: Redacted.Redacted | Arr.NonEmptyReadonlyArray<Redacted.Redacted>
   /** How RabbitMQ's own tools call this connection. Default: `svc-runtime`. */
   readonly name?: string
   /** How often each side gives a sign of life; two that stay away end the connection. Default: 10 seconds. */
@@ -38,7 +41,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const within = millis(options.publishWithin, 10_000)
   const topology = Topology.make((operation) => recovery.link(operation))
   const recovery: Recovery.Recovery = yield* Recovery.make({
-    url: options.url,
+    urls: Redacted.isRedacted(options.url) ? [options.url] : options.url,
     name: options.name ?? "svc-runtime",
     heartbeatSeconds: options.heartbeatSeconds ?? 10,
     connectWithin: millis(options.connectWithin, 5_000),
@@ -87,7 +90,7 @@ const publishing = Effect.fnUntraced(function* (recovery: Recovery.Recovery, lim
   const fork = Effect.runForkWith(yield* Effect.context<never>())
   const scope = yield* Effect.scope
   let link: Link | undefined
-  const publisher: Publisher = new Publisher(limits, () => {
+  const open = () => {
     const opened = link
     if (opened === undefined) return publisher.unopened()
     const opening = opened
@@ -107,6 +110,9 @@ const publishing = Effect.fnUntraced(function* (recovery: Recovery.Recovery, lim
         )
       )
     fork(Effect.forkIn(opening, scope))
+  }
+  const publisher: Publisher = new Publisher(limits, open, (channel) => {
+    if (link !== undefined) fork(link.closeChannel(channel))
   })
   recovery.onLink((next) => {
     link = next

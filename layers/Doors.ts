@@ -64,7 +64,7 @@ export interface Doors {
 export const choose = (wish: Wish, settings: Settings): Result.Result<Doors, ReadonlyArray<string>> => {
   const database = choice(wish.database, settings.databaseUrl, ["postgres", "embedded"])
   const redis = choice(wish.redis, settings.redisUrl, ["ioredis", "memory"])
-  const broker = choice(wish.broker, settings.rabbitmqUrl, ["amqp", "memory"])
+  const broker = choice(wish.broker, settings.rabbitmqUrls, ["amqp", "memory"])
   const upstream = choice(wish.upstream, settings.upstreamOrigin, ["http", "simulator"])
   const problems = [
     ...missing("--database postgres", "DATABASE_URL", database),

@@ -1,4 +1,4 @@
-import { Option, Redacted, Result, Schema } from "effect"
+import { Array as Arr, Option, Redacted, Result, Schema, String as Str } from "effect"
 import { refusedBaseUrl, trimmedBaseUrl } from "../src/control/Rules.ts"
 import type { StudioTarget } from "../src/control/StudioConnection.ts"
 import * as FrontDoor from "../src/gateway/model/FrontDoor.ts"
@@ -19,7 +19,8 @@ export interface Settings {
   readonly databaseUrl: Option.Option<Redacted.Redacted>
   readonly redisUrl: Option.Option<Redacted.Redacted>
   readonly redisKeyPrefix: string
-  readonly rabbitmqUrl: Option.Option<Redacted.Redacted>
+  /** The nodes of a cluster, or the one that there is. */
+  readonly rabbitmqUrls: Option.Option<Arr.NonEmptyReadonlyArray<Redacted.Redacted>>
   readonly upstreamOrigin: Option.Option<string>
   readonly upstreamServiceKey: Option.Option<Redacted.Redacted>
   /** What the upstream's UI loads, by the names that it has there: exact paths, and `/prefix/*`. */
@@ -121,7 +122,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     ),
     redisUrl: optional("REDIS_URL", url(["redis:", "rediss:"], "redis://user:password@host:6379/0")),
     redisKeyPrefix: withDefault("REDIS_KEY_PREFIX", keyPrefix, "{svc}:"),
-    rabbitmqUrl: optional("RABBITMQ_URL", url(["amqp:", "amqps:"], "amqp://user:password@host:5672/vhost")),
+    rabbitmqUrls: optional("RABBITMQ_URL", brokerUrls),
     upstreamOrigin,
     upstreamServiceKey: optional("UPSTREAM_SERVICE_KEY", credential),
     upstreamUiPaths: withDefault("UPSTREAM_UI_PATHS", uiPaths, []),
@@ -199,6 +200,13 @@ const url = (protocols: ReadonlyArray<string>, example: string): Reader<Redacted
       ? Redacted.make(value)
       : undefined
   }, `must be a URL of the form ${example}`)
+
+const brokerUrl = url(
+  ["amqp:", "amqps:"],
+  "amqp://user:password@host:5672/vhost, or several with commas between them; a comma within one is written %2C"
+)
+const brokerUrls: Reader<Arr.NonEmptyReadonlyArray<Redacted.Redacted>> = (value) =>
+  Result.all(Arr.map(Str.split(value, ","), (part) => brokerUrl(part.trim())))
 
 const httpUrl: Reader<string> = refine((value) => {
   const parsed = parseUrl(value)

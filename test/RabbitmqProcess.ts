@@ -1,5 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process"
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { randomUUID } from "node:crypto"
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { connect, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -19,32 +20,79 @@ if (!available) process.stderr.write("\n  SKIPPED: everything that kills a Rabbi
  * about ten seconds to start.
  */
 export const make = Effect.fnUntraced(function* () {
-  const [port, distribution, names] = yield* Effect.all([freePort, freePort, freePort])
+  const made = yield* node(yield* home, yield* Effect.all(ports))
+  yield* made.start
+  return made
+})
+
+/** Three that find each other by their names when they start for the first time. That takes about twenty seconds. */
+export const cluster = Effect.fnUntraced(function* () {
+  const shared = yield* home
+  const all = yield* Effect.all([Effect.all(ports), Effect.all(ports), Effect.all(ports)])
+  const peers = all.map(({ port }, n) => `cluster_formation.classic_config.nodes.${n + 1} = ${nameOf(port)}`)
+  const configuration = ["cluster_formation.peer_discovery_backend = classic_config", ...peers]
+  const [a, b, c] = all
+  const nodes = yield* Effect.all([
+    node(shared, a, configuration),
+    node(shared, b, configuration),
+    node(shared, c, configuration)
+  ])
+  yield* Effect.forEach(nodes, (node) => node.start, { concurrency: "unbounded", discard: true })
+  return nodes
+})
+
+export type Node = Effect.Success<ReturnType<typeof make>>
+
+interface Home {
+  readonly directory: string
+  /** Of the epmd, which knows the nodes by their names. */
+  readonly names: number
+}
+
+/** A directory that is gone with the scope, with the secret by which nodes and tools trust each other. */
+const home = Effect.gen(function* () {
+  const names = yield* freePort
   const directory = yield* Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "svc-rabbitmq-"))),
     (directory) => Effect.sync(() => rmSync(directory, { recursive: true, maxRetries: 5 }))
   )
+  writeFileSync(join(directory, ".erlang.cookie"), randomUUID(), { mode: 0o400 })
+  // In the foreground, and so ours to stop: the server would start one that stays.
+  const epmd = spawn("epmd", ["-port", String(names)], { stdio: "ignore" })
+  yield* Effect.addFinalizer(() => Effect.sync(() => epmd.kill("SIGKILL")))
+  return { directory, names }
+})
+
+const nameOf = (port: number) => `svc-test-${port}@localhost`
+
+const node = Effect.fnUntraced(function* (
+  home: Home,
+  { distribution, port }: { readonly distribution: number; readonly port: number },
+  configuration: ReadonlyArray<string> = []
+) {
+  const name = nameOf(port)
+  const directory = join(home.directory, name)
+  mkdirSync(directory)
   const file = (name: string, content: string) => {
     writeFileSync(join(directory, name), content)
     return join(directory, name)
   }
-  const node = `svc-test-${port}@localhost`
   const environment = {
     PATH: process.env["PATH"],
-    HOME: directory,
-    ERL_EPMD_PORT: String(names),
-    RABBITMQ_NODENAME: node,
+    HOME: home.directory,
+    ERL_EPMD_PORT: String(home.names),
+    RABBITMQ_NODENAME: name,
     RABBITMQ_DIST_PORT: String(distribution),
     RABBITMQ_MNESIA_BASE: join(directory, "database"),
     RABBITMQ_LOGS: join(directory, "log"),
-    RABBITMQ_CONFIG_FILE: file("rabbitmq.conf", `listeners.tcp.1 = 127.0.0.1:${port}\n`),
+    RABBITMQ_CONFIG_FILE: file(
+      "rabbitmq.conf",
+      [`listeners.tcp.1 = 127.0.0.1:${port}`, ...configuration, ""].join("\n")
+    ),
     RABBITMQ_ENABLED_PLUGINS_FILE: file("plugins", "[]."),
     RABBITMQ_CONF_ENV_FILE: join(directory, "none"),
     RABBITMQ_PID_FILE: join(directory, "pid")
   }
-  // In the foreground, and so ours to stop: the server would start one that stays.
-  const epmd = spawn("epmd", ["-port", String(names)], { env: environment, stdio: "ignore" })
-  yield* Effect.addFinalizer(() => Effect.sync(() => epmd.kill("SIGKILL")))
 
   let running: ChildProcess | undefined
   const launch = Effect.sync(() => {
@@ -69,11 +117,12 @@ export const make = Effect.fnUntraced(function* () {
     )
     running = undefined
   })
-  yield* Effect.acquireRelease(launch, () => kill)
-  yield* open
+  yield* Effect.addFinalizer(() => kill)
   return {
+    name,
     port,
     url: Redacted.make(`amqp://guest:guest@127.0.0.1:${port}`),
+    start: Effect.andThen(launch, open),
     launch,
     /** Waits for the port. */
     open,
@@ -81,7 +130,7 @@ export const make = Effect.fnUntraced(function* () {
     /** By RabbitMQ's own tool; about a second each. */
     control: (...command: ReadonlyArray<string>) =>
       Effect.promise(() =>
-        promisify(execFile)(join(scripts, "rabbitmqctl"), ["--node", node, ...command], { env: environment })
+        promisify(execFile)(join(scripts, "rabbitmqctl"), ["--node", name, ...command], { env: environment })
       )
   }
 })
@@ -103,3 +152,5 @@ const freePort = Effect.callback<number>((resume) => {
     probe.close(() => resume(Effect.succeed(port)))
   })
 })
+
+const ports = { port: freePort, distribution: freePort }

@@ -12,13 +12,18 @@ export interface TcpProxy {
   readonly restore: Effect.Effect<void>
 }
 
-export const make = Effect.fnUntraced(function* (target: { readonly host: string; readonly port: number }) {
+/** `sent`: told of what clients send. */
+export const make = Effect.fnUntraced(function* (
+  target: { readonly host: string; readonly port: number },
+  sent: (bytes: Buffer) => void = () => {}
+) {
   const sockets = new Set<Socket>()
   const held: Array<() => void> = []
   let frozen = false
 
   const accept = (client: Socket) => {
     const upstream = connect(target)
+    client.on("data", sent)
     for (const [from, to] of [
       [client, upstream],
       [upstream, client]

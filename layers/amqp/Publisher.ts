@@ -42,6 +42,16 @@ class Publishing {
 }
 
 /**
+ * A channel on which the broker refuses a publish is replaced, at the earliest so long after it was opened. RabbitMQ
+ * 3.10 needs it: a channel that first publishes to a quorum queue after its leader has died and before it has another
+ * asks the dead node for its version, each time, and refuses everything until that very node is back.
+ */
+const renewAfterMs = 500
+
+/** For the answers that the channel still owes; if they do not come, it stays. */
+const renewWithinMs = 250
+
+/**
  * The publishes of one purpose: a window of unanswered ones on one confirm channel, and a line of those who wait for
  * their turn. Plain callbacks, as this is the hot path; what is in the line outlives the channel, and the connection.
  *
@@ -53,19 +63,25 @@ export class Publisher {
   readonly #limits: Limits
   /** To be answered by `attach`. */
   readonly #open: () => void
+  /** Takes a channel that is to be replaced; none where there is only one. */
+  readonly #discard: ((channel: ConfirmChannel) => void) | undefined
   #waiting: Array<Publishing> = []
   #next = 0
   readonly #sent = new Set<Publishing>()
   #channel: ConfirmChannel | undefined
+  #openedAt = 0
+  /** While the channel is about to be replaced: nothing more is sent on it. */
+  #renewal: NodeJS.Timeout | undefined
   #opening = false
   #blocked: string | undefined
   #closed: string | undefined
   #onIdle: (() => void) | undefined
   #clock: NodeJS.Timeout | undefined
 
-  constructor(limits: Limits, open: () => void) {
+  constructor(limits: Limits, open: () => void, discard?: (channel: ConfirmChannel) => void) {
     this.#limits = limits
     this.#open = open
+    this.#discard = discard
   }
 
   /** The answer comes once, unless the caller leaves by calling what is returned. */
@@ -87,6 +103,7 @@ export class Publisher {
   attach(channel: ConfirmChannel): void {
     this.#opening = false
     this.#channel = channel
+    this.#openedAt = performance.now()
     channel.on("return", (message) => this.#returned(message))
     this.#pump()
   }
@@ -110,6 +127,7 @@ export class Publisher {
 
   detach(why: Error): void {
     this.#channel = undefined
+    this.#endRenewal()
     const sent = [...this.#sent]
     this.#sent.clear()
     const culprit = Failure.ofPublish(why) ? culpritOf(sent, why) : -1
@@ -147,11 +165,13 @@ export class Publisher {
   #rest(): void {
     if (this.#closed === undefined || this.#sent.size > 0) return
     clearTimeout(this.#clock)
+    this.#endRenewal()
     this.#onIdle?.()
   }
 
   get #free(): boolean {
-    return this.#channel !== undefined && this.#blocked === undefined && this.#sent.size < this.#limits.window
+    if (this.#channel === undefined || this.#renewal !== undefined) return false
+    return this.#blocked === undefined && this.#sent.size < this.#limits.window
   }
 
   #pump(): void {
@@ -189,11 +209,39 @@ export class Publisher {
     // Told of each publish in turn, before the reason is: `detach` answers.
     if (error !== null && error.message !== "message nacked") return
     this.#sent.delete(publishing)
-    if (error !== null) publishing.answer(nacked)
-    else if (publishing.returned !== undefined) publishing.answer(returned(publishing.returned))
+    if (error !== null) {
+      publishing.answer(nacked)
+      this.#distrust()
+    } else if (publishing.returned !== undefined) publishing.answer(returned(publishing.returned))
     else publishing.answer(confirmed)
+    if (this.#renewal !== undefined && this.#sent.size === 0) this.#renew()
     this.#rest()
     if (this.#next < this.#waiting.length) this.#pump()
+  }
+
+  #distrust(): void {
+    if (this.#discard === undefined || this.#channel === undefined || this.#renewal !== undefined) return
+    if (performance.now() - this.#openedAt > renewAfterMs) this.#renewal = setTimeout(stay, renewWithinMs, this)
+  }
+
+  #renew(): void {
+    const channel = this.#channel
+    this.#channel = undefined
+    this.#endRenewal()
+    if (channel !== undefined) this.#discard?.(channel)
+    this.wake()
+  }
+
+  #endRenewal(): void {
+    clearTimeout(this.#renewal)
+    this.#renewal = undefined
+  }
+
+  /** The channel still owes answers, and goes on. */
+  stay(): void {
+    this.#endRenewal()
+    this.#openedAt = performance.now()
+    this.#pump()
   }
 
   /**
@@ -248,6 +296,8 @@ export class Publisher {
 }
 
 const expire = (publisher: Publisher): void => publisher.expire()
+
+const stay = (publisher: Publisher): void => publisher.stay()
 
 const confirmed: Effect.Effect<Outcome> = Effect.succeed({ _tag: "Confirmed" })
 

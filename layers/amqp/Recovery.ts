@@ -1,4 +1,4 @@
-import { Effect, Random, type Scope, SubscriptionRef } from "effect"
+import { Array as Arr, Effect, Random, type Redacted, type Scope, SubscriptionRef } from "effect"
 import { type BrokerError, type Connection, BrokerError as Failed } from "../../src/services/Broker.ts"
 import * as Link from "./Link.ts"
 
@@ -12,7 +12,9 @@ export interface Recovery {
   readonly state: SubscriptionRef.SubscriptionRef<Connection>
 }
 
-export interface Options extends Link.Endpoint {
+export interface Options extends Omit<Link.Endpoint, "url"> {
+  /** Each try is for the address after the one before; the last is followed by the first. */
+  readonly urls: Arr.NonEmptyReadonlyArray<Redacted.Redacted>
   /** Runs on every link before anybody else gets it, but the first. */
   readonly prepare: (link: Link.Link) => Effect.Effect<void>
 }
@@ -27,7 +29,10 @@ export const pauseBefore = (attempt: number, random: number): number =>
 /** A link that is lost earlier counts as a failed try: a broker that hangs up at once is not stormed. */
 const provenAfterMs = 2_000
 
-/** Keeps a link for as long as the scope is open. The first one must come by itself; the later ones are tried for ever. */
+/**
+ * Keeps a link for as long as the scope is open. The first one must come by itself, from one try of each address; the
+ * later ones are tried for ever.
+ */
 export const make = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<Recovery, BrokerError, Scope.Scope> {
@@ -63,18 +68,27 @@ export const make = Effect.fnUntraced(function* (
   const ended = (link: Link.Link) =>
     Effect.callback<string>((resume) => link.onEnd(() => resume(Effect.succeed(link.failure?.message ?? ""))))
 
+  let urls = options.urls
+  const open = Effect.suspend(() => {
+    const [url, ...others] = urls
+    urls = Arr.append(others, url)
+    return Link.open({ ...options, url })
+  })
+
   const again = Effect.fnUntraced(function* (since: number, why: string) {
     let failure = why
     for (let attempt = since; ; attempt++) {
       yield* SubscriptionRef.set(state, { _tag: "Connecting", attempt, failure })
       yield* Effect.sleep(pauseBefore(attempt, random.nextDoubleUnsafe()))
-      const opened = yield* Effect.result(Link.open(options))
+      const opened = yield* Effect.result(open)
       if (opened._tag === "Success") return { link: opened.success, attempt }
       failure = opened.failure.message
     }
   })
 
-  const first = yield* Link.open(options)
+  const told = (error: BrokerError) =>
+    urls.length > 1 ? Effect.logWarning("RabbitMQ cannot be used at one of its addresses", error.message) : Effect.void
+  const first = yield* Effect.retry(Effect.tapError(open, told), { times: urls.length - 1 })
   const keep = Effect.fnUntraced(function* () {
     let link = first
     let attempt = 0

@@ -1,6 +1,6 @@
 import { inspect } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Fiber, Option, Redacted, Stream } from "effect"
+import { Deferred, Duration, Effect, Fiber, Layer, Option, Redacted, Stream } from "effect"
 import { pauseBefore } from "../../layers/amqp/Recovery.ts"
 import * as BrokerAmqp from "../../layers/BrokerAmqp.ts"
 import {
@@ -14,6 +14,7 @@ import {
 import { eventually } from "../Eventually.ts"
 import * as RunningBroker from "../RunningBroker.ts"
 import * as TcpProxy from "../TcpProxy.ts"
+import * as ScriptedServer from "../upstream/ScriptedServer.ts"
 
 describe.skipIf(RunningBroker.server === null)("BrokerAmqp: faults", () => {
   it.live("closes in time when the peer is silent, twenty consumers or none, and says so of what was under way", () =>
@@ -255,6 +256,62 @@ describe.skipIf(RunningBroker.server === null)("BrokerAmqp: faults", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("follows a lost connection by one to the next address, and the last address by the first", () =>
+    Effect.gen(function* () {
+      const asked: Array<string> = []
+      const proxy = yield* TcpProxy.make(RunningBroker.target())
+      const others = yield* Effect.all([resetting("b", asked), resetting("c", asked)])
+      const url = [RunningBroker.through(proxy), ...others] as const
+      yield* Effect.gen(function* () {
+        const { ping } = yield* Broker
+        yield* proxy.cut
+        yield* eventually(
+          Effect.sync(() => asked.length),
+          (count) => count >= 4
+        )
+        assert.deepStrictEqual(asked.slice(0, 4), ["b", "c", "b", "c"])
+        yield* proxy.restore
+        yield* eventually(Effect.isSuccess(ping), (answered) => answered)
+      }).pipe(Effect.scoped, Effect.provide(RunningBroker.layer({ url })))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("replaces a channel on which a queue refuses, now and then, to the harm of nobody else", () => {
+    let channels = 0
+    return Effect.gen(function* () {
+      const { publish } = yield* Broker
+      const full = yield* RunningBroker.queue({ arguments: { "x-max-length": 1, "x-overflow": "reject-publish" } })
+      const queue = yield* RunningBroker.queue()
+      yield* publish(to(full))
+      const before = channels
+      const since = performance.now()
+      const outcomes = { full: new Set<string>(), queue: new Set<string>() }
+      const publishing = (kind: "full" | "queue", name: string) =>
+        Effect.gen(function* () {
+          while (performance.now() - since < 1_800) outcomes[kind].add((yield* publish(to(name)))._tag)
+        })
+      yield* Effect.all([publishing("full", full), publishing("queue", queue), publishing("queue", queue)], {
+        concurrency: "unbounded"
+      })
+      assert.deepStrictEqual([...outcomes.full], ["Refused"])
+      assert.deepStrictEqual([...outcomes.queue], ["Confirmed"])
+      assert.isAtLeast(channels - before, 1)
+      assert.isAtMost(channels - before, 4)
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(
+        Layer.unwrap(
+          Effect.map(
+            TcpProxy.make(RunningBroker.target(), (bytes) => {
+              if (bytes.includes(channelOpen)) channels++
+            }),
+            (proxy) => through(proxy)
+          )
+        )
+      )
+    )
+  })
+
   describe("start", () => {
     const password = "s3cr3t-Passw0rd"
 
@@ -292,6 +349,25 @@ describe.skipIf(RunningBroker.server === null)("BrokerAmqp: faults", () => {
       })
     )
 
+    it.live("tries each of several addresses in its turn, and once", () =>
+      Effect.gen(function* () {
+        const asked: Array<string> = []
+        const [a, b, c] = yield* Effect.all([resetting("a", asked), resetting("b", asked), resetting("c", asked)])
+        const error = yield* startFailure({ url: [a, b, c] })
+        assert.deepInclude(error, { _tag: "BrokerError", operation: "connect" })
+        assert.deepStrictEqual(asked, ["a", "b", "c"])
+      }).pipe(Effect.scoped, Effect.timeout("5 seconds"))
+    )
+
+    it.live("takes the second address where the first refuses", () =>
+      Effect.gen(function* () {
+        const proxy = yield* TcpProxy.make(RunningBroker.target())
+        yield* proxy.cut
+        const url = [RunningBroker.through(proxy), RunningBroker.url] as const
+        yield* Effect.flatMap(Broker, ({ ping }) => ping).pipe(Effect.provide(RunningBroker.layer({ url })))
+      }).pipe(Effect.scoped, Effect.timeout("5 seconds"))
+    )
+
     it.live("fails typed when the server accepts and never answers", () =>
       Effect.gen(function* () {
         const proxy = yield* TcpProxy.make(RunningBroker.target())
@@ -314,8 +390,21 @@ it("tries to connect again at once, and then at least once in 0.7 seconds", () =
 
 const confirmed: Outcome = { _tag: "Confirmed" }
 
+/** The size and the method of the frame. */
+const channelOpen = Buffer.from([0, 0, 0, 5, 0, 20, 0, 10])
+
 const through = (proxy: TcpProxy.TcpProxy, options: Partial<BrokerAmqp.Options> = {}) =>
   RunningBroker.layer({ url: RunningBroker.through(proxy), ...options })
+
+/** The address of a server that resets every connection, and keeps a record of them. */
+const resetting = (name: string, asked: Array<string>) =>
+  Effect.map(
+    ScriptedServer.serve((peer) => {
+      asked.push(name)
+      peer.reset()
+    }),
+    ({ origin }) => Redacted.make(`amqp://guest:guest@${new URL(origin).host}`)
+  )
 
 const startFailure = (options: Partial<BrokerAmqp.Options> & Pick<BrokerAmqp.Options, "url">) =>
   Broker.pipe(Effect.provide(BrokerAmqp.layer(options)), Effect.flip)
