@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
+import type { AggregationParameters } from "../../src/messaging/Aggregation.ts"
 import * as AggregationHandler from "../../src/messaging/AggregationHandler.ts"
 import * as AggregationWorkerRuntime from "../../src/messaging/AggregationWorkerRuntime.ts"
 import { BrokerClient } from "../../src/messaging/BrokerClient.ts"
@@ -40,9 +41,10 @@ const naming = () => {
     )
   const shared = (more: Partial<SharedParameters> = {}) =>
     new SharedTasksSharedStatusTopology({ ...parameters, ...more })
-  const sharded = (shard_count: number) =>
+  const sharded = (shard_count: number, more: Partial<AggregationParameters> = {}) =>
     new SharedTasksSharedStatusShardedAggregationTopology({
       ...parameters,
+      ...more,
       shard_count,
       aggregation_queue_template: named("aggregation.{shard}"),
       aggregation_queue_name_prefix: named("aggregation.shards")
@@ -326,5 +328,36 @@ describe.skipIf(RunningBroker.server === null)("two deployments after one anothe
           for (const shard of [2, 3]) assert.deepStrictEqual(yield* messagesIn(queue(shard)), Option.some(1))
         }).pipe(deployed(sharded(2)), Effect.provide(log.layer))
       }).pipe(Effect.scoped)
+  )
+
+  it.live("with another aggregation_max_priority: the client and the worker say so in the same sentence", () =>
+    Effect.gen(function* () {
+      const { named, removed, sharded } = naming()
+      const queue = named("aggregation.0")
+      yield* removed(queue)
+      const ensured = Effect.flatMap(BrokerClient, ({ ensureAggregationQueue }) => ensureAggregationQueue([0]))
+      yield* ensured.pipe(deployed(sharded(1)))
+
+      const topology = sharded(1, { aggregation_max_priority: 5 })
+      const log = logged()
+      yield* Effect.gen(function* () {
+        const { message } = yield* Effect.flip(ensured)
+        assert.match(message, /'x-max-priority'.*received .*'5'.*current is .*none/)
+        assert.include(message, `queue ${queue} is there and differs`)
+        assert.include(message, "Take back the change, or give the queue another name")
+        const { start, stop } = yield* AggregationWorkerRuntime.make({
+          topology,
+          shardGroups: [[0]],
+          idleRetrySeconds: 0.2,
+          handler: AggregationHandler.make(() => Effect.void)
+        })
+        yield* start
+        yield* Effect.addFinalizer(() => stop)
+        yield* eventually(
+          Effect.sync(() => log.lines().filter((line) => line.includes(message))),
+          (said) => said.length > 1
+        )
+      }).pipe(deployed(topology), Effect.provide(log.layer))
+    }).pipe(Effect.scoped)
   )
 })
