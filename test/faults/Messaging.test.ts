@@ -113,7 +113,8 @@ describe.skipIf(!RabbitmqProcess.available)("tasks, workers and a RabbitMQ that 
         yield* Effect.logInfo(
           `seed ${seed}, ${happened.length} faults: ${happened.join(", ")}. ` +
             `Confirmed ${verdict.confirmed}, in doubt ${verdict.unknown}, handled ${verdict.handled}, ` +
-            `dead-lettered ${verdict.dead}, queued ${verdict.queued}, lost ${verdict.lost.length}; ` +
+            `dead-lettered ${verdict.dead}, queued ${verdict.queued}, lost ${verdict.lost.length} ` +
+            `and ${verdict.lostWaiting.length} by a retry queue that was killed; ` +
             `duplicates ${verdict.duplicates} in doubt, of which ${verdict.waitedTwice} by a retry queue that was ` +
             `killed, and ${verdict.unexplained.length} others; ` +
             `consuming again ${returns.map(Math.round).join(", ")} ms after the port opened`

@@ -41,6 +41,13 @@ describe("the verdict on a run with faults", () => {
     }
   )
 
+  it("tells apart what was lost between its retry queue and the worker's while the broker was killed", () => {
+    const entries = [received(0, false, 1), sending(1), answered(1, true)]
+    assert.deepInclude(verdict({ entries, restarts: [5] }), { lost: [], lostWaiting: ["t"] })
+    assert.deepInclude(verdict({ entries }), { lost: ["t"], lostWaiting: [] })
+    assert.deepInclude(verdict({ entries: [received(0, false, 1)], restarts: [5] }), { lost: ["t"], lostWaiting: [] })
+  })
+
   it("names a task that ended as its handler did not end it", () => {
     assert.deepStrictEqual(verdict({ dead: ["t"] }).astray, ["t"])
     assert.deepStrictEqual(verdict({ entries: [handled], endOf: () => "dead" }).astray, ["t"])
