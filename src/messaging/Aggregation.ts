@@ -6,7 +6,10 @@ import { type Findings, native, type QueueFamily, queueFamily } from "./Paramete
 import * as Shards from "./Shards.ts"
 
 export interface AggregationParameters {
-  /** Default: 1. Changing it moves parents to other shards: let the queues run empty first. */
+  /**
+   * Default: 1. Changing it moves parents to other shards: let the queues run empty first. Publishers know it too: events
+   * for a shard that no worker has bound are in the status queue alone.
+   */
   readonly shard_count?: number
   /** Events go by `<prefix>.<shard>` on the status exchange. Default: `"agg"`. */
   readonly aggregation_routing_prefix?: string

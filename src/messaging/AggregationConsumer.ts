@@ -19,6 +19,7 @@ import { RetryStatusConfig } from "./StatusSettings.ts"
 import * as TaskStatuses from "./TaskStatuses.ts"
 import { aggregationQueue } from "./TaskTopology.ts"
 import * as Timestamp from "./Timestamp.ts"
+import * as TopologyPlan from "./TopologyPlan.ts"
 
 export interface Options<R> extends ConsumerOptions.ConsumerOptions {
   /** Whose events it takes. No two consumers should share one: its work would be done twice. */
@@ -169,7 +170,7 @@ export const make = Effect.fnUntraced(function* <R>(
     prepare: Effect.all(
       [
         client.initialize,
-        broker.declare(declarations),
+        TopologyPlan.declare(broker, client.topology, declarations),
         redelivery?.prepare ?? Effect.void,
         ConsumerTimeout.warnOnce(broker, name, family, undefined)
       ],

@@ -4,6 +4,7 @@ import { noAggregation } from "./Aggregation.ts"
 import * as AggregationConsumer from "./AggregationConsumer.ts"
 import { BrokerClient, type InitializeError } from "./BrokerClient.ts"
 import { type InvalidPublish, SettingsError } from "./Errors.ts"
+import * as LeftoverShards from "./LeftoverShards.ts"
 import * as Shards from "./Shards.ts"
 import { TaskTopology } from "./TaskTopology.ts"
 import type { Topology } from "./Topology.ts"
@@ -56,6 +57,7 @@ export const make = Effect.fnUntraced(function* <R>(
     if (running.length > 0) return
     yield* client.initialize
     running = yield* Effect.forEach(consumers, ({ run }) => Effect.forkIn(run, scope))
+    yield* Effect.forkIn(LeftoverShards.warn(client, LeftoverShards.candidates(aggregation, shardGroups)), scope)
   })
   const stop = Effect.gen(function* () {
     yield* Effect.forEach(consumers, ({ stop }) => stop, { concurrency: "unbounded", discard: true })

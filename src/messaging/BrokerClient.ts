@@ -8,7 +8,6 @@ import {
   type ContractError,
   type EnvelopeError,
   type InvalidPublish,
-  type Mistake,
   type SettingsError,
   TopologyError
 } from "./Errors.ts"
@@ -145,26 +144,16 @@ export class BrokerClient extends Context.Service<
       let isInitialized = false
 
       const declared = only === true ? publishOnly(topology) : declarations(topology)
-      const refusal = (mistakes: ReadonlyArray<Mistake>) => TopologyError.of(topology.kind, mistakes)
-      /** The broker names one of them; whoever has to mend it wants to see all. */
-      const differences = Effect.map(
-        Effect.provideService(TopologyPlan.plan(topology), Broker, broker),
-        TopologyPlan.differences
-      )
 
       const declare = Effect.gen(function* () {
         if (isInitialized) return
         const { version } = yield* broker.server
         const { refusals, warnings } = topology.check(version)
-        if (refusals.length > 0) return yield* refusal(refusals)
+        if (refusals.length > 0) return yield* TopologyError.of(topology.kind, refusals)
         for (const { field, problem } of [...topology.warnings, ...warnings]) {
           yield* Effect.logWarning(`${topology.kind}: ${field} ${problem}`)
         }
-        yield* Effect.catchIf(
-          broker.declare(declared),
-          ({ reason }) => reason === "mismatch",
-          (error) => Effect.flatMap(differences, (found) => Effect.fail(found.length === 0 ? error : refusal(found)))
-        )
+        yield* TopologyPlan.declare(broker, topology, declared)
         capabilities = BrokerCapabilities.of(version)
         isInitialized = true
       })
@@ -239,7 +228,7 @@ export class BrokerClient extends Context.Service<
         ensureAggregationQueue: (shards, name) =>
           prepared(
             () => aggregationQueue(topology, shards, name),
-            ({ declarations, name }) => Effect.as(broker.declare(declarations), name)
+            ({ declarations, name }) => Effect.as(TopologyPlan.declare(broker, topology, declarations), name)
           ),
         ensureRetryInfrastructure: (sourceQueue, policy) =>
           Effect.tap(Effect.fromResult(RetryQueues.of(sourceQueue, policy)), ({ declarations }) =>

@@ -278,8 +278,10 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
     }),
     stop: Effect.suspend(() => {
       if (current === undefined) return Effect.void
-      Deferred.doneUnsafe(current.stopping, Exit.void)
-      return Deferred.await(current.ended)
+      const { ended, stopping } = current
+      // a loop that only pauses ends within this call
+      Deferred.doneUnsafe(stopping, Exit.void)
+      return Deferred.await(ended)
     })
   }
 }

@@ -13,6 +13,7 @@ import * as Redelivery from "./Redelivery.ts"
 import { LifecycleStatusConfig, RetryStatusConfig } from "./StatusSettings.ts"
 import * as TaskDelivery from "./TaskDelivery.ts"
 import { TaskTopology } from "./TaskTopology.ts"
+import * as TopologyPlan from "./TopologyPlan.ts"
 
 /** Without a retry policy batches are rejected as well. */
 export interface Options<R> extends ConsumerOptions.ConsumerOptions {
@@ -69,7 +70,7 @@ export const make = Effect.fnUntraced(function* <R>(
   const prepare = Effect.all(
     [
       client.initialize,
-      broker.declare(ConsumerOptions.inboxOf(topology, queue)),
+      TopologyPlan.declare(broker, topology, ConsumerOptions.inboxOf(topology, queue)),
       redelivery?.prepare ?? Effect.void,
       ConsumerTimeout.warnOnce(broker, name, family, handleWithin)
     ],

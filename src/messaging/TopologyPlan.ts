@@ -7,7 +7,7 @@ import {
   type Exchange,
   type Queue
 } from "../services/Broker.ts"
-import type { Mistake } from "./Errors.ts"
+import { type Mistake, TopologyError } from "./Errors.ts"
 import { declarations, type Topology, type VersionCheck } from "./Topology.ts"
 
 /** One exchange or queue of a topology, and what declaring it would meet. */
@@ -30,20 +30,15 @@ export interface TopologyPlan {
   readonly isPossible: boolean
 }
 
-/** Asks the broker about everything that the topology declares, one after the other. */
+/** Asks the broker about everything that the topology declares. */
 export const plan = (topology: Topology): Effect.Effect<TopologyPlan, BrokerError, Broker> =>
   Effect.gen(function* () {
     const broker = yield* Broker
     const { version } = yield* broker.server
     const declared = declarations(topology)
-    const exchanges = yield* Effect.forEach(declared.exchanges, (exchange) =>
-      Effect.map(broker.examine({ exchange }), (examination) => stepOf("exchange", exchange, examination))
-    )
-    const queues = yield* Effect.forEach(declared.queues, (queue) =>
-      Effect.map(broker.examine({ queue }), (examination) => stepOf("queue", queue, examination))
-    )
+    const steps = yield* examined(broker, declared)
     const check = topology.check(version)
-    return make(declared, [...exchanges, ...queues], {
+    return make(declared, steps, {
       refusals: check.refusals,
       warnings: [...topology.warnings, ...check.warnings]
     })
@@ -62,9 +57,41 @@ export const make = (
   isPossible: refusals.length === 0 && steps.every(({ examination }) => examination._tag !== "Differs")
 })
 
-/** What declaring would meet of another make, with the broker's words and the way out. */
-export const differences = (plan: TopologyPlan): ReadonlyArray<Mistake> =>
-  plan.steps.flatMap(({ examination, name, object }) =>
+/**
+ * Declares. Of what is there and differs the broker names one argument of one object; whoever has to mend it wants to see
+ * all, and the way out.
+ */
+export const declare = (
+  broker: Broker["Service"],
+  { kind }: Pick<Topology, "kind">,
+  declared: Declarations
+): Effect.Effect<void, TopologyError | BrokerError> =>
+  Effect.catchIf(
+    broker.declare(declared),
+    ({ reason }) => reason === "mismatch",
+    (error) =>
+      Effect.flatMap(examined(broker, declared), (steps) => {
+        const found = differences(steps)
+        return Effect.fail(found.length === 0 ? error : TopologyError.of(kind, found))
+      })
+  )
+
+/** One after the other. */
+const examined = Effect.fnUntraced(function* (
+  broker: Broker["Service"],
+  declared: Declarations
+): Effect.fn.Return<ReadonlyArray<Step>, BrokerError> {
+  const exchanges = yield* Effect.forEach(declared.exchanges, (exchange) =>
+    Effect.map(broker.examine({ exchange }), (examination) => stepOf("exchange", exchange, examination))
+  )
+  const queues = yield* Effect.forEach(declared.queues, (queue) =>
+    Effect.map(broker.examine({ queue }), (examination) => stepOf("queue", queue, examination))
+  )
+  return [...exchanges, ...queues]
+})
+
+const differences = (steps: ReadonlyArray<Step>): ReadonlyArray<Mistake> =>
+  steps.flatMap(({ examination, name, object }) =>
     examination._tag === "Differs"
       ? [{ field: `${object} ${name}`, problem: `is there and differs: ${examination.differs}. ${wayOut[object]}` }]
       : []

@@ -19,6 +19,7 @@ import * as StageContract from "./StageContract.ts"
 import { StageDedup } from "./StageDedup.ts"
 import { RetryStatusConfig } from "./StatusSettings.ts"
 import * as TaskStatuses from "./TaskStatuses.ts"
+import * as TopologyPlan from "./TopologyPlan.ts"
 import * as WorkflowContext from "./WorkflowContext.ts"
 import * as WorkflowEnvelope from "./WorkflowEnvelope.ts"
 import type { WorkflowHandler } from "./WorkflowHandler.ts"
@@ -221,7 +222,7 @@ export const make = <R>(
       concurrency: options.concurrency ?? contract.max_inflight ?? topology.prefetchCount,
       prepare: Effect.all([
         client.initialize,
-        broker.declare(ConsumerOptions.inboxOf(topology, queue)),
+        TopologyPlan.declare(broker, topology, ConsumerOptions.inboxOf(topology, queue)),
         redelivery?.prepare ?? Effect.void,
         ConsumerTimeout.warnOnce(broker, consumerName, stage.family, timeoutOf(stage))
       ]),

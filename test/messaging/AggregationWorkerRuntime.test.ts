@@ -6,6 +6,7 @@ import * as AggregationWorkerRuntime from "../../src/messaging/AggregationWorker
 import { BrokerClient } from "../../src/messaging/BrokerClient.ts"
 import { Broker } from "../../src/services/Broker.ts"
 import { desk, pass, settleDown } from "./AtWork.ts"
+import { logged } from "./Logged.ts"
 import { sharded, shared } from "./SampleTopologies.ts"
 
 const topology = sharded()
@@ -18,6 +19,9 @@ const publish = (parent: string) =>
 
 const look = (queue: string) =>
   Effect.flatMap(Broker, ({ inspect }) => Effect.map(inspect(queue), (found) => Option.getOrThrow(found)))
+
+/** Lets it ask for some dozens of queues, one after the other. */
+const looked = Effect.repeat(settleDown, { times: 50 })
 
 describe("AggregationWorkerRuntime", () => {
   it.effect("runs a consumer for each group of shards, and every event reaches one of them", () =>
@@ -45,6 +49,46 @@ describe("AggregationWorkerRuntime", () => {
       yield* stop
     }).pipe(Effect.scoped, Effect.provide(desk({ topology })))
   )
+
+  it.effect("names the queues of other shards that nobody works on any more, once, and leaves them alone", () => {
+    const log = logged()
+    return Effect.gen(function* () {
+      const { ensureAggregationQueue } = yield* BrokerClient
+      for (const shard of [0, 1, 2, 3]) yield* ensureAggregationQueue([shard])
+      yield* publish("p2")
+      // of the former deployment, somebody is still there
+      const { consume } = yield* Broker
+      yield* consume({ queue: "aggregation.queue.2", prefetch: 1, onDelivery: () => {} })
+      const { start } = yield* AggregationWorkerRuntime.make({
+        topology: sharded({ shard_count: 2 }),
+        shardGroups: [[0, 1]],
+        handler: nothing
+      })
+      yield* start
+      yield* start
+      yield* looked
+      assert.deepStrictEqual(log.lines(), [
+        "Queues of other shards are left over: aggregation.queue.0 (0 events, and more are coming), " +
+          "aggregation.queue.1 (0 events, and more are coming), aggregation.queue.3 (1 event). " +
+          "Let workers of the former shards empty them, then delete them."
+      ])
+      assert.deepStrictEqual(yield* look("aggregation.queue.3"), { messages: 1, consumers: 0 })
+    }).pipe(Effect.scoped, Effect.provide(desk({ topology })), Effect.provide(log.layer))
+  })
+
+  it.effect("says nothing of queues where there are none of other shards", () => {
+    const log = logged()
+    return Effect.gen(function* () {
+      const { start } = yield* AggregationWorkerRuntime.make({
+        topology,
+        shardGroups: [[0], [3, 1], [2]],
+        handler: nothing
+      })
+      yield* start
+      yield* looked
+      assert.deepStrictEqual(log.lines(), [])
+    }).pipe(Effect.scoped, Effect.provide(desk({ topology })), Effect.provide(log.layer))
+  })
 
   it.effect("refuses groups that overlap, that are outside the shards, and none at all", () =>
     Effect.gen(function* () {

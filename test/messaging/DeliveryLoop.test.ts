@@ -296,6 +296,15 @@ describe("DeliveryLoop", () => {
     }).pipe(onMemory)
   )
 
+  it.effect("stops at once in the pause after an error", () =>
+    Effect.gen(function* () {
+      const { fiber, stop } = yield* running(() => Effect.succeed(ack), { prepare: Effect.fail("not yet") })
+      yield* settleDown
+      yield* stop
+      assert.isTrue(Exit.isSuccess(yield* Fiber.await(fiber)))
+    }).pipe(onMemory)
+  )
+
   it.effect("reports what keeps it from consuming, tries again after the pause, and stops meanwhile", () =>
     Effect.gen(function* () {
       const broker = yield* Broker
