@@ -1,11 +1,11 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { connect, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { Effect, Redacted, Schedule } from "effect"
+import * as LocalPort from "./LocalPort.ts"
 
 /** Not `/usr/sbin/rabbitmq-server`, which changes the user and takes none of the environment along. */
 const scripts = "/usr/lib/rabbitmq/bin"
@@ -51,7 +51,7 @@ interface Home {
 
 /** A directory that is gone with the scope, with the secret by which nodes and tools trust each other. */
 const home = Effect.gen(function* () {
-  const names = yield* freePort
+  const names = yield* LocalPort.free
   const directory = yield* Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "svc-rabbitmq-"))),
     (directory) => Effect.sync(() => rmSync(directory, { recursive: true, maxRetries: 5 }))
@@ -98,7 +98,7 @@ const node = Effect.fnUntraced(function* (
   const launch = Effect.sync(() => {
     running = spawn(join(scripts, "rabbitmq-server"), { env: environment, stdio: "ignore", detached: true })
   })
-  const open = Effect.retry(reachable(port), Schedule.spaced("20 millis"))
+  const open = Effect.retry(LocalPort.answers(port), Schedule.spaced("20 millis"))
   /** The script that was started, and the server that it started. */
   const signal = (pid: number, signal: "SIGKILL" | 0) => {
     try {
@@ -135,22 +135,4 @@ const node = Effect.fnUntraced(function* (
   }
 })
 
-const reachable = (port: number) =>
-  Effect.callback<void, Error>((resume) => {
-    const socket = connect(port, "127.0.0.1", () => {
-      socket.destroy()
-      resume(Effect.void)
-    })
-    socket.on("error", (error) => resume(Effect.fail(error)))
-  })
-
-const freePort = Effect.callback<number>((resume) => {
-  const probe = createServer()
-  probe.listen(0, "127.0.0.1", () => {
-    const address = probe.address()
-    const port = typeof address === "object" && address !== null ? address.port : 0
-    probe.close(() => resume(Effect.succeed(port)))
-  })
-})
-
-const ports = { port: freePort, distribution: freePort }
+const ports = { port: LocalPort.free, distribution: LocalPort.free }

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
-import { connect, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Redacted, Schedule } from "effect"
 import { Redis as Ioredis } from "ioredis"
+import * as LocalPort from "./LocalPort.ts"
 
 /** Without the binary there is nothing to kill: what needs it is skipped. */
 export const available = spawnSync("redis-server", ["--version"]).status === 0
@@ -13,7 +13,7 @@ if (!available) process.stderr.write("\n  SKIPPED: everything that kills a Redis
 
 /** A Redis of its own, to be killed and started again on the same port. It keeps nothing. */
 export const make = Effect.fnUntraced(function* (...options: ReadonlyArray<string>) {
-  const port = yield* freePort
+  const port = yield* LocalPort.free
   const directory = yield* Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "svc-redis-"))),
     (directory) => Effect.sync(() => rmSync(directory, { recursive: true }))
@@ -21,7 +21,7 @@ export const make = Effect.fnUntraced(function* (...options: ReadonlyArray<strin
   let running: ChildProcess | undefined
   const start = Effect.suspend(() => {
     running = spawn("redis-server", ["--port", String(port), "--save", "", "--dir", directory, ...options])
-    return Effect.retry(reachable(port), Schedule.spaced("20 millis"))
+    return Effect.retry(LocalPort.answers(port), Schedule.spaced("20 millis"))
   })
   const kill = Effect.callback<void>((resume) => {
     if (running === undefined || running.exitCode !== null || running.signalCode !== null) return resume(Effect.void)
@@ -51,21 +51,3 @@ export const ask = (url: Redacted.Redacted, name: string, ...args: ReadonlyArray
       client.disconnect()
     }
   })
-
-const reachable = (port: number) =>
-  Effect.callback<void, Error>((resume) => {
-    const socket = connect(port, "127.0.0.1", () => {
-      socket.destroy()
-      resume(Effect.void)
-    })
-    socket.on("error", (error) => resume(Effect.fail(error)))
-  })
-
-const freePort = Effect.callback<number>((resume) => {
-  const probe = createServer()
-  probe.listen(0, "127.0.0.1", () => {
-    const address = probe.address()
-    const port = typeof address === "object" && address !== null ? address.port : 0
-    probe.close(() => resume(Effect.succeed(port)))
-  })
-})

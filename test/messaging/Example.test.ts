@@ -1,39 +1,21 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
 import * as BrokerMemory from "../../layers/BrokerMemory.ts"
 import * as Library from "../../src/messaging/example/Library.ts"
 import { Shelf } from "../../src/messaging/example/Shelf.ts"
 import * as Workers from "../../src/messaging/example/Workers.ts"
-import { Broker } from "../../src/services/Broker.ts"
+import { listening } from "./StatusStream.ts"
 import { settleDown } from "./TaskWorker.ts"
 
 const atWork = Layer.merge(Workers.layer, Library.layer).pipe(Layer.provideMerge(BrokerMemory.layer()))
-
-const Said = Schema.fromJsonString(Schema.Struct({ task_id: Schema.String, status: Schema.String }))
-
-/** Everything that is said on the status stream, from now on. */
-const listening = Effect.gen(function* () {
-  const { consume } = yield* Broker
-  const said: Array<typeof Said.Type> = []
-  yield* consume({
-    queue: "svc.example.status",
-    prefetch: 100,
-    arguments: { "x-stream-offset": "first" },
-    onDelivery: ({ content, settle }) => {
-      said.push(Schema.decodeUnknownSync(Said)(Buffer.from(content).toString()))
-      settle("ack")
-    }
-  })
-  return said
-})
 
 describe("the example", () => {
   it.effect("reads, scans, binds and summarises a book a minute", () =>
     Effect.gen(function* () {
       yield* settleDown
-      const said = yield* listening
+      const said = yield* listening("svc.example.status")
       yield* TestClock.adjust("1 second")
       yield* settleDown
       yield* TestClock.adjust("2 seconds")

@@ -1,32 +1,13 @@
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import * as BrokerMemory from "../../layers/BrokerMemory.ts"
-import { Broker, BrokerClient } from "../../src/messaging/index.ts"
+import { BrokerClient } from "../../src/messaging/index.ts"
+import { listening } from "./StatusStream.ts"
 import { settleDown } from "./TaskWorker.ts"
 import * as WorkerExample from "./WorkerExample.ts"
 import * as WorkflowExample from "./WorkflowExample.ts"
-
-const Said = Schema.fromJsonString(
-  Schema.Struct({ task_id: Schema.String, status: Schema.String, result: Schema.optionalKey(Schema.Unknown) })
-)
-
-/** What is said on a status stream, from its beginning. */
-const listening = Effect.fnUntraced(function* (queue: string) {
-  const { consume } = yield* Broker
-  const said: Array<typeof Said.Type> = []
-  yield* consume({
-    queue,
-    prefetch: 100,
-    arguments: { "x-stream-offset": "first" },
-    onDelivery: ({ content, settle }) => {
-      said.push(Schema.decodeUnknownSync(Said)(Buffer.from(content).toString()))
-      settle("ack")
-    }
-  })
-  return said
-})
 
 describe("the README's examples of messaging", () => {
   it.effect("a worker: takes what it understands, and dead-letters what does not meet its schema", () =>
