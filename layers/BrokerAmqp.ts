@@ -1,4 +1,4 @@
-import { type Array as Arr, Duration, Effect, Layer, Redacted, SubscriptionRef } from "effect"
+import { Array as Arr, Duration, Effect, Layer, Redacted, SubscriptionRef } from "effect"
 import { Broker, type BrokerError, type Outcome, type Purpose } from "../src/services/Broker.ts"
 import * as Consumer from "./amqp/Consumer.ts"
 import type { Link } from "./amqp/Link.ts"
@@ -7,12 +7,20 @@ import { type Limits, Publisher } from "./amqp/Publisher.ts"
 import * as Recovery from "./amqp/Recovery.ts"
 import * as Topology from "./amqp/Topology.ts"
 
+type Url = string | Redacted.Redacted
+
 export interface Options {
   /**
    * `amqp:`, or `amqps:` for TLS with the certificates that Node trusts. Several for the nodes of a cluster: they are
-   * tried in their order, and a lost connection is followed by one to the address after it.
+   * tried in their order, and a lost connection is followed by one to the address after it. A text is redacted at once,
+   * as it may hold the password.
    */
-  readonly url: Redacted.Redacted | Arr.NonEmptyReadonlyArray<Redacted.Redacted>
+  readonly url: Url | Arr.NonEmptyReadonlyArray<Url>
+  /**
+   * Where nobody answers at the start: `fail`, or `wait` as for a connection that is lost later. Who answers with a no,
+   * such as to a wrong password, fails it in either case. Default: `fail`.
+   */
+  readonly whenUnreachable?: "fail" | "wait"
   /** How RabbitMQ's own tools call this connection. Default: `svc-runtime`. */
   readonly name?: string
   /** How often each side gives a sign of life; two that stay away end the connection. Default: 10 seconds. */
@@ -39,9 +47,11 @@ const make = Effect.fnUntraced(function* (options: Options) {
     given === undefined ? otherwise : Duration.toMillis(Duration.fromInputUnsafe(given))
   const closeWithin = millis(options.closeWithin, 2_000)
   const within = millis(options.publishWithin, 10_000)
+  const urls: Arr.NonEmptyReadonlyArray<Url> = isOne(options.url) ? [options.url] : options.url
   const topology = Topology.make((operation) => recovery.link(operation))
   const recovery: Recovery.Recovery = yield* Recovery.make({
-    urls: Redacted.isRedacted(options.url) ? [options.url] : options.url,
+    urls: Arr.map(urls, redacted),
+    whenUnreachable: options.whenUnreachable ?? "fail",
     name: options.name ?? "svc-runtime",
     heartbeatSeconds: options.heartbeatSeconds ?? 10,
     connectWithin: millis(options.connectWithin, 5_000),
@@ -84,6 +94,10 @@ const make = Effect.fnUntraced(function* (options: Options) {
     ping: Effect.flatMap(recovery.link("channel"), (link) => link.withChannel("channel", () => Effect.void))
   })
 })
+
+const isOne = (url: Options["url"]): url is Url => typeof url === "string" || Redacted.isRedacted(url)
+
+const redacted = (url: Url): Redacted.Redacted => (typeof url === "string" ? Redacted.make(url) : url)
 
 /** Publishes of one purpose, over all links. */
 const publishing = Effect.fnUntraced(function* (recovery: Recovery.Recovery, limits: Limits) {

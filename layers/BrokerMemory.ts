@@ -67,12 +67,14 @@ export const makeServer = Effect.fnUntraced(function* (
   const clock = yield* Clock.Clock
   const context = yield* Effect.context<never>()
   const dispatcher = Context.get(context, Scheduler.Scheduler).makeDispatcher()
+  // whole ones, as RabbitMQ counts: whoever wakes up after a pause with fractions must not be early by one of them
+  const now = () => Math.floor(clock.currentTimeMillisUnsafe())
   const timers = yield* Effect.acquireRelease(
-    Effect.sync(() => new Timers(() => clock.currentTimeMillisUnsafe(), Effect.runForkWith(context))),
+    Effect.sync(() => new Timers(now, Effect.runForkWith(context))),
     (timers) => Effect.sync(() => timers.stop())
   )
   const node = new Node({
-    now: () => clock.currentTimeMillisUnsafe(),
+    now,
     timers,
     later: (task) => dispatcher.scheduleTask(task, 0),
     memoryLimit: options.memoryLimit ?? 256 * 1_024 * 1_024

@@ -1,5 +1,7 @@
 import { execFile } from "node:child_process"
+import { existsSync } from "node:fs"
 import { connect } from "node:net"
+import { delimiter, join } from "node:path"
 import { promisify } from "node:util"
 import * as PgConnection from "@effect/sql-pg/PgConnection"
 import { Effect, Redacted } from "effect"
@@ -13,6 +15,8 @@ declare module "vitest" {
     postgres: string | null
     redis: string | null
     rabbitmq: string | null
+    /** The browser's program. */
+    chromium: string | null
   }
 }
 
@@ -92,9 +96,23 @@ const servers = {
   }
 } satisfies Record<string, Server>
 
-type Name = keyof typeof servers
+type Name = keyof typeof servers | "chromium"
 
-const names: ReadonlyArray<Name> = ["postgres", "redis", "rabbitmq"]
+const names: ReadonlyArray<Name> = ["postgres", "redis", "rabbitmq", "chromium"]
+
+/** No server, but as little a part of this project: it comes with the system. */
+const chromium = () => {
+  const named = process.env["CHROMIUM"]
+  if (named !== undefined) {
+    return existsSync(named) ? { url: named } : { missing: `CHROMIUM is set, but there is no ${named}` }
+  }
+  const folders = (process.env["PATH"] ?? "").split(delimiter)
+  const programs = ["chromium", "chromium-browser", "google-chrome"]
+  const url = programs.flatMap((name) => folders.map((folder) => join(folder, name))).find((path) => existsSync(path))
+  return url === undefined
+    ? { missing: `PATH leads to none of ${programs.join(", ")}, and CHROMIUM is not set` }
+    : { url }
+}
 
 const required = (): ReadonlyArray<Name> => {
   const wanted = (process.env["SVC_TEST_REQUIRE"] ?? "").split(",").filter((name) => name !== "")
@@ -150,7 +168,8 @@ export default async function setup(project: TestProject) {
     await Promise.all(started.map((container) => container.stop()))
   }
   for (const name of names) {
-    const found = await find(servers[name], () => (docker ??= dockerAnswers()), started)
+    const found =
+      name === "chromium" ? chromium() : await find(servers[name], () => (docker ??= dockerAnswers()), started)
     project.provide(name, found.url ?? null)
     if (found.missing === undefined) continue
     if (needed.includes(name)) {

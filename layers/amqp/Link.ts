@@ -72,7 +72,7 @@ export class Link {
       try {
         // Not within amqplib's callback: it is not done with the channel, and what runs next may close it.
         question((error, reply) =>
-          queueMicrotask(() => resume(error ? Effect.fail(Failure.failure(operation, error)) : Effect.succeed(reply)))
+          queueMicrotask(() => resume(error ? Effect.fail(this.#failure(operation, error)) : Effect.succeed(reply)))
         )
       } catch (error) {
         resume(Effect.fail(Failure.unsendable(operation, error)))
@@ -159,6 +159,13 @@ export class Link {
     this.#socket.abort()
   }
 
+  /** To amqplib, a question that the connection did not outlive has ended with its channel; the connection knows why. */
+  #failure(operation: Operation, error: Error): BrokerError {
+    return Failure.codeOf(error) === undefined && this.failure !== undefined
+      ? new BrokerError({ operation, reason: "lost", message: Failure.wordsOf(this.failure) })
+      : Failure.failure(operation, error)
+  }
+
   #block(reason: string | undefined): void {
     this.blocked = reason
     for (const listener of this.#onBlocked) listener()
@@ -204,10 +211,10 @@ const gather = (connection: object): void => {
 export const open = (endpoint: Endpoint): Effect.Effect<Link, BrokerError> =>
   Effect.suspend(() => {
     const url = Redacted.value(endpoint.url)
-    if (!URL.canParse(url)) return Effect.fail(unreachable("The URL of RabbitMQ is not a URL"))
+    if (!URL.canParse(url)) return Effect.fail(unusable("The URL of RabbitMQ is not a URL"))
     const { hostname, password, pathname, port, protocol, username } = new URL(url)
     if (protocol !== "amqp:" && protocol !== "amqps:")
-      return Effect.fail(unreachable("The URL of RabbitMQ begins with neither amqp: nor amqps:"))
+      return Effect.fail(unusable("The URL of RabbitMQ begins with neither amqp: nor amqps:"))
     return Effect.callback<Link, BrokerError>((resume) => {
       const socket = new AbortController()
       const options = {
@@ -237,7 +244,7 @@ export const open = (endpoint: Endpoint): Effect.Effect<Link, BrokerError> =>
         )
       } catch {
         // Its text may quote the password: a percent sign that starts no escape.
-        resume(Effect.fail(unreachable("The URL of RabbitMQ is not valid")))
+        resume(Effect.fail(unusable("The URL of RabbitMQ is not valid")))
       }
       return Effect.sync(() => socket.abort())
     }).pipe(
@@ -257,3 +264,5 @@ const refusal = (error: Error): BrokerError =>
     : Failure.failure("connect", error)
 
 const unreachable = (message: string) => new BrokerError({ operation: "connect", reason: "unreachable", message })
+
+const unusable = (message: string) => new BrokerError({ operation: "connect", reason: "refused", message })

@@ -1,6 +1,7 @@
 import type { Message, Options } from "amqplib/callback_api"
 import type { Properties, Publication } from "../../src/services/Broker.ts"
 import * as Fields from "./Fields.ts"
+import * as Headers from "./Headers.ts"
 
 const texts = [
   "contentType",
@@ -13,39 +14,46 @@ const texts = [
   "appId"
 ] as const
 
-/** AMQP's short strings are counted in one byte. */
-const tooLong = (text: string): boolean => text.length > 85 && Buffer.byteLength(text) > 255
-
-const longName = (name: string, text: string): string =>
-  `${name} has ${Buffer.byteLength(text)} bytes: AMQP carries at most 255`
+/**
+ * What keeps AMQP from carrying a name, a routing key or a property: its short strings are counted in one byte, and half
+ * of a surrogate pair would arrive as another text.
+ */
+export const problemOfShort = (name: string, text: string): string | undefined => {
+  if (text.length > 85 && Buffer.byteLength(text) > 255)
+    return `${name} has ${Buffer.byteLength(text)} bytes: AMQP carries at most 255`
+  // the engine knows it at once of a text without characters beyond Latin-1
+  return text.isWellFormed() ? undefined : `${name} has half of a surrogate pair, which UTF-8 does not have`
+}
 
 /**
  * What AMQP, or RabbitMQ, could not take: said before it is sent, as it would cost the channel and all that is under way
- * there. The size of the headers shows when they are encoded.
+ * there.
  */
 export const problemOf = ({
   exchange,
   routingKey,
   properties
 }: Pick<Publication, "exchange" | "routingKey" | "properties">): string | undefined => {
-  if (tooLong(exchange)) return longName("exchange", exchange)
-  if (tooLong(routingKey)) return longName("routingKey", routingKey)
+  const misnamed = problemOfShort("exchange", exchange) ?? problemOfShort("routingKey", routingKey)
+  if (misnamed !== undefined) return misnamed
   for (const name of texts) {
     const text = properties[name]
-    if (text !== undefined && tooLong(text)) return longName(name, text)
+    const problem = text === undefined ? undefined : problemOfShort(name, text)
+    if (problem !== undefined) return problem
   }
-  const { expiration, headers, priority } = properties
+  const { expiration, headers, priority, timestamp } = properties
   if (priority !== undefined && !within(priority, 255)) return `priority is ${priority}: it can be 0 to 255`
   if (expiration !== undefined && !within(expiration, 4_294_967_295))
     return `expiration is ${expiration}: it can be 0 to 4294967295 whole milliseconds`
+  if (timestamp !== undefined && !Headers.isTime(timestamp)) return "timestamp is not a time from 1970 on"
+  if (headers === undefined) return undefined
   for (const name of ["CC", "BCC"])
-    if (headers?.[name] !== undefined && !Array.isArray(headers[name])) return `the header ${name} is not a list`
-  return undefined
+    if (headers[name] !== undefined && !Array.isArray(headers[name])) return `the header ${name} is not a list`
+  return Headers.problemOf(headers)
 }
 
 const within = (number: number, most: number): boolean => Number.isInteger(number) && number >= 0 && number <= most
 
-/** Throws what amqplib's encoder would throw later: a timestamp that is not one. */
 export const optionsOf = (properties: Properties): Options.Publish => {
   const { headers, timestamp, persistent, ...rest } = properties
   const options: Options.Publish = rest

@@ -1,4 +1,4 @@
-import { Array as Arr, Effect, Random, type Redacted, type Scope, SubscriptionRef } from "effect"
+import { Array as Arr, Effect, Random, type Redacted, Result, type Scope, SubscriptionRef } from "effect"
 import { type BrokerError, type Connection, BrokerError as Failed } from "../../src/services/Broker.ts"
 import * as Link from "./Link.ts"
 
@@ -15,6 +15,8 @@ export interface Recovery {
 export interface Options extends Omit<Link.Endpoint, "url"> {
   /** Each try is for the address after the one before; the last is followed by the first. */
   readonly urls: Arr.NonEmptyReadonlyArray<Redacted.Redacted>
+  /** Where nobody answers at the first try of each address. */
+  readonly whenUnreachable: "fail" | "wait"
   /** Runs on every link before anybody else gets it, but the first. */
   readonly prepare: (link: Link.Link) => Effect.Effect<void>
 }
@@ -30,8 +32,8 @@ export const pauseBefore = (attempt: number, random: number): number =>
 const provenAfterMs = 2_000
 
 /**
- * Keeps a link for as long as the scope is open. The first one must come by itself, from one try of each address; the
- * later ones are tried for ever.
+ * Keeps a link for as long as the scope is open. The first one must come from one try of each address, or be refused by
+ * nobody where it is waited for; the later ones are tried for ever.
  */
 export const make = Effect.fnUntraced(function* (
   options: Options
@@ -81,29 +83,40 @@ export const make = Effect.fnUntraced(function* (
       yield* SubscriptionRef.set(state, { _tag: "Connecting", attempt, failure })
       yield* Effect.sleep(pauseBefore(attempt, random.nextDoubleUnsafe()))
       const opened = yield* Effect.result(open)
-      if (opened._tag === "Success") return { link: opened.success, attempt }
-      failure = opened.failure.message
+      if (Result.isSuccess(opened)) return { link: opened.success, attempt }
+      const { message, reason } = opened.failure
+      // nobody answering is what is waited for; a no would be waited for in vain
+      if (reason !== "unreachable" && message !== failure) yield* Effect.logError("RabbitMQ refuses us", message)
+      failure = message
     }
   })
 
   const told = (error: BrokerError) =>
     urls.length > 1 ? Effect.logWarning("RabbitMQ cannot be used at one of its addresses", error.message) : Effect.void
-  const first = yield* Effect.retry(Effect.tapError(open, told), { times: urls.length - 1 })
-  const keep = Effect.fnUntraced(function* () {
-    let link = first
+  const first = yield* Effect.result(Effect.retry(Effect.tapError(open, told), { times: urls.length - 1 }))
+  if (Result.isFailure(first)) {
+    const { message, reason } = first.failure
+    if (options.whenUnreachable === "fail" || reason !== "unreachable") return yield* first.failure
+    yield* Effect.logWarning("RabbitMQ cannot be reached yet, and is tried until it can be", message)
+  }
+
+  const lost = Effect.fnUntraced(function* (link: Link.Link) {
+    const why = yield* ended(link)
+    yield* Effect.logWarning("The connection to RabbitMQ was lost", why)
+    return why
+  })
+  const keep = Effect.gen(function* () {
+    let why = Result.isFailure(first) ? first.failure.message : yield* lost(first.success)
     let attempt = 0
     for (;;) {
-      const since = performance.now()
-      const why = yield* ended(link)
-      if (performance.now() - since > provenAfterMs) attempt = 0
-      yield* Effect.logWarning("The connection to RabbitMQ was lost", why)
       const next = yield* again(attempt + 1, why)
-      link = next.link
-      attempt = next.attempt
       // Interrupted here, the link is nobody's yet.
-      yield* Effect.onInterrupt(options.prepare(link), () => Effect.sync(() => next.link.destroy()))
-      yield* adopt(link)
-      if (link.failure === undefined) yield* Effect.logInfo("The connection to RabbitMQ is back")
+      yield* Effect.onInterrupt(options.prepare(next.link), () => Effect.sync(() => next.link.destroy()))
+      yield* adopt(next.link)
+      if (next.link.failure === undefined) yield* Effect.logInfo("The connection to RabbitMQ is back")
+      const since = performance.now()
+      why = yield* lost(next.link)
+      attempt = performance.now() - since > provenAfterMs ? 0 : next.attempt
     }
   })
   yield* Effect.addFinalizer(() =>
@@ -116,8 +129,8 @@ export const make = Effect.fnUntraced(function* (
       )
     })
   )
-  yield* adopt(first)
-  yield* Effect.forkScoped(keep())
+  if (Result.isSuccess(first)) yield* adopt(first.success)
+  yield* Effect.forkScoped(keep)
 
   const someLink = Effect.callback<Link.Link>((resume) => {
     if (current !== undefined) return resume(Effect.succeed(current))

@@ -90,7 +90,10 @@ export const make = (connected: Connected) => {
         )
     })
 
-  /** Each by itself: what the broker refuses today does not keep the rest away. */
+  /**
+   * Each by itself: what the broker refuses today does not keep the rest away. A queue that is down, as after a kill, comes
+   * back by itself; what differs now, or is forbidden, is somebody's to mend.
+   */
   const declareAgain = (link: Link): Effect.Effect<void> =>
     Effect.gen(function* () {
       let rest = kept
@@ -109,7 +112,10 @@ export const make = (connected: Connected) => {
         if (link.failure !== undefined) return
         const refused = rest[next]
         if (refused === undefined) return
-        yield* Effect.logError("RabbitMQ refuses what was declared before", nameOf(refused), outcome.failure.message)
+        const { message, reason } = outcome.failure
+        yield* lasting.has(reason)
+          ? Effect.logError("RabbitMQ refuses what was declared before", nameOf(refused), message)
+          : Effect.logWarning("RabbitMQ cannot declare at present what was declared before", nameOf(refused), message)
         rest = rest.slice(next + 1)
       }
     }).pipe(one.withPermits(1))
@@ -189,6 +195,8 @@ export const make = (connected: Connected) => {
 }
 
 export type Topology = ReturnType<typeof make>
+
+const lasting: ReadonlySet<BrokerError["reason"]> = new Set(["mismatch", "denied", "locked"])
 
 const rank = (declaration: Declaration): number => {
   if ("exchange" in declaration) return 0

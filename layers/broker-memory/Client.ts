@@ -1,6 +1,7 @@
 import { Effect, Option, SubscriptionRef } from "effect"
 import { type Broker, BrokerError, type Connection, type Purpose, type Server } from "../../src/services/Broker.ts"
 import { problemOf } from "../amqp/Deliveries.ts"
+import { problemOfShort } from "../amqp/Messages.ts"
 import type { Node } from "./Node.ts"
 import * as OwnChannel from "./OwnChannel.ts"
 import { type Limits, Publisher } from "./Publisher.ts"
@@ -142,6 +143,12 @@ export const connect = Effect.fnUntraced(function* (node: Node, options: Options
   const ask = <A>(operation: Operation, question: (line: Line) => A): Effect.Effect<A, BrokerError> =>
     Effect.flatMap(connected(operation), (current) => askOn(current, operation, () => question(current)))
 
+  /** About queues or exchanges of those names, which AMQP must be able to carry. */
+  const askOf = <A>(operation: Operation, names: ReadonlyArray<string>, question: (line: Line) => A) => {
+    const problem = names.map((name) => problemOfShort("name", name)).find((problem) => problem !== undefined)
+    return problem === undefined ? ask(operation, question) : Effect.fail(failed(operation, "refused", problem))
+  }
+
   yield* Effect.addFinalizer(() =>
     Effect.suspend(() => {
       isClosed = true
@@ -156,9 +163,14 @@ export const connect = Effect.fnUntraced(function* (node: Node, options: Options
 
   return {
     server: Effect.as(connected("channel"), server),
-    declare: (declarations) => ask("declare", (line) => topology.declare(declarations, line)),
+    declare: (declarations) =>
+      askOf(
+        "declare",
+        [...declarations.exchanges, ...declarations.queues].map(({ name }) => name),
+        (line) => topology.declare(declarations, line)
+      ),
     examine: (declared) =>
-      ask("examine", (line) =>
+      askOf("examine", ["exchange" in declared ? declared.exchange.name : declared.queue.name], (line) =>
         "exchange" in declared ? node.exchangeDifference(declared.exchange) : node.queueDifference(declared.queue, line)
       ).pipe(
         Effect.map((differs) =>
@@ -171,7 +183,7 @@ export const connect = Effect.fnUntraced(function* (node: Node, options: Options
     remove: ({ exchanges = [], queues = [] }) =>
       Effect.suspend(() => {
         topology.forget(queues, exchanges)
-        return ask("remove", (line) =>
+        return askOf("remove", [...queues, ...exchanges], (line) =>
           node.step(() => {
             for (const name of queues) node.deleteQueue(name, line)
             for (const name of exchanges) node.deleteExchange(name)
@@ -179,7 +191,7 @@ export const connect = Effect.fnUntraced(function* (node: Node, options: Options
         )
       }),
     inspect: (queue) =>
-      ask("inspect", (line) => node.step(() => counts(node, queue, line))).pipe(
+      askOf("inspect", [queue], (line) => node.step(() => counts(node, queue, line))).pipe(
         Effect.map(Option.some),
         Effect.catch((error) => (error.reason === "not_found" ? Effect.succeed(Option.none()) : Effect.fail(error)))
       ),

@@ -26,9 +26,10 @@ export const typeOf = (field: Field): string => {
 
 const isTable = (field: Field): field is Fields => typeOf(field) === "table"
 
-/** What arrives when it was sent: a copy, with times cut to seconds and whole numbers as numbers where they fit. */
+/** What arrives when it was sent: a copy, of texts in UTF-8, with times cut to seconds and whole numbers as numbers where they fit. */
 export const received = (field: Field): Field => {
   if (typeof field === "bigint") return Number.isSafeInteger(Number(field)) ? Number(field) : field
+  if (typeof field === "string") return field.toWellFormed()
   if (field === null || typeof field !== "object") return field
   if (field instanceof Date) return new Date(Math.floor(field.getTime() / 1_000) * 1_000)
   if (field instanceof Uint8Array) return Uint8Array.from(field)

@@ -14,6 +14,9 @@ export interface Message {
 /** What the broker is taken to need beside the content, in bytes. */
 const overhead = 512
 
+/** RabbitMQ's own default of `max_message_size`, in bytes. */
+const maxSize = 134_217_728
+
 export const weight = (message: Message): number => message.content.byteLength + overhead
 
 export const carried = (headers: Fields | undefined, name: "CC" | "BCC"): ReadonlyArray<string> => {
@@ -25,6 +28,8 @@ export const carried = (headers: Fields | undefined, name: "CC" | "BCC"): Readon
 }
 
 export const make = (publication: Omit<Publication, "purpose">): Message => {
+  const { byteLength } = publication.content
+  if (byteLength > maxSize) refuse(406, `message size ${byteLength} is larger than configured max size ${maxSize}`)
   const { headers, timestamp, ...properties } = publication.properties
   const keys = [...carried(headers, "CC"), ...carried(headers, "BCC")]
   const { BCC: _, ...kept } = headers ?? {}

@@ -1,6 +1,7 @@
 import type { Binding, Exchange, Queue } from "../../src/services/Broker.ts"
 import { type Cause, deadLetter, isCycle } from "./DeadLetters.ts"
 import { Exchanges } from "./Exchanges.ts"
+import { HeldBack } from "./HeldBack.ts"
 import { type Host, type LiveQueue, textOf } from "./Host.ts"
 import type { Message } from "./Message.ts"
 import * as QueueArguments from "./QueueArguments.ts"
@@ -31,6 +32,7 @@ export class Node {
   readonly #owners = new Map<string, Line>()
   readonly #lines = new Set<Line>()
   readonly #host: Host
+  readonly #heldBack: HeldBack
   readonly #memoryLimit: number
   readonly #afterwards: Array<() => void> = []
   #depth = 0
@@ -56,6 +58,7 @@ export class Node {
         this.#held += bytes
       }
     }
+    this.#heldBack = new HeldBack(this.#host, timers, (change) => this.step(change))
   }
 
   /** One change of the state, with all that follows from it before anybody else has a turn. */
@@ -191,14 +194,21 @@ export class Node {
     return Array.from(this.#exchanges.route(message)).flatMap((name) => this.#queues.get(name) ?? [])
   }
 
-  #bury(message: Message, cause: Cause, { declared }: LiveQueue): void {
+  #bury(message: Message, cause: Cause, queue: LiveQueue): void {
+    const { declared } = queue
     const exchange = textOf(declared, "x-dead-letter-exchange")
-    if (exchange === undefined || !this.#exchanges.has(exchange)) return
+    if (exchange === undefined) return
     const routingKey = textOf(declared, "x-dead-letter-routing-key")
     const dead = deadLetter(message, { cause, queue: declared.name, exchange, routingKey, now: this.now() })
-    for (const queue of this.#targets(dead)) {
-      if (cause === "rejected" || !isCycle(dead, queue.declared.name)) queue.enqueue(dead)
-    }
+    const done = new Set<LiveQueue>()
+    this.#heldBack.forward(dead, queue, () => {
+      const targets = this.#exchanges.has(exchange) ? this.#targets(dead) : []
+      for (const target of targets) {
+        const isEndless = cause !== "rejected" && isCycle(dead, target.declared.name)
+        if (!done.has(target) && !isEndless && target.enqueue(dead)) done.add(target)
+      }
+      return targets.length > 0 && targets.every((target) => done.has(target))
+    })
   }
 
   #drop(queue: LiveQueue): void {
@@ -210,7 +220,9 @@ export class Node {
     this.#queues.delete(name)
     this.#owners.delete(name)
     this.#exchanges.unbind(name)
-    queue?.close()
+    if (queue === undefined) return
+    this.#heldBack.forget(queue)
+    queue.close()
   }
 
   #watchMemory(): void {

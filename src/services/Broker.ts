@@ -4,7 +4,7 @@ import { Context, type Effect, type Option, Schema, type Scope, type Stream } fr
  * - `unreachable`: no connection within the deadline; `lost`: the connection or the channel ended before an answer, and
  *   whether it was carried out is unknown; `timeout`: the broker did not answer in time; `closed`: this side has closed.
  * - `not_found` (404), `mismatch` (406: other arguments, unknown delivery tag), `denied` (403), `locked` (405), `refused`
- *   (anything else the broker said no to): the broker's own words are in `message`.
+ *   (anything else the broker said no to, or a URL that is none): the broker's own words are in `message`.
  */
 export class BrokerError extends Schema.TaggedError<BrokerError>()("BrokerError", {
   operation: Schema.Literals(["connect", "declare", "examine", "inspect", "remove", "consume", "channel"]),
@@ -24,7 +24,8 @@ export class BrokerError extends Schema.TaggedError<BrokerError>()("BrokerError"
 
 /**
  * The value of a header or of an argument: an AMQP field, with timestamps as `Date` and byte arrays as bytes. Numbers are
- * finite, as RabbitMQ has no others; whole ones of any width come back as `number`.
+ * finite, as RabbitMQ has no others; whole ones of any width come back as `number`. Names have at most 255 bytes, and none
+ * is `__proto__`; tables and lists are nested at most 100 levels deep, and the headers of a message have at most 64 KiB.
  */
 export type Field =
   | string

@@ -8,8 +8,9 @@ import * as BrokerAmqp from "../../layers/BrokerAmqp.ts"
 import * as BrokerMemory from "../../layers/BrokerMemory.ts"
 import { Broker } from "../../src/services/Broker.ts"
 import * as TcpProxy from "../TcpProxy.ts"
-import { ConnectionFaults, suite } from "./Broker.ts"
-import { type Program, program, run, type Sight, type Subject } from "./BrokerPrograms.ts"
+import { suite } from "./Broker.ts"
+import { ConnectionFaults } from "./broker/ConnectionFaults.ts"
+import { type Program, program, run, type Sight, type Subject } from "./broker/Programs.ts"
 
 const memory = Layer.effect(
   ConnectionFaults,

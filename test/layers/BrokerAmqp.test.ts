@@ -1,11 +1,23 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Option } from "effect"
+import { Effect, Fiber, Option, Redacted } from "effect"
 import { Broker, type Delivery, type Outcome, type Properties, type Publication } from "../../src/services/Broker.ts"
 import { eventually } from "../Eventually.ts"
 import * as RunningBroker from "../RunningBroker.ts"
 
 describe.skipIf(RunningBroker.server === null)("BrokerAmqp", () => {
   const broker = RunningBroker.layer({ publishWithin: "3 seconds" })
+
+  it.live("takes its address as a text, alone or in a list", () =>
+    Effect.gen(function* () {
+      const url = Redacted.value(RunningBroker.url)
+      for (const given of [url, [url] as const]) {
+        yield* Effect.provide(
+          Effect.flatMap(Broker, ({ ping }) => ping),
+          RunningBroker.layer({ url: given })
+        )
+      }
+    })
+  )
 
   describe("publishing", () => {
     it.live("carries every property, every type of header and the bytes", () =>
@@ -64,15 +76,16 @@ describe.skipIf(RunningBroker.server === null)("BrokerAmqp", () => {
           [{ routingKey: "ö".repeat(128) }, /^routingKey has 256 bytes/],
           [{ exchange: long }, /^exchange has 256 bytes/],
           [{ properties: { correlationId: long } }, /^correlationId /],
+          [{ properties: { messageId: "half\ud800" } }, /^messageId has half of a surrogate pair/],
           [{ properties: { priority: 256 } }, /^priority is 256/],
           [{ properties: { priority: 1.5 } }, /^priority is 1.5/],
           [{ properties: { expiration: -1 } }, /^expiration is -1/],
           [{ properties: { headers: { CC: "one" } } }, /^the header CC is not a list/],
-          [{ properties: { headers: { large: "x".repeat(65_536) } } }, /headers/],
-          [{ properties: { headers: { [long]: 1 } } }, /255/],
-          [{ properties: { headers: { wide: 2n ** 63n } } }, /out of range/],
-          [{ properties: { headers: { deep: [{ number: Number.NaN }] } } }, /^NaN is a number/],
-          [{ properties: { headers: { number: Number.NEGATIVE_INFINITY } } }, /^-Infinity is a number/],
+          [{ properties: { headers: { large: "x".repeat(65_536) } } }, /^the header large is one too many/],
+          [{ properties: { headers: { [long]: 1 } } }, /^the header x{60}… has a name of 256 bytes/],
+          [{ properties: { headers: { wide: 2n ** 63n } } }, /^the header wide is an integer of more than 64 bits/],
+          [{ properties: { headers: { deep: [{ number: Number.NaN }] } } }, /^the header deep is NaN/],
+          [{ properties: { headers: { number: Number.NEGATIVE_INFINITY } } }, /^the header number is -Infinity/],
           [{ properties: { timestamp: new Date(Number.NaN) } }, /timestamp/]
         ]
         const all = yield* Effect.all(

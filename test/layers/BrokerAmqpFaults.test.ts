@@ -316,14 +316,14 @@ describe.skipIf(RunningBroker.server === null)("BrokerAmqp: faults", () => {
     const password = "s3cr3t-Passw0rd"
 
     it.live.each([
-      "amqp://user:PW@127.0.0.1:1",
-      "amqp://user:PW@[127.0.0.1",
-      "amqp://user:PW%@127.0.0.1:1",
-      "http://user:PW@127.0.0.1:1"
-    ])("fails typed and without the password: %s", (url) =>
+      { url: "amqp://user:PW@127.0.0.1:1", reason: "unreachable" as const },
+      { url: "amqp://user:PW@[127.0.0.1", reason: "refused" as const },
+      { url: "amqp://user:PW%@127.0.0.1:1", reason: "refused" as const },
+      { url: "http://user:PW@127.0.0.1:1", reason: "refused" as const }
+    ])("fails typed and without the password: $url", ({ reason, url }) =>
       Effect.gen(function* () {
         const error = yield* startFailure({ url: Redacted.make(url.replace("PW", password)) })
-        assert.deepInclude(error, { _tag: "BrokerError", operation: "connect", reason: "unreachable" })
+        assert.deepInclude(error, { _tag: "BrokerError", operation: "connect", reason })
         assert.notInclude(inspect(error, { depth: 10 }), password)
       }).pipe(Effect.timeout("5 seconds"))
     )
@@ -336,7 +336,30 @@ describe.skipIf(RunningBroker.server === null)("BrokerAmqp: faults", () => {
         assert.deepInclude(error, { operation: "connect", reason: "denied" })
         assert.match(error.message, /^ACCESS_REFUSED/)
         assert.notInclude(inspect(error, { depth: 10 }), password)
+        // nor is the right one waited for
+        const waiting = yield* startFailure({ url: Redacted.make(url.href), whenUnreachable: "wait" })
+        assert.strictEqual(waiting.reason, "denied")
       })
+    )
+
+    it.live("waits for a server that is not there yet, where it is told to", () =>
+      Effect.gen(function* () {
+        const proxy = yield* TcpProxy.make(RunningBroker.target())
+        yield* proxy.cut
+        yield* Effect.gen(function* () {
+          const broker = yield* Broker
+          const queue = RunningBroker.name("later")
+          yield* RunningBroker.removed(queue)
+          const declaring = yield* Effect.forkChild(
+            broker.declare({ exchanges: [], queues: [{ name: queue }], bindings: [] })
+          )
+          const before = yield* Stream.runHead(broker.connection)
+          assert.deepInclude(Option.getOrThrow(before), { _tag: "Connecting" })
+          yield* proxy.restore
+          yield* Fiber.join(declaring)
+          assert.deepStrictEqual(yield* Stream.runHead(broker.connection), Option.some({ _tag: "Connected" }))
+        }).pipe(Effect.scoped, Effect.provide(through(proxy, { whenUnreachable: "wait" })))
+      }).pipe(Effect.scoped)
     )
 
     it.live("fails typed when there is no such virtual host", () =>

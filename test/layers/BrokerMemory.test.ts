@@ -45,6 +45,21 @@ const retryQueue = (source: string, delay: number): Fields => ({
 })
 
 describe("BrokerMemory on the test clock", () => {
+  it.effect("refuses a body above the 128 MiB of a server's max_message_size, in its words", () =>
+    Effect.gen(function* () {
+      const broker = yield* Broker
+      yield* declare(broker, "q")
+      const content = Buffer.allocUnsafe(134_217_729)
+      const sent = { purpose: "tasks", exchange: "", routingKey: "q", content, properties: {} } as const
+      assert.deepInclude(yield* broker.publish(sent), {
+        _tag: "Refused",
+        reason: "invalid",
+        detail: "PRECONDITION_FAILED - message size 134217729 is larger than configured max size 134217728"
+      })
+      assert.deepStrictEqual(yield* send(broker, "q", "x"), { _tag: "Confirmed" })
+    }).pipe(Effect.provide(BrokerMemory.layer()))
+  )
+
   it.effect("passes every round of a retry queue of thirty seconds at once, each at its time", () =>
     Effect.gen(function* () {
       const broker = yield* Broker
@@ -98,6 +113,43 @@ describe("BrokerMemory on the test clock", () => {
       yield* TestClock.adjust("1 millis")
       assert.deepStrictEqual(yield* queues, [false, true])
     }).pipe(Effect.provide(BrokerMemory.layer()))
+  )
+
+  it.effect("keeps what nobody takes where it dead-letters at least once, and tries again after three minutes", () =>
+    Effect.gen(function* () {
+      const broker = yield* Broker
+      const safe = {
+        ...retryQueue("tasks", 1_000),
+        "x-queue-type": "quorum",
+        "x-dead-letter-strategy": "at-least-once",
+        "x-overflow": "reject-publish"
+      }
+      // the strategy alone is taken, and means nothing
+      const { "x-overflow": _, ...unsafe } = safe
+      yield* declare(broker, "safe", safe)
+      yield* declare(broker, "unsafe", unsafe)
+      for (const content of ["1", "2"]) yield* send(broker, "safe", content)
+      yield* send(broker, "unsafe", "gone")
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual([yield* messages(broker, "safe"), yield* messages(broker, "unsafe")], [0, 0])
+      const full = { "x-max-length": 1, "x-overflow": "reject-publish" }
+      yield* declare(broker, "tasks", full)
+      yield* TestClock.adjust("179999 millis")
+      assert.strictEqual(yield* messages(broker, "tasks"), 0)
+      yield* TestClock.adjust("1 millis")
+      assert.strictEqual(yield* messages(broker, "tasks"), 1)
+      const { get } = yield* broker.channel({ prefetch: 1 })
+      const taken = Effect.map(get("tasks"), (found) => {
+        const delivery = Option.getOrThrow(found)
+        delivery.settle("ack")
+        return text(delivery)
+      })
+      const first = yield* taken
+      yield* TestClock.adjust("3 minutes")
+      assert.deepStrictEqual([first, yield* taken], ["1", "2"])
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual(yield* messages(broker, "tasks"), 0)
+    }).pipe(Effect.scoped, Effect.provide(BrokerMemory.layer()))
   )
 
   it.effect("hands deliveries over in a turn of their own, never within the call that causes them", () =>

@@ -105,7 +105,7 @@ describe.skipIf(RunningBroker.server === null)("on a RabbitMQ", () => {
   it.live("a workflow hands over from stage to stage, and retries by the broker's own clock", () =>
     Effect.gen(function* () {
       const write = named("write.queue")
-      yield* removed(workflow, `${write}.retry.200ms`, `${write}.dlq`)
+      yield* removed(workflow, `${write}.retry.200ms.quorum`, `${write}.dlq`)
       const seen: Array<string> = []
       yield* atWork(
         yield* WorkflowConsumer.make({
@@ -167,7 +167,7 @@ describe.skipIf(RunningBroker.server === null)("on a RabbitMQ", () => {
           Effect.sync(() => seen.push(`${task_id} ${sourceQueueName}`))
         )
       })
-      const all = runtime.queues.flatMap((queue) => [queue, `${queue}.retry.30000ms`, `${queue}.dlq`])
+      const all = runtime.queues.flatMap((queue) => [queue, `${queue}.retry.30000ms.quorum`, `${queue}.dlq`])
       yield* removed(aggregation, ...all)
       yield* Effect.addFinalizer(() => runtime.stop)
       yield* runtime.start

@@ -1,0 +1,108 @@
+import { assert } from "@effect/vitest"
+import { Effect, Option, Queue } from "effect"
+import {
+  Broker,
+  type ConsumeOptions,
+  type Declarations,
+  type Queue as Declared,
+  type Delivery,
+  type Fields,
+  type Outcome,
+  type Properties
+} from "../../../src/services/Broker.ts"
+import { eventually } from "../../Eventually.ts"
+import * as Temporary from "../../TemporaryNames.ts"
+
+export const kinds = ["classic", "quorum"] as const
+export type Kind = (typeof kinds)[number]
+
+export const ofKind = (kind: Kind | "stream", more: Fields = {}): Fields =>
+  kind === "classic" ? more : { "x-queue-type": kind, ...more }
+
+/** Of a quorum queue that lets go of what died when another has it. */
+export const atLeastOnce: Fields = { "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish" }
+
+export const only = (...queues: ReadonlyArray<Declared>): Declarations => ({ exchanges: [], queues, bindings: [] })
+
+export const text = (content: Uint8Array): string => Buffer.from(content).toString()
+
+/** A queue of its own, declared. */
+export const declared = Effect.fnUntraced(function* (base: string, fields: Fields = {}, more: Partial<Declared> = {}) {
+  const broker = yield* Broker
+  const name = (yield* Temporary.TemporaryNames).queue(base)
+  yield* broker.declare(only({ name, arguments: fields, ...more }))
+  return name
+})
+
+export const send = (queue: string, content: string, properties: Properties = {}) =>
+  Effect.flatMap(Broker, (broker) =>
+    broker.publish({
+      purpose: "tasks",
+      exchange: "",
+      routingKey: queue,
+      content: Buffer.from(content),
+      properties
+    })
+  )
+
+export const sendAll = (queue: string, contents: Iterable<string>) =>
+  Effect.forEach(contents, (content) => Effect.map(send(queue, content), confirmed), { discard: true })
+
+export const confirmed = (outcome: Outcome) => assert.deepStrictEqual(outcome, { _tag: "Confirmed" })
+
+/** A consumer whose deliveries wait to be taken. */
+export const reader = Effect.fnUntraced(function* (
+  queue: string,
+  prefetch = 10,
+  more: Partial<Pick<ConsumeOptions, "arguments" | "onLost" | "onResumed">> = {}
+) {
+  const broker = yield* Broker
+  const deliveries = yield* Queue.unbounded<Delivery>()
+  const subscription = yield* broker.consume({
+    queue,
+    prefetch,
+    onDelivery: (delivery) => {
+      Queue.offerUnsafe(deliveries, delivery)
+    },
+    ...more
+  })
+  const take = Effect.timeoutOrElse(Queue.take(deliveries), {
+    duration: "5 seconds",
+    orElse: () => Effect.die(new Error(`nothing arrived from ${queue}`))
+  })
+  return {
+    ...subscription,
+    take,
+    takeN: (count: number) => Effect.all(Array.from({ length: count }, () => take)),
+    /** What has come and was not taken. */
+    arrived: Effect.sync(() => Queue.sizeUnsafe(deliveries))
+  }
+})
+
+export const texts = (deliveries: ReadonlyArray<Delivery>): ReadonlyArray<string> =>
+  deliveries.map(({ content, redelivered }) => text(content) + (redelivered ? "*" : ""))
+
+export const settleAll = (deliveries: ReadonlyArray<Delivery>, how: "ack" | "requeue" | "reject" = "ack") =>
+  Effect.sync(() => {
+    for (const { settle } of deliveries) assert.strictEqual(settle(how), "requested")
+  })
+
+/** Everything that is ready, and acknowledged. */
+export const drained = Effect.fnUntraced(function* (queue: string) {
+  const { get } = yield* (yield* Broker).channel({ prefetch: 1 })
+  const deliveries: Array<Delivery> = []
+  for (;;) {
+    const next = yield* get(queue)
+    if (Option.isNone(next)) return deliveries
+    next.value.settle("ack")
+    deliveries.push(next.value)
+  }
+}, Effect.scoped)
+
+export const ready = (queue: string, count: number) =>
+  Effect.flatMap(Broker, (broker) =>
+    eventually(
+      Effect.map(broker.inspect(queue), (found) => Option.getOrUndefined(found)?.messages),
+      (messages) => messages === count
+    )
+  )

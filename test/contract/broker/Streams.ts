@@ -1,0 +1,77 @@
+import { assert } from "@effect/vitest"
+import { Deferred, Effect, Exit, Option } from "effect"
+import { Broker, type Fields } from "../../../src/services/Broker.ts"
+import { faults } from "./ConnectionFaults.ts"
+import type { Laws } from "./Laws.ts"
+import { confirmed, declared, ofKind, reader, send, sendAll, settleAll, text } from "./Messages.ts"
+
+/** What streams do otherwise. */
+export const laws: Laws = (it) => {
+  it.effect("keeps a stream: everybody reads all of it, from where they like, and acknowledging frees room", () =>
+    Effect.gen(function* () {
+      const broker = yield* Broker
+      const queue = yield* declared("stream", ofKind("stream"))
+      const start = new Date()
+      yield* sendAll(queue, ["0", "1", "2", "3", "4"])
+      const read = (offset: Fields[string] | undefined, count: number) =>
+        Effect.gen(function* () {
+          const { take } = yield* reader(
+            queue,
+            2,
+            offset === undefined ? {} : { arguments: { "x-stream-offset": offset } }
+          )
+          const seen: Array<unknown> = []
+          for (let n = 0; n < count; n++) {
+            const { content, properties, redelivered, settle } = yield* take
+            seen.push([text(content), properties.headers?.["x-stream-offset"], redelivered])
+            // A stream knows nothing but `ack`: the others must do no harm.
+            assert.strictEqual(settle(n === 0 ? "reject" : n === 1 ? "requeue" : "ack"), "requested")
+          }
+          return seen
+        }).pipe(Effect.scoped)
+      const all = Array.from({ length: 5 }, (_, n) => [`${n}`, n, false])
+      assert.deepStrictEqual(yield* read("first", 5), all)
+      assert.deepStrictEqual(yield* read("first", 5), all)
+      assert.deepStrictEqual(yield* read(2, 3), all.slice(2))
+      assert.deepStrictEqual(yield* read("1h", 2), all.slice(0, 2))
+      assert.deepStrictEqual(yield* read(new Date(start.getTime() - 60_000), 1), all.slice(0, 1))
+      const { arrived, take } = yield* reader(queue, 2)
+      confirmed(yield* send(queue, "5"))
+      assert.deepStrictEqual(text((yield* take).content), "5")
+      assert.strictEqual(yield* arrived, 0)
+      const bogus = yield* Effect.flip(
+        broker.consume({ queue, prefetch: 1, arguments: { "x-stream-offset": "bogus" }, onDelivery: () => {} })
+      )
+      assert.deepInclude(bogus, { operation: "consume", reason: "refused" })
+      const own = yield* broker.channel({ prefetch: 1 })
+      assert.strictEqual((yield* Effect.flip(own.get(queue))).reason, "refused")
+      assert.deepStrictEqual(yield* own.get(yield* declared("no-stream")), Option.none())
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("goes on in a stream behind what was settled, after the connection was lost", () =>
+    Effect.gen(function* () {
+      const { cutHere, restore } = yield* faults
+      const queue = yield* declared("stream-cut", ofKind("stream"))
+      yield* sendAll(queue, ["0", "1", "2", "3"])
+      const lost = yield* Deferred.make<void>()
+      const { takeN } = yield* reader(queue, 10, {
+        arguments: { "x-stream-offset": "first" },
+        onLost: () => Deferred.doneUnsafe(lost, Exit.void)
+      })
+      const before = yield* takeN(4)
+      yield* settleAll(before.slice(0, 2))
+      yield* cutHere
+      yield* Deferred.await(lost)
+      assert.strictEqual(before[3]?.settle("ack"), "stale")
+      yield* restore
+      assert.deepStrictEqual(
+        (yield* takeN(2)).map(({ content, epoch }) => [text(content), epoch]),
+        [
+          ["2", 2],
+          ["3", 2]
+        ]
+      )
+    }).pipe(Effect.scoped)
+  )
+}
