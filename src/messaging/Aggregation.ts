@@ -87,6 +87,18 @@ export const queueName = (aggregation: AggregationPlane, shards: ReadonlyArray<n
     : `${aggregation.queueNamePrefix}.${[first, ...others].join("-")}`
 }
 
+/** Whether some of its shards would be aggregated from a queue of that name. */
+export const hasQueueNamed = (aggregation: AggregationPlane, name: string): boolean => {
+  const { queueNamePrefix, queueTemplate, shardCount } = aggregation
+  const several = `${queueNamePrefix}.`
+  if (name.startsWith(several) && /^\d+(-\d+)+$/.test(name.slice(several.length))) return true
+  const first = queueTemplate.indexOf("{shard}")
+  return [1, 2, 3, 4, 5].some((digits) => {
+    const shard = Number(name.slice(first, first + digits))
+    return Number.isInteger(shard) && shard < shardCount && queueName(aggregation, [shard]) === name
+  })
+}
+
 export interface AggregationQueue {
   readonly name: string
   /** In order, without repetitions. */

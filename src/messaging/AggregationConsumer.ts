@@ -1,17 +1,17 @@
 import { Clock, Effect, Result } from "effect"
-import { Broker, type BrokerError, type Delivery } from "../services/Broker.ts"
+import { Broker, type Delivery } from "../services/Broker.ts"
 import { AggregationContext } from "./AggregationContext.ts"
 import type { AggregationHandler } from "./AggregationHandler.ts"
 import { BrokerClient } from "./BrokerClient.ts"
 import * as ConsumerOptions from "./ConsumerOptions.ts"
 import * as ConsumerTimeout from "./ConsumerTimeout.ts"
+import * as DeadLetterRecording from "./DeadLetterRecording.ts"
 import * as DeliveryLoop from "./DeliveryLoop.ts"
 import { isJsonObject, type JsonObject, parse } from "./Envelope.ts"
 import type { EnvelopeError, InvalidPublish, SettingsError } from "./Errors.ts"
 import * as HandlerFailure from "./HandlerFailure.ts"
 import * as Observation from "./Observation.ts"
 import { observing } from "./ObservationSink.ts"
-import type { Unconfirmed } from "./PublishOutcome.ts"
 import * as Redelivery from "./Redelivery.ts"
 import * as RetryHeaders from "./RetryHeaders.ts"
 import * as StatusEvent from "./StatusEvent.ts"
@@ -56,9 +56,10 @@ export const make = Effect.fnUntraced(function* <R>(
   const redelivery = retryPolicy && (yield* Effect.fromResult(Redelivery.make(broker, client, queue, retryPolicy)))
   const consumer = { client, name, queue, maxRetries: retryPolicy?.maxRetries ?? null }
   const observe = yield* observing(options.observationSink)
+  const record = DeadLetterRecording.make(name, options.dlqStore, observe)
   const place = { consumer_name: name, queue_name: queue }
 
-  const work = (delivery: Delivery): Effect.Effect<DeliveryLoop.Verdict, Unconfirmed | BrokerError, R> =>
+  const work = (delivery: Delivery): Effect.Effect<DeliveryLoop.Verdict, Redelivery.Unredelivered, R> =>
     Clock.clockWith((clock) => {
       const parsed = parse("status", delivery.content)
       if (Result.isFailure(parsed)) return unreadable(delivery, parsed.failure)
@@ -88,10 +89,10 @@ export const make = Effect.fnUntraced(function* <R>(
     return Effect.matchCauseEffect(
       Effect.suspend(() => handler.handle(event, context)),
       {
-        onSuccess: (): Effect.Effect<DeliveryLoop.Verdict, Unconfirmed | BrokerError> =>
+        onSuccess: (): Effect.Effect<DeliveryLoop.Verdict, Redelivery.Unredelivered> =>
           Effect.succeed({
             settle: "ack",
-            settled: () => observe((at) => Observation.of("AggregationMessageAcked", at, { ...place, ...child }))
+            settled: observe.later((at) => Observation.of("AggregationMessageAcked", at, { ...place, ...child }))
           }),
         onFailure: (cause) => {
           const failure = HandlerFailure.ofCause(cause)
@@ -115,9 +116,11 @@ export const make = Effect.fnUntraced(function* <R>(
     failure: Redelivery.Failure & { readonly text: string },
     child: Child,
     context: AggregationContext | undefined
-  ): Effect.fn.Return<DeliveryLoop.Verdict, Unconfirmed | BrokerError> {
-    if (redelivery === undefined) return { settle: "reject" }
-    const { _tag, attempt, queue: target, reason } = yield* redelivery.redeliver(delivery, failure)
+  ): Effect.fn.Return<DeliveryLoop.Verdict, Redelivery.Unredelivered> {
+    const kind = failure.exceptionType ?? failure.reason
+    if (redelivery === undefined) return { settle: "reject", failure: kind }
+    const went = yield* redelivery.redeliver(delivery, failure)
+    const { _tag, attempt, queue: target, reason } = went
     const { maxRetries } = redelivery.policy
     const type = _tag === "Retry" ? "AggregationRetryScheduled" : "AggregationDeadLetterPublished"
     observe((at) =>
@@ -131,6 +134,7 @@ export const make = Effect.fnUntraced(function* <R>(
         reason
       })
     )
+    yield* record({ redelivery, delivery, failure, went, taskId: child.task_id })
     if (context !== undefined && retryStatuses.enabled) {
       const { meta, ...said } =
         _tag === "Retry"
@@ -145,7 +149,7 @@ export const make = Effect.fnUntraced(function* <R>(
         _tag === "DeadLetter"
       )
     }
-    return { settle: "ack" }
+    return { settle: "ack", failure: kind }
   })
 
   const unreadable = (delivery: Delivery, { _tag, message, reason }: EnvelopeError) =>

@@ -14,6 +14,8 @@ export interface BrokerCapabilities {
   readonly consumerTimeout: "none" | "classic_and_quorum" | "quorum"
   /** How often a quorum queue delivers a message again before it dead-letters it; none: for ever. */
   readonly deliveryLimitDefault: number | undefined
+  /** Whether there are streams, and quorum queues that dead-letter at least once. */
+  readonly streams: "by_feature_flag" | "always"
   /** `x-delayed-retry-*` of quorum queues. */
   readonly delayedRetry: boolean
 }
@@ -32,6 +34,7 @@ export const of = (version: string): BrokerCapabilities | undefined => {
     quorumPriority: release >= 403 ? "strict32" : release >= 400 ? "two" : "none",
     consumerTimeout: release >= 403 ? "quorum" : release >= 312 ? "classic_and_quorum" : "none",
     deliveryLimitDefault: release >= 400 ? 20 : undefined,
+    streams: release >= 312 ? "always" : "by_feature_flag",
     delayedRetry: release >= 403
   }
 }

@@ -23,13 +23,14 @@ import { aggregationQueue } from "./TaskTopology.ts"
 import * as Timestamp from "./Timestamp.ts"
 import { declarations, publishOnly, type Topology } from "./Topology.ts"
 import * as TopologyPlan from "./TopologyPlan.ts"
+import * as TraceContext from "./TraceContext.ts"
 import * as WorkflowEnvelope from "./WorkflowEnvelope.ts"
 
 /** The connection, its address and its name belong to the `Broker` that the client is given. */
 export interface ClientOptions {
   readonly topology: Topology
   /** Default: no alias but the built-in one. */
-  readonly aliasConfig?: ContractAliasConfig
+  readonly aliasConfig?: ContractAliasConfig | undefined
   /**
    * Declares the exchanges alone: queues belong to those who work on them, and what no queue takes is `Unroutable`.
    * Default: false.
@@ -108,7 +109,7 @@ export class BrokerClient extends Context.Service<
     readonly ensureRetryInfrastructure: (
       sourceQueue: string,
       policy: RetryPolicy
-    ) => Effect.Effect<RetryQueues.RetryQueues, SettingsError | BrokerError>
+    ) => Effect.Effect<RetryQueues.RetryQueues, SettingsError | InitializeError>
 
     /** Bytes as they are, straight to a queue. */
     readonly publishRawToQueue: (
@@ -139,6 +140,7 @@ export class BrokerClient extends Context.Service<
       const broker = yield* Broker
       const clock = yield* Clock.Clock
       const traced = yield* PublishSpan.make
+      const traceIds = yield* TraceContext.current
       const oneAtATime = yield* Semaphore.make(1)
       let capabilities: BrokerCapabilities.BrokerCapabilities | undefined
       let isInitialized = false
@@ -193,7 +195,10 @@ export class BrokerClient extends Context.Service<
         }, publish)
 
       const status = (prepare: typeof Publications.status, event: Status) =>
-        prepared(() => prepare(topology, aliases.inbound(event), { now: now(), unique: uniqueId() }), publish)
+        prepared(
+          () => prepare(topology, aliases.inbound(event), { now: now(), unique: uniqueId(), trace: traceIds() }),
+          publish
+        )
 
       return BrokerClient.of({
         topology,
@@ -231,8 +236,8 @@ export class BrokerClient extends Context.Service<
             ({ declarations, name }) => Effect.as(TopologyPlan.declare(broker, topology, declarations), name)
           ),
         ensureRetryInfrastructure: (sourceQueue, policy) =>
-          Effect.tap(Effect.fromResult(RetryQueues.of(sourceQueue, policy)), ({ declarations }) =>
-            broker.declare(declarations)
+          Effect.flatMap(Effect.fromResult(RetryQueues.of(sourceQueue, policy)), (queues) =>
+            RetryQueues.declare(broker, queues)
           ),
         publishRawToQueue: (queue, content, options = {}) => publish(Publications.raw(queue, content, options)),
         publish,

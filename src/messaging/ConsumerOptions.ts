@@ -1,6 +1,7 @@
-import type { Duration } from "effect"
+import { Duration, Option } from "effect"
 import type { Declarations, Fields } from "../services/Broker.ts"
 import type { ContractAliasConfig } from "./Aliases.ts"
+import type { DeadLetterSink } from "./DeadLetter.ts"
 import type * as DeliveryLoop from "./DeliveryLoop.ts"
 import { SettingsError } from "./Errors.ts"
 import type { ObservationSink } from "./ObservationSink.ts"
@@ -13,6 +14,8 @@ import type { Topology } from "./Topology.ts"
 export interface ConsumerOptions {
   /** Default: none. What fails is rejected then, to the dead-letter exchange of the queue or to nowhere. */
   readonly retryPolicy?: RetryPolicy
+  /** Told of every dead letter, once it is safe in its queue. Without a retry policy there are none. */
+  readonly dlqStore?: DeadLetterSink
   /** Default: not enabled. */
   readonly retryStatuses?: RetryStatusConfig
   /**
@@ -37,12 +40,18 @@ export interface ConsumerOptions {
   readonly consumerName?: string
 }
 
-/** What is wrong with them. */
-export const refusal = (consumer: string, options: ConsumerOptions): SettingsError | undefined => {
+/** What is wrong with them. `handleWithin`: of consumers that have one. */
+export const refusal = (
+  consumer: string,
+  options: ConsumerOptions & { readonly handleWithin?: Duration.Input }
+): SettingsError | undefined => {
   const findings = new Findings()
   findings.integer("concurrency", options.concurrency, 1, 65_535)
   seconds("consumeTimeoutSeconds", options.consumeTimeoutSeconds ?? undefined, findings)
   seconds("idleRetrySeconds", options.idleRetrySeconds, findings)
+  duration("stopWithin", options.stopWithin, findings, "zero")
+  duration("stalledAfter", options.stalledAfter, findings)
+  duration("handleWithin", options.handleWithin, findings)
   if (options.consumerName !== undefined) findings.key("consumerName", options.consumerName)
   return findings.mistakes.length > 0 ? SettingsError.of(consumer, findings.mistakes) : undefined
 }
@@ -68,4 +77,13 @@ const seconds = (field: string, value: number | undefined, findings: Findings): 
   if (value !== undefined && !(value > 0 && value <= 86_400)) {
     findings.mistake(field, "must be more than 0 and at most a day, in seconds")
   }
+}
+
+const duration = (field: string, given: Duration.Input | undefined, findings: Findings, least?: "zero"): void => {
+  if (given === undefined) return
+  // Effect takes what is not a number for zero
+  const found = Number.isNaN(given) ? Option.none() : Duration.fromInput(given)
+  if (Option.isNone(found)) findings.mistake(field, 'must be a duration, such as "10 seconds"')
+  else if (least === undefined && !Duration.isPositive(found.value))
+    findings.mistake(field, "must be more than nothing")
 }

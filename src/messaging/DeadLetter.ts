@@ -1,12 +1,22 @@
 import { createHash } from "node:crypto"
-import { Clock, Duration, Effect, Schema } from "effect"
-import type { Delivery, Field, Fields } from "../services/Broker.ts"
+import { type Effect, Schema } from "effect"
+import type { Delivery, Field, Fields, Properties } from "../services/Broker.ts"
 import { JsonObject } from "./Envelope.ts"
-import * as HandlerFailure from "./HandlerFailure.ts"
 import type { FailureReason } from "./RetryHeaders.ts"
-import { ofMillis, type Timestamp, withOffset } from "./Timestamp.ts"
+import { type Timestamp, withOffset } from "./Timestamp.ts"
 
 const N = Schema.NullOr(Schema.String)
+
+/** Beside content type, correlation id and headers: what a replay gives back to the message. */
+const MessageProperties = Schema.Struct({
+  priority: Schema.optionalKey(Schema.Int),
+  content_encoding: Schema.optionalKey(Schema.String),
+  reply_to: Schema.optionalKey(Schema.String),
+  message_id: Schema.optionalKey(Schema.String),
+  timestamp: Schema.optionalKey(Schema.String),
+  type: Schema.optionalKey(Schema.String),
+  app_id: Schema.optionalKey(Schema.String)
+})
 
 /** A message that ended in a dead-letter queue, as it is stored, listed and replayed. */
 export const DeadLetterRecord = Schema.Struct({
@@ -30,10 +40,15 @@ export const DeadLetterRecord = Schema.Struct({
   body_encoding: Schema.Literals(["json", "text", "base64"]),
   raw_body_b64: Schema.String,
   dead_lettered_at: Schema.String,
-  state: Schema.Literals(["dead_lettered", "replayed"]),
+  /** `replay_unknown`: a replay may have been published, and nobody heard the broker's answer; also while one runs. */
+  state: Schema.Literals(["dead_lettered", "replay_unknown", "replayed"]),
   replay_count: Schema.Int,
   replayed_at: N,
-  replay_target_queue_name: N
+  replay_target_queue_name: N,
+  /** With `replay_unknown` alone: since when, and which request or job it was. */
+  replay_unknown_at: Schema.optionalKey(N),
+  replay_unknown_by: Schema.optionalKey(N),
+  properties: Schema.optionalKey(MessageProperties)
 })
 export type DeadLetterRecord = typeof DeadLetterRecord.Type
 
@@ -80,33 +95,21 @@ export const recordOf = (dead: DeadLettered): DeadLetterRecord => {
     state: "dead_lettered",
     replay_count: 0,
     replayed_at: null,
-    replay_target_queue_name: null
+    replay_target_queue_name: null,
+    properties: propertiesOf(properties)
   }
 }
 
-/** The message is safe already, and waits for nothing but this. */
-const recordWithin = Duration.seconds(5)
-
-/** Tells the sink. What keeps it from recording is the answer, since nothing may depend on it. */
-export const record = (
-  sink: DeadLetterSink,
-  dead: Omit<DeadLettered, "at">
-): Effect.Effect<HandlerFailure.HandlerFailure | undefined> =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) => sink.record(recordOf({ ...dead, at: ofMillis(now) }))).pipe(
-    Effect.timeoutOrElse({
-      duration: recordWithin,
-      orElse: () => Effect.fail(new Error(`It took longer than ${Duration.format(recordWithin)}.`))
-    }),
-    Effect.as(undefined),
-    Effect.catchCause((cause) => {
-      const failure = HandlerFailure.ofCause(cause)
-      const { queue, sourceQueue } = dead
-      return Effect.as(
-        Effect.logWarning(`A dead letter of ${sourceQueue} is in ${queue}, and not recorded`, failure.exceptionType),
-        failure
-      )
-    })
-  )
+/** Not `expiration`, which counted from the first publish, and not `userId`, which must be that of who publishes. */
+const propertiesOf = (given: Properties): typeof MessageProperties.Type => ({
+  ...(given.priority !== undefined && { priority: given.priority }),
+  ...(given.contentEncoding !== undefined && { content_encoding: given.contentEncoding }),
+  ...(given.replyTo !== undefined && { reply_to: given.replyTo }),
+  ...(given.messageId !== undefined && { message_id: given.messageId }),
+  ...(given.timestamp !== undefined && { timestamp: given.timestamp.toISOString() }),
+  ...(given.type !== undefined && { type: given.type }),
+  ...(given.appId !== undefined && { app_id: given.appId })
+})
 
 /** The same message that is dead-lettered again is another dead letter: its time is another. */
 const idOf = ({ attempt, delivery, queue, sourceQueue }: DeadLettered, deadLetteredAt: string): string =>
@@ -117,7 +120,8 @@ const idOf = ({ attempt, delivery, queue, sourceQueue }: DeadLettered, deadLette
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-const bodyOf = (content: Uint8Array): Pick<DeadLetterRecord, "body" | "body_encoding"> => {
+/** As it is shown. */
+export const bodyOf = (content: Uint8Array): Pick<DeadLetterRecord, "body" | "body_encoding"> => {
   let text: string
   try {
     text = utf8.decode(content)

@@ -1,5 +1,6 @@
 import { Cause, Deferred, Duration, Effect, Exit, type Fiber } from "effect"
 import type { Broker, Delivery, Fields, Settlement } from "../services/Broker.ts"
+import * as DeliverySpan from "./DeliverySpan.ts"
 import * as HandlerFailure from "./HandlerFailure.ts"
 
 /** How a delivery is settled, and what follows when it was. */
@@ -7,6 +8,8 @@ export interface Verdict {
   readonly settle: Settlement
   /** Not called where the settlement came too late: then somebody gets the delivery again. Plain and cheap. */
   readonly settled?: () => void
+  /** Where the message is not done with: by what kind of error, for its trace. */
+  readonly failure?: string
 }
 
 export interface Options<R> {
@@ -15,8 +18,8 @@ export interface Options<R> {
   readonly queue: string
   /** Deliveries that are worked on at once, which is also the prefetch: 1 to 65,535. */
   readonly concurrency: number
-  /** Of the subscription, such as `x-priority`. */
-  readonly arguments?: Fields
+  /** Of the subscription, such as `x-priority`. An effect is asked anew for each, once it is prepared. */
+  readonly arguments?: Fields | Effect.Effect<Fields, unknown, R>
   /** Before every subscription: what must be declared. */
   readonly prepare: Effect.Effect<unknown, unknown, R>
   /**
@@ -88,6 +91,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
 
   const consuming = Effect.fnUntraced(function* (stopping: Deferred.Deferred<void>) {
     const fork = Effect.runForkWith(yield* Effect.context<R>())
+    const traced = yield* DeliverySpan.make
     const inWork = new Set<InWork>()
     /** Their channel is gone, and they have not ended yet. */
     const abandoned = new Set<InWork>()
@@ -116,7 +120,12 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
 
     const begin = (work: InWork | undefined) => {
       if (work === undefined) return
-      const fiber = fork(Effect.suspend(() => options.work(work.delivery)))
+      const fiber = fork(
+        traced(
+          work.delivery,
+          Effect.suspend(() => options.work(work.delivery))
+        )
+      )
       work.fiber = fiber
       // the channel was lost while it took its first steps
       if (work.isVoid) fiber.interruptUnsafe()
@@ -235,10 +244,11 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
 
     const subscribed = Effect.gen(function* () {
       yield* options.prepare
+      const given = Effect.isEffect(options.arguments) ? yield* options.arguments : options.arguments
       const { cancel } = yield* broker.consume({
         queue,
         prefetch: concurrency,
-        ...(options.arguments && { arguments: options.arguments }),
+        ...(given && { arguments: given }),
         onDelivery: take,
         onLost: (epoch) => lose(Array.from(inWork).filter(({ delivery }) => delivery.epoch === epoch))
       })

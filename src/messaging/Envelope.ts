@@ -9,7 +9,11 @@ export interface JsonObject {
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-export const JsonObject = Schema.declare(isJsonObject, { expected: "a JSON object" })
+/** What JSON writes as the object that it is: a date would become a text, and of a map nothing would be left. */
+const isWritable = (value: unknown): value is JsonObject =>
+  isJsonObject(value) && typeof value["toJSON"] !== "function" && !(value instanceof Map || value instanceof Set)
+
+export const JsonObject = Schema.declare(isWritable, { expected: "a JSON object" })
 
 /** AMQP carries routing keys, queue names and correlation ids as short strings: at most 255 bytes of UTF-8. */
 export const maxShortBytes = 255
@@ -17,9 +21,15 @@ export const maxShortBytes = 255
 export const isShort = (text: string): boolean =>
   text.length <= maxShortBytes / 3 || Buffer.byteLength(text) <= maxShortBytes
 
+/** Half of a surrogate pair has no UTF-8: what is sent instead is another text, by which nothing is found again. */
+export const isText = (text: string): boolean => text.isWellFormed()
+
+export const textExpected = "well-formed Unicode, without half of a surrogate pair"
+
 /** Becomes an AMQP property or a routing key. */
 export const ShortText = Schema.String.check(
-  Schema.makeFilter(isShort, { expected: `at most ${maxShortBytes} bytes of UTF-8` })
+  Schema.makeFilter(isShort, { expected: `at most ${maxShortBytes} bytes of UTF-8` }),
+  Schema.makeFilter(isText, { expected: textExpected })
 )
 
 /** Also the routing key of a status, hence neither blank nor long. */
@@ -53,7 +63,8 @@ export const reader = <Envelope extends object>({ kind, nullable, schema }: Rule
     const known: Record<string, unknown> = { ...defaults }
     const extras: Array<readonly [string, unknown]> = []
     for (const [name, value] of Object.entries(input)) {
-      if (value === undefined) continue
+      // JSON has no word for either, and would call one named toJSON
+      if (value === undefined || typeof value === "function") continue
       if (!declared.has(name)) {
         if (value !== null) extras.push([name, value])
       } else if (value !== null || !mayBeNull.has(name)) {
@@ -74,8 +85,28 @@ const notAnObject = "must be a JSON object"
 // Invalid UTF-8 is an error, and a byte order mark is not JSON.
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-/** The JSON object in the body of a message. `kind`: what it should have been, for the error. */
-export const parse = (kind: EnvelopeKind, body: Uint8Array): Result.Result<JsonObject, EnvelopeError> => {
+declare global {
+  interface JSON {
+    /** A value that is written as this text. */
+    rawJSON(text: string): object
+  }
+}
+
+/** A number that JavaScript does not have stays the text that it is, and is written again as it came. */
+const exactly = (_name: string, value: unknown, context: { readonly source?: string } = {}): unknown =>
+  typeof value === "number" && Math.abs(value) >= 2 ** 53 && context.source !== undefined
+    ? JSON.rawJSON(context.source)
+    : value
+
+/**
+ * The JSON object in the body of a message. `kind`: what it should have been, for the error. `exact`: for what is written
+ * again, at the price of a slower parse.
+ */
+export const parse = (
+  kind: EnvelopeKind,
+  body: Uint8Array,
+  { exact = false }: { readonly exact?: boolean } = {}
+): Result.Result<JsonObject, EnvelopeError> => {
   let text: string
   try {
     text = utf8.decode(body)
@@ -84,7 +115,7 @@ export const parse = (kind: EnvelopeKind, body: Uint8Array): Result.Result<JsonO
   }
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = exact ? JSON.parse(text, exactly) : JSON.parse(text)
   } catch {
     // the engine's message would repeat a part of the body
     return Result.fail(EnvelopeError.malformed(kind, "is not JSON"))
@@ -100,11 +131,14 @@ export const encode = (kind: EnvelopeKind, envelope: JsonObject): Result.Result<
     return Result.succeed(Buffer.from(JSON.stringify(withoutNulls(envelope))))
   } catch (cause) {
     // a cycle, a bigint, nesting beyond the stack: what a program can build and JSON cannot say
-    const problem = cause instanceof RangeError ? "is nested too deeply" : "holds a value that JSON cannot express"
-    const mistakes: ReadonlyArray<Mistake> = [{ field: "", problem }]
+    const mistakes: ReadonlyArray<Mistake> = [{ field: "", problem: unwritable(cause) }]
     return Result.fail(EnvelopeError.invalid(kind, mistakes))
   }
 }
+
+/** Why there is no JSON of a value, by what writing it threw. */
+export const unwritable = (thrown: unknown): string =>
+  thrown instanceof RangeError ? "is nested too deeply, or too large" : "holds a value that JSON cannot express"
 
 const withoutNulls = (envelope: JsonObject): JsonObject => {
   for (const name in envelope) {

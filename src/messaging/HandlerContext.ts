@@ -133,10 +133,11 @@ export abstract class DeliveryContext {
   }
 }
 
-/** What ends a handler that has handed its task over. A defect, so that neither `catch` nor `retry` meets it. */
-export class HandedOver {
-  readonly _tag = "HandedOver"
-}
+/**
+ * What ends a handler that has handed its task over. A defect, so that neither `catch` nor `retry` meets it. Known by
+ * identity: to ask anything else of what a handler threw is to run what its author wrote.
+ */
+export const endedByHandOver = { _tag: "HandedOver" } as const
 
 /** What a handler of tasks works with, beside the task. */
 export class HandlerContext extends DeliveryContext {
@@ -178,7 +179,7 @@ export class HandlerContext extends DeliveryContext {
       )
       if (Result.isFailure(prepared)) return Effect.fail(prepared.failure)
       this.#handOver = prepared.success
-      return Effect.die(new HandedOver())
+      return Effect.die(endedByHandOver)
     })
   }
 

@@ -35,7 +35,16 @@ export const ofCause = (cause: Cause.Cause<unknown>): HandlerFailure => {
   }
 }
 
-export const of = (error: unknown): HandlerFailure => ({
+/** To read an error is to run what its author wrote; one that throws even then must not keep its message for ever. */
+export const of = (error: unknown): HandlerFailure => {
+  try {
+    return told(error)
+  } catch {
+    return { reason: "handler_error", exceptionType: "Error", text: "The error could not be read.", retryable: true }
+  }
+}
+
+const told = (error: unknown): HandlerFailure => ({
   reason: reasonOf(error),
   exceptionType: exceptionType(error),
   text: textOf(error).slice(0, maxTextLength),
@@ -61,10 +70,10 @@ const textOf = (error: unknown): string => {
 /** Only reasons that are meant for handlers: nobody else's words become a category for machines. */
 const reasonOf = (error: unknown): FailureReason => {
   const given = isObject(error) && "reason" in error ? error.reason : undefined
-  return told.find((reason) => reason === given) ?? "handler_error"
+  return tellable.find((reason) => reason === given) ?? "handler_error"
 }
 
-const told: ReadonlyArray<FailureReason> = [
+const tellable: ReadonlyArray<FailureReason> = [
   "unknown_task_type",
   "unsupported_action",
   "payload_schema_violation",

@@ -17,7 +17,7 @@ export interface ManualRetryRequest {
   readonly service?: string
   readonly correlationId?: string
   readonly priority?: number
-  /** Travels in a header and in statuses. */
+  /** Travels in a header and in statuses. At most 16,384 bytes of UTF-8. */
   readonly reason?: string
   /** Of the status. Default: the reason. */
   readonly message?: string
@@ -92,6 +92,12 @@ const refusal = (request: ManualRetryRequest): InvalidManualRetry | undefined =>
   if (request.taskType !== undefined && request.taskType.trim() === "") {
     return of("taskType", "taskType must not be blank; leave it out to keep the present one.")
   }
+  if (request.reason !== undefined && Buffer.byteLength(request.reason) > maxReasonBytes) {
+    return of(
+      "reason",
+      `reason has ${Buffer.byteLength(request.reason)} bytes, and travels in a header: at most ${maxReasonBytes} are possible. Put the rest into payload or meta.`
+    )
+  }
   const forbidden = Object.keys(request.extraFields ?? {}).filter((name) => owned.has(name))
   return forbidden.length > 0
     ? of(
@@ -100,6 +106,9 @@ const refusal = (request: ManualRetryRequest): InvalidManualRetry | undefined =>
       )
     : undefined
 }
+
+/** A quarter of what amqplib can carry as headers. */
+const maxReasonBytes = 16_384
 
 const owned = new Set([
   "task_id",

@@ -42,7 +42,10 @@ const event = <const Type extends string, const Component extends string, const 
     ...fields,
     timestamp: S,
     component: Schema.Literal(component),
-    event_type: Schema.Literal(type)
+    event_type: Schema.Literal(type),
+    // where its consumer is traced
+    trace_id: Schema.optionalKey(S),
+    span_id: Schema.optionalKey(S)
   })
 
 /** Every event, the component that emits it, and its fields in their order. Nothing of a message's body is in them. */
@@ -172,7 +175,7 @@ export type Observation = typeof Observation.Type
 /** What an observation of a type says beside when, where and what it is. */
 export type FieldsOf<Type extends EventType> = Omit<
   (typeof events)[Type]["Type"],
-  "timestamp" | "component" | "event_type"
+  "timestamp" | "component" | "event_type" | "trace_id" | "span_id"
 >
 
 /** An observation of a type, as `of` makes it. */
@@ -181,6 +184,8 @@ export type Observed<Type extends EventType = EventType> = {
     readonly timestamp: string
     readonly component: ComponentOf<T>
     readonly event_type: T
+    readonly trace_id?: string
+    readonly span_id?: string
   }
 }[Type]
 

@@ -1,23 +1,43 @@
 import { Cause, Clock, Effect, Fiber, Queue, type Scope } from "effect"
 import type * as Observation from "./Observation.ts"
 import * as Timestamp from "./Timestamp.ts"
+import * as TraceContext from "./TraceContext.ts"
 
 /** Told of everything that a consumer observes, in its order. It is called between messages: plain, and quick. */
 export type ObservationSink = (observation: Observation.Observed) => void
 
+type Observable = (at: Timestamp.Timestamp) => Observation.Observed
+
 /** `observation`: asked for only where somebody listens. */
-export type Observe = (observation: (at: Timestamp.Timestamp) => Observation.Observed) => void
+export interface Observe {
+  (observation: Observable): void
+  /** For what is observed when the fiber has ended that it belongs to, and its trace with it. */
+  readonly later: (observation: Observable) => () => void
+}
 
 /** What a sink throws reaches nobody, least of all a handler. */
 export const observing = (sink: ObservationSink | undefined): Effect.Effect<Observe> =>
-  Effect.map(Clock.Clock, (clock) => (observation) => {
-    if (sink === undefined) return
-    try {
-      sink(observation(Timestamp.ofMillis(clock.currentTimeMillisUnsafe())))
-    } catch {
-      // by the promise above
+  Effect.gen(function* () {
+    if (sink === undefined) return silent
+    const clock = yield* Clock.Clock
+    const traceIds = yield* TraceContext.current
+    const tell = (observation: Observable, trace: TraceContext.TraceIds | undefined) => {
+      try {
+        sink({ ...observation(Timestamp.ofMillis(clock.currentTimeMillisUnsafe())), ...trace })
+      } catch {
+        // by the promise above
+      }
     }
+    return Object.assign((observation: Observable) => tell(observation, traceIds()), {
+      later: (observation: Observable) => {
+        const trace = traceIds()
+        return () => tell(observation, trace)
+      }
+    })
   })
+
+const nothing = () => {}
+const silent: Observe = Object.assign(nothing, { later: () => nothing })
 
 /** Observations that wait for a slow sink; more are dropped. */
 const capacity = 10_000

@@ -1,6 +1,6 @@
 import { Redacted } from "effect"
 import type { Field, Fields } from "../services/Broker.ts"
-import { isShort } from "./Envelope.ts"
+import { isShort, isText, textExpected } from "./Envelope.ts"
 import { type Mistake, SettingsError, TopologyError } from "./Errors.ts"
 import * as QueueArguments from "./QueueArguments.ts"
 
@@ -24,6 +24,7 @@ export class Findings {
   name(field: string, value: string): string {
     if (value.trim() === "") this.mistake(field, "must not be blank")
     else if (!isShort(value)) this.mistake(field, "must have at most 255 bytes")
+    else if (!isText(value)) this.mistake(field, `must be ${textExpected}`)
     else if (value.startsWith("amq."))
       this.mistake(field, "must not begin with amq., which the broker keeps for itself")
     return value
@@ -34,6 +35,7 @@ export class Findings {
     const key = value.trim()
     if (key === "" && blank === "refused") this.mistake(field, "must not be blank")
     if (!isShort(key)) this.mistake(field, "must have at most 255 bytes")
+    else if (!isText(key)) this.mistake(field, `must be ${textExpected}`)
     return key
   }
 
@@ -135,6 +137,12 @@ export const queueFamily = (
     else findings.warning(placed(from, argument), problem)
   }
   const type = QueueArguments.queueTypeOf(declared)
+  if (type === "stream" && family !== "status") {
+    findings.mistake(
+      placed(from, "x-queue-type"),
+      `must not be stream: a stream keeps what was rejected or acknowledged, so a ${family} queue is classic or quorum`
+    )
+  }
   return {
     family,
     arguments: declared,

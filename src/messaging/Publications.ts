@@ -11,6 +11,7 @@ import * as TaskEnvelope from "./TaskEnvelope.ts"
 import { TaskTopology } from "./TaskTopology.ts"
 import type { Timestamp } from "./Timestamp.ts"
 import type { Topology } from "./Topology.ts"
+import type { TraceIds } from "./TraceContext.ts"
 import * as WorkflowEnvelope from "./WorkflowEnvelope.ts"
 import { SharedStatusWorkflowTopology, type Stage } from "./WorkflowTopology.ts"
 
@@ -93,7 +94,7 @@ export const workflow = (
     const { routingKey, stage } = yield* destination(topology, target)
     const sent = { ...envelope, stage: stage.name }
     const { origin_stage: origin } = sent
-    const source = origin === undefined ? undefined : yield* RoutingKey.stage(topology, origin)
+    const source = origin === undefined ? undefined : yield* RoutingKey.stage(topology, origin, "origin_stage")
     yield* StageContract.checkPublish(source, stage, sent)
     return {
       purpose: "tasks",
@@ -118,13 +119,15 @@ export interface StatusOptions {
   readonly now: Timestamp
   /** For an event that is stamped here: see `StatusEvent.complete`. */
   readonly unique: string
+  /** Written beside the event's own fields, unless it has them already. No part of its identity. */
+  readonly trace?: TraceIds | undefined
 }
 
 /** A status on its way to everybody who reads statuses. `event`: from a program, not yet checked. */
 export const status = (topology: Topology, event: unknown, options: StatusOptions): Prepared =>
   Result.flatMap(StatusEvent.complete(event, options), (complete) =>
     Result.flatMap(RoutingKey.ofStatus(topology, complete), (routingKey) =>
-      statusPublication(topology, complete, routingKey)
+      statusPublication(topology, complete, routingKey, options)
     )
   )
 
@@ -136,7 +139,7 @@ export const aggregationStatus = (topology: Topology, event: unknown, options: S
     // before the event id, which is to be the hash of what is stored
     const sharded = { ...read, meta: { ...read.meta, aggregation_shard: shard, aggregation_role: "aggregation" } }
     const complete = yield* StatusEvent.identified(sharded, StatusEvent.isStamped(event), options.unique)
-    return yield* statusPublication(topology, complete, routingKey)
+    return yield* statusPublication(topology, complete, routingKey, options)
   })
 
 export interface RawOptions {
@@ -179,9 +182,10 @@ const properties = (given: {
 const statusPublication = (
   { status }: Topology,
   event: StatusEvent.PublishedStatus,
-  routingKey: string
+  routingKey: string,
+  { trace }: StatusOptions
 ): Result.Result<Publication, EnvelopeError> =>
-  Result.map(StatusEvent.encode(event), (content) => ({
+  Result.map(StatusEvent.encode(trace === undefined ? event : traced(event, trace)), (content) => ({
     purpose: "statuses",
     exchange: status.exchange,
     routingKey,
@@ -192,6 +196,9 @@ const statusPublication = (
       headers: { task_id: event.task_id, status: event.status }
     })
   }))
+
+const traced = (event: StatusEvent.PublishedStatus, trace: TraceIds): StatusEvent.PublishedStatus =>
+  event["trace_id"] === undefined && event["span_id"] === undefined ? { ...event, ...trace } : event
 
 /** Only of topologies that `RoutingKey.ofTask` has let through. */
 const taskPlane = (topology: Topology): { readonly exchange: string; readonly family: QueueFamily | undefined } =>

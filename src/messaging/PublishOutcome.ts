@@ -30,6 +30,9 @@ export class PublishUnknown extends Schema.TaggedError<PublishUnknown>()("Publis
 /** What a publish that was sent ended in, when it was not confirmed. */
 export type Unconfirmed = Unroutable | PublishRefused | PublishUnknown
 
+/** What is wrong is the message itself. */
+const isHopeless = (reason: PublishRefused["reason"]): boolean => reason === "invalid"
+
 /** Succeeds for a confirmed publish alone. */
 export const confirmed = (
   { exchange, routingKey }: Pick<Publication, "exchange" | "routingKey">,
@@ -55,7 +58,7 @@ export const confirmed = (
           exchange,
           routingKey,
           reason: outcome.reason,
-          message: `The publish to ${where} was refused (${outcome.reason}): ${outcome.detail}. It was not stored, and can be published again.`
+          message: `The publish to ${where} was refused (${outcome.reason}): ${outcome.detail}. It was not stored, and ${isHopeless(outcome.reason) ? "would be refused again" : "can be published again"}.`
         })
       )
     case "Unknown":

@@ -1,5 +1,6 @@
 import { Context, Effect, Tracer } from "effect"
 import type { Publication } from "../services/Broker.ts"
+import * as TraceContext from "./TraceContext.ts"
 
 export type Traced = <E>(
   publication: Publication,
@@ -7,20 +8,22 @@ export type Traced = <E>(
 ) => Effect.Effect<void, E>
 
 /**
- * A span for each publish below a span that is sampled, told on in the header `traceparent`. Without a tracer, or without
- * such a span, none is made: one costs more than everything else that this side does for a publish.
+ * A span for each publish below a span that is sampled, which the message names. Below one that is not, the message names
+ * that one, so that nobody behind it samples either. Without a tracer, or outside of spans, nothing is made: a span costs
+ * more than everything else that this side does for a publish.
  */
-export const make: Effect.Effect<Traced> = Effect.map(Effect.tracer, (tracer) => {
+export const make: Effect.Effect<Traced> = Effect.map(TraceContext.isTraced, (isTraced) => {
   const untraced: Traced = (publication, publish) => publish(publication)
-  if (tracer === Tracer.nativeTracer) return untraced
+  if (!isTraced) return untraced
   const traced: Traced = (publication, publish) =>
-    Effect.withFiber((fiber) =>
-      Context.getOrUndefined(fiber.context, Tracer.ParentSpan)?.sampled === true
-        ? Effect.useSpan(`publish ${publication.exchange || publication.routingKey}`, options(publication), (span) =>
-            publish(withParent(publication, `00-${span.traceId}-${span.spanId}-01`))
-          )
-        : publish(publication)
-    )
+    Effect.withFiber(({ cache: { span: parent } }) => {
+      if (parent === undefined || Context.get(parent.annotations, Tracer.DisablePropagation))
+        return publish(publication)
+      if (!parent.sampled) return publish(within(publication, parent))
+      return Effect.useSpan(`publish ${publication.exchange || publication.routingKey}`, options(publication), (span) =>
+        publish(within(publication, span))
+      )
+    })
   return traced
 })
 
@@ -36,7 +39,10 @@ const options = ({ content, exchange, properties, routingKey }: Publication): Tr
   }
 })
 
-const withParent = (publication: Publication, traceparent: string): Publication => ({
+const within = (publication: Publication, span: Tracer.AnySpan): Publication => ({
   ...publication,
-  properties: { ...publication.properties, headers: { ...publication.properties.headers, traceparent } }
+  properties: {
+    ...publication.properties,
+    headers: { ...publication.properties.headers, ...TraceContext.toHeaders(span) }
+  }
 })

@@ -1,7 +1,8 @@
-import { Clock, Effect, Random, Result } from "effect"
+import { Clock, Effect, Random, Result, Schedule } from "effect"
 import type { Broker, BrokerError, Delivery, Fields } from "../services/Broker.ts"
 import type { BrokerClient } from "./BrokerClient.ts"
-import type { SettingsError } from "./Errors.ts"
+import { isShort } from "./Envelope.ts"
+import type { SettingsError, TopologyError } from "./Errors.ts"
 import * as Publications from "./Publications.ts"
 import type { Unconfirmed } from "./PublishOutcome.ts"
 import { decide, type RetryDecision } from "./RetryDecision.ts"
@@ -32,17 +33,22 @@ export interface Redelivery {
   /** Where the shortest of its delays is waited for; none where the policy allows no retry. */
   readonly retryQueue: string | null
   /** Declares those queues. */
-  readonly prepare: Effect.Effect<void, BrokerError>
+  readonly prepare: Effect.Effect<void, TopologyError | BrokerError>
   /**
-   * Succeeds when the message is safe in one of them, and the delivery may be acknowledged. `headers`: beside those that
-   * it came with.
+   * Succeeds when the message is safe in one of them, and the delivery may be acknowledged. While the broker stores
+   * nothing, the delivery is held and the publish tried again, for a minute: its handler has run, and need not run once
+   * more. `headers`: beside those that it came with. Where those are too long to be sent on, the long ones stay behind,
+   * and `x-svc-headers-left-out` says how many.
    */
   readonly redeliver: (
     delivery: Delivery,
     failure: Failure,
     headers?: Fields
-  ) => Effect.Effect<Redelivered, Unconfirmed | BrokerError>
+  ) => Effect.Effect<Redelivered, Unredelivered>
 }
+
+/** The message is in no retry queue, or nobody knows: the delivery goes back to its queue. */
+export type Unredelivered = Unconfirmed | TopologyError | BrokerError
 
 /** Fails where the names of the queues would be too long. */
 export const make = (
@@ -51,17 +57,15 @@ export const make = (
   sourceQueue: string,
   policy: RetryPolicy
 ): Result.Result<Redelivery, SettingsError> =>
-  Result.map(RetryQueues.of(sourceQueue, policy), ({ deadLetterQueue, declarations, retryQueueOf }) => {
+  Result.map(RetryQueues.of(sourceQueue, policy), (wanted) => {
+    let queues = wanted
     let declaredAt = Number.NEGATIVE_INFINITY
-    const prepare = Effect.flatMap(Clock.currentTimeMillis, (now) =>
-      Effect.andThen(
-        broker.declare(declarations),
-        Effect.sync(() => {
-          declaredAt = now
-        })
-      )
-    )
-    // or the broker would drop the queue in the end, and the messages with it
+    const prepare = Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      queues = yield* RetryQueues.declare(broker, queues)
+      declaredAt = now
+    })
+    // or the broker would drop classic ones in the end, and the messages with them
     const declaredLately = Effect.flatMap(Clock.currentTimeMillis, (now) =>
       now - declaredAt < RetryQueues.redeclareEveryMs ? Effect.void : prepare
     )
@@ -70,32 +74,81 @@ export const make = (
       const { properties } = delivery
       const attempt = RetryHeaders.attemptOf(properties.headers ?? {})
       const decision = decide(policy, { ...failure, attempt }, yield* Random.next)
-      const queue = decision._tag === "Retry" ? retryQueueOf(decision.delayMs) : deadLetterQueue
-      const published = RetryHeaders.of(
-        { ...properties.headers, ...headers },
-        {
-          attempt: decision.attempt,
-          maxRetries: policy.maxRetries,
-          sourceQueue,
-          reason: decision.reason,
-          exceptionType: failure.exceptionType
-        }
-      )
-      const publish = client.publish(
-        Publications.raw(queue, delivery.content, {
-          correlationId: properties.correlationId,
-          contentType: properties.contentType,
-          priority: properties.priority,
-          headers: published
+      const told = {
+        attempt: decision.attempt,
+        maxRetries: policy.maxRetries,
+        sourceQueue,
+        reason: decision.reason,
+        exceptionType: failure.exceptionType
+      }
+      const inherited = { ...properties.headers, ...headers }
+      const queueOf = () => (decision._tag === "Retry" ? queues.retryQueueOf(decision.delayMs) : queues.deadLetterQueue)
+      const storedWith = (given: Publications.RawOptions & { readonly headers: Fields }) => {
+        const publish = Effect.suspend(() => client.publish(Publications.raw(queueOf(), delivery.content, given)))
+        // somebody may have deleted the queue
+        const stored = Effect.catchTag(publish, "Unroutable", () => Effect.andThen(prepare, publish))
+        return Effect.as(held(Effect.andThen(declaredLately, stored), sourceQueue), given.headers)
+      }
+      const { contentType, correlationId, priority } = properties
+      const whole = { correlationId, contentType, priority, headers: RetryHeaders.of(inherited, told) }
+      const published = yield* Effect.catchIf(storedWith(whole), isUnfit, () =>
+        storedWith({
+          correlationId: fitting(correlationId),
+          contentType: fitting(contentType),
+          priority,
+          headers: RetryHeaders.of(RetryHeaders.brief(RetryHeaders.carried(inherited)), told)
         })
       )
-      yield* declaredLately
-      // somebody may have deleted the queue
-      yield* Effect.catchTag(publish, "Unroutable", () => Effect.andThen(prepare, publish))
-      return { ...decision, queue, headers: published }
+      return { ...decision, queue: queueOf(), headers: published }
     })
 
-    const [shortest] = policy.delays
-    const retryQueue = shortest === undefined ? null : retryQueueOf(shortest)
-    return { policy, sourceQueue, retryQueue, prepare, redeliver }
+    return {
+      policy,
+      sourceQueue,
+      get retryQueue() {
+        const [shortest] = policy.delays
+        return shortest === undefined ? null : queues.retryQueueOf(shortest)
+      },
+      prepare,
+      redeliver
+    }
   })
+
+/** Tried again while the broker stores nothing. What may be stored is not: each try could be one more copy. */
+const held = <A>(stored: Effect.Effect<A, Unredelivered>, sourceQueue: string): Effect.Effect<A, Unredelivered> => {
+  const told = Effect.cached(
+    Effect.logWarning(`Failed messages of ${sourceQueue} are held until the broker stores them again`)
+  )
+  return Effect.flatMap(told, (told) =>
+    Effect.retry(
+      Effect.tapError(stored, (error) => (isPassing(error) ? told : Effect.void)),
+      { while: isPassing, schedule: holding }
+    )
+  )
+}
+
+/** What the message brought is more than can be sent: its body is still to be saved. */
+const isUnfit = (error: Unredelivered): boolean => error._tag === "PublishRefused" && error.reason === "invalid"
+
+/** Of another client, whose bytes need not be UTF-8: as text they may have become longer. */
+const fitting = (text: string | undefined): string | undefined =>
+  text !== undefined && isShort(text) ? text : undefined
+
+const isPassing = (error: Unredelivered): boolean => {
+  switch (error._tag) {
+    case "Unroutable":
+      return true
+    case "PublishRefused":
+      return error.reason === "nacked" || error.reason === "blocked" || error.reason === "unreachable"
+    case "BrokerError":
+      return ["unreachable", "lost", "timeout", "not_found"].includes(error.reason)
+    default:
+      return false
+  }
+}
+
+/** Well below the half hour after which a broker takes a delivery back. */
+const holding = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")]).pipe(
+  Schedule.jittered,
+  Schedule.upTo({ duration: "1 minute" })
+)

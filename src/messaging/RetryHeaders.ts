@@ -1,10 +1,13 @@
 import type { Field, Fields } from "../services/Broker.ts"
+import { isShort } from "./Envelope.ts"
 
 export const retryAttempt = "x-svc-retry-attempt"
 export const maxRetries = "x-svc-max-retries"
 export const sourceQueue = "x-svc-source-queue"
 export const failureReason = "x-svc-failure-reason"
 export const exceptionType = "x-svc-exception-type"
+/** How many headers of the message were left behind on its way here, for want of room. */
+export const headersLeftOut = "x-svc-headers-left-out"
 
 /** The five that belong to one worker's retries: what is handed to another worker leaves without them. */
 export const names: ReadonlyArray<string> = [retryAttempt, maxRetries, sourceQueue, failureReason, exceptionType]
@@ -36,6 +39,31 @@ export const count = (value: Field | undefined): number => {
  */
 export const carried = (headers: Fields): Fields =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !ofTheBroker.test(name)))
+
+/**
+ * What surely fits beside the library's own: short values, its own names first. A message may arrive with headers that
+ * are as long as they can be sent, or longer, as another client has other limits; with the headers of a failure beside
+ * them they could not go on, and the message would come back for ever.
+ */
+export const brief = (headers: Fields): Fields => {
+  const all = Object.entries(headers)
+  const fitting = all.filter(([name, value]) => isShort(name) && isBrief(value) && name !== headersLeftOut)
+  const ours = fitting.filter(([name]) => ofTheLibrary.test(name))
+  const kept = [...ours, ...fitting.filter(([name]) => !ofTheLibrary.test(name))].slice(0, maxBrief)
+  const before = headers[headersLeftOut] === undefined ? 0 : 1
+  return {
+    ...Object.fromEntries(kept),
+    [headersLeftOut]: count(headers[headersLeftOut]) + all.length - before - kept.length
+  }
+}
+
+const isBrief = (value: Field): boolean =>
+  typeof value === "string" ? isShort(value) : value === null || typeof value === "boolean" || Number.isFinite(value)
+
+/** With names and values of 255 bytes each: half of the 64 KiB that amqplib has for headers. */
+const maxBrief = 64
+
+const ofTheLibrary = /^(x-svc-.*|task_id|message_id|stage|origin_stage|batch_(id|index|size))$/
 
 const ofTheBroker =
   /^(x-death|x-first-death-.*|x-last-death-.*|x-delivery-count|x-acquired-count|x-stream-offset|CC|BCC)$/

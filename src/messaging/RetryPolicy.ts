@@ -1,3 +1,5 @@
+import { Result } from "effect"
+import { SettingsError } from "./Errors.ts"
 import { Findings } from "./Parameters.ts"
 import type { StageContract } from "./Stage.ts"
 
@@ -64,15 +66,28 @@ export class RetryPolicy {
     findings.settings("RetryPolicy")
   }
 
-  /** Of a stage whose contract says more than its consumer, or where the consumer has no policy at all. */
-  static ofStage(contract: StageContract, policy: RetryPolicy | undefined): RetryPolicy | undefined {
+  /**
+   * Of a stage whose contract says more than its consumer, or where the consumer has no policy at all. Both may be right
+   * by themselves and not go together, as with a delay above the longest of the policy.
+   */
+  static ofStage(
+    contract: StageContract,
+    policy: RetryPolicy | undefined
+  ): Result.Result<RetryPolicy | undefined, SettingsError> {
     const { max_retries, retry_delay_ms } = contract
-    if (max_retries === undefined && retry_delay_ms === undefined) return policy
-    return new RetryPolicy({
-      ...policy?.parameters,
-      ...(max_retries !== undefined && { max_retries }),
-      ...(retry_delay_ms !== undefined && { delay_ms: retry_delay_ms })
-    })
+    if (max_retries === undefined && retry_delay_ms === undefined) return Result.succeed(policy)
+    try {
+      return Result.succeed(
+        new RetryPolicy({
+          ...policy?.parameters,
+          ...(max_retries !== undefined && { max_retries }),
+          ...(retry_delay_ms !== undefined && { delay_ms: retry_delay_ms })
+        })
+      )
+    } catch (error) {
+      if (!(error instanceof SettingsError)) throw error
+      return Result.fail(SettingsError.of("RetryPolicy with what the stage's contract says", error.mistakes))
+    }
   }
 
   /** Every delay that can occur, ascending: each has its queue. */

@@ -1,7 +1,8 @@
 import { Result } from "effect"
 import * as Aggregation from "./Aggregation.ts"
-import { isShort, maxShortBytes } from "./Envelope.ts"
+import { isShort, isText, maxShortBytes, textExpected } from "./Envelope.ts"
 import { InvalidPublish } from "./Errors.ts"
+import * as HandlerFailure from "./HandlerFailure.ts"
 import * as Shards from "./Shards.ts"
 import { parentTaskId, type StatusEvent } from "./StatusEvent.ts"
 import type { TaskEnvelope } from "./TaskEnvelope.ts"
@@ -25,7 +26,7 @@ export const ofTask = (topology: Topology, task: TaskEnvelope): Result.Result<st
   }
   if (tasks.routing._tag === "Shared") {
     const { routingKey, strategy } = tasks.routing
-    return strategy === undefined ? Result.succeed(routingKey) : sendable(strategy.taskRoutingKey(task))
+    return strategy === undefined ? Result.succeed(routingKey) : chosen(() => strategy.taskRoutingKey(task))
   }
   const key = task.task_type?.trim() ?? ""
   return key === ""
@@ -41,7 +42,7 @@ export const ofStatus = (topology: Topology, event: StatusEvent): Result.Result<
     return refused("task_id", "task_id", looksLikeShard(aggregation))
   }
   const strategy = tasks.routing._tag === "Shared" ? tasks.routing.strategy : undefined
-  return strategy === undefined ? Result.succeed(event.task_id) : sendable(strategy.statusRoutingKey(event))
+  return strategy === undefined ? Result.succeed(event.task_id) : chosen(() => strategy.statusRoutingKey(event))
 }
 
 /** Of an event for aggregation: the shard of its parent. */
@@ -63,12 +64,13 @@ export const ofAggregation = (
   return Result.succeed({ shard, routingKey: Aggregation.routingKey(aggregation, shard) })
 }
 
-export const stage = (topology: Topology, name: string): Result.Result<Stage, InvalidPublish> => {
+/** `field`: which one the name was read from. */
+export const stage = (topology: Topology, name: string, field = "stage"): Result.Result<Stage, InvalidPublish> => {
   if (!(topology instanceof SharedStatusWorkflowTopology)) return noWorkflow()
   const found = topology.stages.find((stage) => stage.name === name)
   if (found !== undefined) return Result.succeed(found)
   const known = topology.stages.map(({ name }) => name).join(", ")
-  return refused("unknown_stage", "stage", `There is no stage ${name}; there are ${known}.`)
+  return refused("unknown_stage", field, `There is no stage ${name}; there are ${known}.`)
 }
 
 export const entry = (topology: Topology, name: string): Result.Result<EntryRoute, InvalidPublish> => {
@@ -115,7 +117,15 @@ const noWorkflow = () =>
 const looksLikeShard = ({ routingPrefix }: Aggregation.AggregationPlane): string =>
   `task_id must not be ${routingPrefix}. and a number: statuses go by their task id, and this one leads into a shard.`
 
-const sendable = (routingKey: string): Result.Result<string, InvalidPublish> =>
-  isShort(routingKey)
-    ? Result.succeed(routingKey)
-    : refused("routing_key", "routing_strategy", `A routing key has at most ${maxShortBytes} bytes.`)
+/** By somebody's own rule. One that throws must not look like a fault of the broker, which is waited out. */
+const chosen = (choose: () => unknown): Result.Result<string, InvalidPublish> => {
+  let key: unknown
+  try {
+    key = choose()
+  } catch (error) {
+    return refused("routing_key", "routing_strategy", `The routing strategy threw: ${HandlerFailure.of(error).text}`)
+  }
+  if (typeof key === "string" && isShort(key) && isText(key)) return Result.succeed(key)
+  const problem = `A routing key is a text of at most ${maxShortBytes} bytes, of ${textExpected}.`
+  return refused("routing_key", "routing_strategy", problem)
+}

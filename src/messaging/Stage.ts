@@ -1,5 +1,6 @@
 import type { Fields } from "../services/Broker.ts"
 import type { Findings } from "./Parameters.ts"
+import { maxDelayMs } from "./RetryPolicy.ts"
 
 /** The shape of a payload: a field that is in neither list is an error. */
 export interface PayloadSchema {
@@ -72,7 +73,7 @@ export const checkContract = (
   findings.integer(`${at}.sla_ms`, contract.sla_ms, 1, Number.MAX_SAFE_INTEGER)
   findings.integer(`${at}.max_retries`, contract.max_retries, 0, 1_000_000)
   findings.integer(`${at}.max_inflight`, contract.max_inflight, 1, 65_535)
-  findings.millis(`${at}.retry_delay_ms`, contract.retry_delay_ms)
+  findings.integer(`${at}.retry_delay_ms`, contract.retry_delay_ms, 1, maxDelayMs)
   const { timeout_seconds: timeout } = contract
   if (timeout !== undefined && !(timeout > 0 && timeout <= maxSeconds)) {
     findings.mistake(`${at}.timeout_seconds`, `must be more than 0 and at most ${maxSeconds}`)

@@ -2,7 +2,7 @@ import { Result } from "effect"
 import * as CanonicalJson from "./CanonicalJson.ts"
 import type { JsonObject } from "./Envelope.ts"
 import { ContractError } from "./Errors.ts"
-import type { ActionSchema, PayloadSchema, StageContract } from "./Stage.ts"
+import type { ActionSchema, PayloadSchema } from "./Stage.ts"
 import type { WorkflowEnvelope } from "./WorkflowEnvelope.ts"
 import type { Stage } from "./WorkflowTopology.ts"
 
@@ -53,8 +53,11 @@ const checkActions = (
   const schema = actions.find((schema) => schema.action === action)
   if (schema === undefined) {
     const known = actions.map(({ action }) => action).join(", ")
-    const named = action === "" ? "no action" : `the action ${action}`
-    return failed("unsupported_action", `Stage ${stage.name} has ${named} not among its ${side}: ${known}.`)
+    const given = action === "" ? "none" : action
+    return failed(
+      "unsupported_action",
+      `The ${side} of stage ${stage.name} are ${known}; the action given is ${given}.`
+    )
   }
   const problem = schema.payload && mismatch(schema.payload, envelope.payload)
   return problem === undefined
@@ -93,15 +96,28 @@ const broken = (
     message
   })
 
-/** What makes two messages the same work for a stage; none where its contract names no fields. */
+/**
+ * What makes two messages the same work for a stage; none where its contract names no fields. Fails for fields that are
+ * nested beyond the stack: JSON is read deeper than it is written.
+ */
 export const dedupSignature = (
-  { dedup_key_fields: names = [] }: StageContract,
-  envelope: Pick<WorkflowEnvelope, "task_id" | "action" | "payload">
-): string | undefined =>
-  names.length === 0
-    ? undefined
-    : CanonicalJson.sha256({
-        action: envelope.action ?? null,
-        fields: Object.fromEntries(names.map((name) => [name, envelope.payload[name] ?? null])),
-        task_id: envelope.task_id
+  stage: Pick<Stage, "name" | "contract">,
+  { action, payload, task_id }: Pick<WorkflowEnvelope, "task_id" | "action" | "payload">
+): Result.Result<string | undefined, ContractError> => {
+  const { dedup_key_fields: names = [] } = stage.contract
+  if (names.length === 0) return Result.succeed(undefined)
+  const own = (name: string) => (Object.hasOwn(payload, name) ? (payload[name] ?? null) : null)
+  const fields = () => Object.fromEntries(names.map((name) => [name, own(name)]))
+  return Result.try({
+    try: () => CanonicalJson.sha256({ action: action ?? null, fields: fields(), task_id }),
+    catch: () =>
+      new ContractError({
+        reason: "payload_schema_violation",
+        stage: stage.name,
+        sourceStage: null,
+        targetStage: stage.name,
+        action: action ?? null,
+        message: `The dedup_key_fields ${names.join(", ")} of stage ${stage.name} are nested too deeply to be compared.`
       })
+  })
+}

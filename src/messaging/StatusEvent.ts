@@ -8,7 +8,8 @@ import {
   parse,
   reader,
   ShortText,
-  specVersion
+  specVersion,
+  unwritable
 } from "./Envelope.ts"
 import { EnvelopeError } from "./Errors.ts"
 import { Timestamp } from "./Timestamp.ts"
@@ -96,14 +97,14 @@ export const eventId = (event: JsonObject): Result.Result<string, EnvelopeError>
   const { event_id: _, ...content } = event
   return Result.try({
     try: () => CanonicalJson.sha256(content),
-    catch: () => EnvelopeError.invalid("status", [{ field: "", problem: "holds a value that JSON cannot express" }])
+    catch: (cause) => EnvelopeError.invalid("status", [{ field: "", problem: unwritable(cause) }])
   })
 }
 
 export const encode = (event: StatusEvent): Result.Result<Uint8Array, EnvelopeError> => encodeEnvelope("status", event)
 
 /** The shard's parent, if the event names one. */
-export const parentTaskId = ({ meta }: StatusEvent): string | undefined => {
+export const parentTaskId = ({ meta }: Pick<StatusEvent, "meta">): string | undefined => {
   const parent = meta["parent_task_id"]
   const text = typeof parent === "string" ? parent : typeof parent === "number" ? String(parent) : ""
   return text.trim() === "" ? undefined : text

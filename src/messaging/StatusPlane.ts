@@ -41,6 +41,8 @@ export interface StatusPlane {
   readonly isStream: boolean
   /** Of a consumer of the status queue: where it begins in a stream. */
   readonly consumerArguments: Fields
+  /** As `status_stream_initial_offset` says, and not its default: a status hub that was told nothing loses nothing. */
+  readonly initialOffset: StreamOffset | undefined
 }
 
 export const make = (parameters: StatusParameters, findings: Findings): StatusPlane => {
@@ -83,7 +85,8 @@ export const make = (parameters: StatusParameters, findings: Findings): StatusPl
     queue: findings.name("status_queue", parameters.status_queue),
     family,
     isStream: family.queueType === "stream",
-    consumerArguments: family.queueType === "stream" && isOffset ? { "x-stream-offset": offset } : {}
+    consumerArguments: family.queueType === "stream" && isOffset ? { "x-stream-offset": offset } : {},
+    initialOffset: isOffset ? parameters.status_stream_initial_offset : undefined
   }
 
   function bytes(field: "status_stream_max_length_gb" | "status_stream_max_segment_size_mb", unit: number) {
@@ -100,7 +103,7 @@ export const make = (parameters: StatusParameters, findings: Findings): StatusPl
   }
 }
 
-const isStreamOffset = (offset: Field): offset is string | number | Date =>
+export const isStreamOffset = (offset: Field): offset is string | number | Date =>
   offset instanceof Date
     ? !Number.isNaN(offset.getTime())
     : typeof offset === "number"

@@ -3,7 +3,6 @@ import { Broker } from "../services/Broker.ts"
 import { BrokerClient } from "./BrokerClient.ts"
 import * as ConsumerOptions from "./ConsumerOptions.ts"
 import * as ConsumerTimeout from "./ConsumerTimeout.ts"
-import type { DeadLetterSink } from "./DeadLetter.ts"
 import * as DeliveryLoop from "./DeliveryLoop.ts"
 import { SettingsError } from "./Errors.ts"
 import type { TaskHandler } from "./Handler.ts"
@@ -20,8 +19,6 @@ export interface Options<R> extends ConsumerOptions.ConsumerOptions {
   readonly handler: TaskHandler<R>
   /** Default: not enabled. */
   readonly lifecycleStatuses?: LifecycleStatusConfig
-  /** Told of every dead letter, once it is safe in its queue. */
-  readonly dlqStore?: DeadLetterSink
   /** A handler that takes longer is interrupted, and has failed. Default: none. */
   readonly handleWithin?: Duration.Input
 }
@@ -62,7 +59,7 @@ export const make = Effect.fnUntraced(function* <R>(
     redelivery,
     lifecycleStatuses: options.lifecycleStatuses ?? new LifecycleStatusConfig(),
     retryStatuses: options.retryStatuses ?? new RetryStatusConfig(),
-    deadLetters: options.dlqStore,
+    dlqStore: options.dlqStore,
     isRouted: routing._tag === "Routed",
     observe
   })

@@ -3,18 +3,20 @@ import type { BrokerError, Delivery } from "../services/Broker.ts"
 import type { ContractAliasConfig } from "./Aliases.ts"
 import * as BatchEnvelope from "./BatchEnvelope.ts"
 import * as BatchFanOut from "./BatchFanOut.ts"
-import * as DeadLetter from "./DeadLetter.ts"
+import type { PublishError } from "./BrokerClient.ts"
+import type { DeadLetterSink } from "./DeadLetter.ts"
+import * as DeadLetterRecording from "./DeadLetterRecording.ts"
 import type { Verdict } from "./DeliveryLoop.ts"
 import { isJsonObject, type JsonObject, parse } from "./Envelope.ts"
 import type { EnvelopeError } from "./Errors.ts"
 import type { TaskHandler } from "./Handler.ts"
-import { type Consumer, HandedOver, HandlerContext } from "./HandlerContext.ts"
+import { type Consumer, endedByHandOver, HandlerContext } from "./HandlerContext.ts"
 import * as HandlerFailure from "./HandlerFailure.ts"
 import * as ManualRetry from "./ManualRetry.ts"
 import * as Observation from "./Observation.ts"
 import type { Observe } from "./ObservationSink.ts"
-import type { Unconfirmed } from "./PublishOutcome.ts"
-import type { Redelivery } from "./Redelivery.ts"
+import type { PublishRefused, PublishUnknown } from "./PublishOutcome.ts"
+import type { Failure, Redelivery, Unredelivered } from "./Redelivery.ts"
 import * as RetryHeaders from "./RetryHeaders.ts"
 import type { LifecycleStatusConfig, RetryStatusConfig } from "./StatusSettings.ts"
 import * as TaskEnvelope from "./TaskEnvelope.ts"
@@ -31,7 +33,7 @@ export interface Settings<R> {
   readonly redelivery: Redelivery | undefined
   readonly lifecycleStatuses: LifecycleStatusConfig
   readonly retryStatuses: RetryStatusConfig
-  readonly deadLetters: DeadLetter.DeadLetterSink | undefined
+  readonly dlqStore: DeadLetterSink | undefined
   /** A batch travels by one task type, so others in it went to the wrong worker. */
   readonly isRouted: boolean
   readonly observe: Observe
@@ -45,18 +47,20 @@ export class HandlerTimeout extends Schema.TaggedError<HandlerTimeout>()("Handle
 /** Of a batch, how many items are under way at once. The door keeps their order. */
 const itemsAtOnce = 64
 
-const ack: Verdict = { settle: "ack" }
+/** The message waits for a retry, or is a dead letter: this copy of it may go. */
+const elsewhere = ({ exceptionType, reason }: Failure): Verdict => ({ settle: "ack", failure: exceptionType ?? reason })
 
 /** Nobody is to blame but the broker or the way to it: the delivery goes back, and is worked on again. */
-type Unpublished = Unconfirmed | BrokerError
+type Unpublished = Unredelivered
 
 /**
  * What a task consumer does with a delivery, in the order of the specification: read it, observe it, take a batch apart,
  * say that it is being processed, handle it, and bring it where its end belongs; then the delivery is settled.
  */
 export const make = <R>(settings: Settings<R>) => {
-  const { aliases, consumer, deadLetters, handler, handleWithin, lifecycleStatuses, observe, redelivery } = settings
+  const { aliases, consumer, handler, handleWithin, lifecycleStatuses, observe, redelivery } = settings
   const { client } = consumer
+  const record = DeadLetterRecording.make(consumer.name, settings.dlqStore, observe)
   const place = { consumer_name: consumer.name, queue_name: consumer.queue }
 
   const work = (delivery: Delivery): Effect.Effect<Verdict, Unpublished, R> =>
@@ -67,7 +71,7 @@ export const make = <R>(settings: Settings<R>) => {
       const message = aliases.inbound(parsed.success)
       const raw = isJsonObject(message) ? message : parsed.success
       observe((at) => Observation.of("TaskMessageReceived", at, receivedOf(delivery, raw)))
-      if (BatchEnvelope.isBatch(raw)) return batch(delivery, raw, now)
+      if (BatchEnvelope.isBatch(raw)) return batch(delivery, now)
       const task = TaskEnvelope.read(raw, now)
       if (Result.isFailure(task)) return unreadable(delivery, task.failure, textOf(raw["task_id"]))
       return handle(delivery, task.success, new HandlerContext(consumer, delivery, raw, task.success))
@@ -119,15 +123,9 @@ export const make = <R>(settings: Settings<R>) => {
     const published = yield* Effect.result(client.publishTask(retry.task, { headers: retry.headers }))
     if (Result.isSuccess(published)) return acked(attemptOf(task, context))
     const error = published.failure
-    switch (error._tag) {
-      case "PublishRefused":
-      case "PublishUnknown":
-      case "BrokerError":
-        return yield* error
-      // the specification's "no queue receives the message"; this copy is kept by failing
-      default:
-        return yield* failed(delivery, task, context, HandlerFailure.of(error))
-    }
+    if (isOfTheBroker(error)) return yield* error
+    // also the specification's "no queue receives the message"; this copy is kept by failing
+    return yield* failed(delivery, task, context, HandlerFailure.of(error))
   })
 
   const failed = Effect.fnUntraced(function* (
@@ -147,7 +145,7 @@ export const make = <R>(settings: Settings<R>) => {
     )
     if (redelivery === undefined) {
       if (lifecycleStatuses.enabled) yield* lifecycle(task, context, lifecycleStatuses.failure(failure.text), true)
-      return rejected(attempt, failure.reason)
+      return rejected(attempt, failure.reason, failure.exceptionType)
     }
     const went = yield* redeliver(redelivery, delivery, failure, attempt)
     const { maxRetries } = redelivery.policy
@@ -161,47 +159,33 @@ export const make = <R>(settings: Settings<R>) => {
     } else if (lifecycleStatuses.enabled && went._tag === "DeadLetter") {
       yield* lifecycle(task, context, lifecycleStatuses.failure(failure.text), true)
     }
-    return ack
+    return elsewhere(failure)
   })
 
   const redeliver = Effect.fnUntraced(function* (
     redelivery: Redelivery,
     delivery: Delivery,
-    failure: Pick<HandlerFailure.HandlerFailure, "reason" | "retryable"> & { readonly exceptionType: string | null },
+    failure: Failure,
     attempt: Pick<Attempt, "correlation_id" | "task_type"> & { readonly task_id: string | null }
   ) {
     const { policy, sourceQueue } = redelivery
     const went = yield* redelivery.redeliver(delivery, failure)
-    const scheduled = {
-      consumer_name: consumer.name,
-      task_id: attempt.task_id,
-      queue_name: went.queue,
-      source_queue_name: sourceQueue,
-      retry_attempt: went.attempt,
-      max_retries: policy.maxRetries,
-      reason: went.reason
-    }
     const type = went._tag === "Retry" ? "ConsumerRetryScheduled" : "ConsumerDeadLetterPublished"
-    const { correlation_id, task_type } = attempt
-    observe((at) => Observation.of(type, at, { ...scheduled, correlation_id, task_type }))
-    if (went._tag === "DeadLetter" && deadLetters !== undefined) {
-      const unrecorded = yield* DeadLetter.record(deadLetters, {
-        delivery,
-        queue: went.queue,
-        sourceQueue,
-        retryQueue: redelivery.retryQueue,
-        taskId: attempt.task_id,
+    const { correlation_id, task_id, task_type } = attempt
+    observe((at) =>
+      Observation.of(type, at, {
+        consumer_name: consumer.name,
+        task_id,
+        queue_name: went.queue,
+        source_queue_name: sourceQueue,
+        retry_attempt: went.attempt,
+        max_retries: policy.maxRetries,
         reason: went.reason,
-        exceptionType: failure.exceptionType,
-        attempt: went.attempt,
-        maxRetries: policy.maxRetries,
-        headers: went.headers
+        correlation_id,
+        task_type
       })
-      if (unrecorded !== undefined) {
-        const exception = { exception_type: unrecorded.exceptionType, exception_message: unrecorded.text }
-        observe((at) => Observation.of("ConsumerDLQRecordPersistFailed", at, { ...scheduled, ...exception }))
-      }
-    }
+    )
+    yield* record({ redelivery, delivery, failure, went, taskId: task_id })
     return went
   })
 
@@ -218,19 +202,19 @@ export const make = <R>(settings: Settings<R>) => {
     const correlationId = delivery.properties.correlationId ?? null
     if (redelivery === undefined) return Effect.succeed(rejected(nobody(delivery, taskId), reason))
     const attempt = { task_id: taskId, correlation_id: correlationId, task_type: null }
-    return Effect.as(redeliver(redelivery, delivery, { reason, exceptionType, retryable: false }, attempt), ack)
+    const failure = { reason, exceptionType, retryable: false }
+    return Effect.as(redeliver(redelivery, delivery, failure, attempt), elsewhere(failure))
   }
 
   /** Items that were published before a crash come again with the batch. */
-  const batch = (
-    delivery: Delivery,
-    raw: JsonObject,
-    now: Timestamp.Timestamp
-  ): Effect.Effect<Verdict, Unpublished> => {
+  const batch = (delivery: Delivery, now: Timestamp.Timestamp): Effect.Effect<Verdict, Unpublished> => {
     if (redelivery === undefined) {
       return Effect.succeed(rejected(nobody(delivery, null), "unsupported_batch_envelope"))
     }
-    const read = BatchEnvelope.read(raw, now, (item) => aliases.inbound(item))
+    // its items are written again, and each must be what its publisher wrote
+    const read = Result.flatMap(parse("batch", delivery.content, { exact: true }), (exact) =>
+      BatchEnvelope.read(aliases.inbound(exact), now, (item) => aliases.inbound(item))
+    )
     if (Result.isFailure(read)) return unreadable(delivery, read.failure, null)
     if (settings.isRouted && BatchFanOut.hasMixedTaskTypes(read.success)) {
       return unfit(delivery, "mixed_task_type_batch", null, null)
@@ -286,13 +270,14 @@ export const make = <R>(settings: Settings<R>) => {
 
   const acked = (attempt: Observation.FieldsOf<"TaskMessageAcked">): Verdict => ({
     settle: "ack",
-    settled: () => observe((at) => Observation.of("TaskMessageAcked", at, attempt))
+    settled: observe.later((at) => Observation.of("TaskMessageAcked", at, attempt))
   })
 
   /** To the dead-letter exchange of its queue, where it has one. */
-  const rejected = (attempt: Observation.FieldsOf<"TaskMessageAcked">, reason: string): Verdict => ({
+  const rejected = (attempt: Observation.FieldsOf<"TaskMessageAcked">, reason: string, failure = reason): Verdict => ({
     settle: "reject",
-    settled: () => observe((at) => Observation.of("TaskMessageRejected", at, { ...attempt, requeue: false, reason }))
+    settled: observe.later((at) => Observation.of("TaskMessageRejected", at, { ...attempt, requeue: false, reason })),
+    failure
   })
 
   return work
@@ -322,7 +307,13 @@ const late = (within: Duration.Duration) => ({
 
 /** It was ended by `manualRetry`, and by nothing else. */
 const isHandedOver = (cause: Cause.Cause<unknown>): boolean =>
-  cause.reasons.some((reason) => Cause.isDieReason(reason) && reason.defect instanceof HandedOver) &&
+  cause.reasons.some((reason) => Cause.isDieReason(reason) && reason.defect === endedByHandOver) &&
   cause.reasons.every((reason) => !Cause.isFailReason(reason))
+
+/** What AMQP cannot carry is the handler's own, and would be refused again with every delivery. */
+const isOfTheBroker = (error: PublishError): error is BrokerError | PublishUnknown | PublishRefused =>
+  error._tag === "BrokerError" ||
+  error._tag === "PublishUnknown" ||
+  (error._tag === "PublishRefused" && error.reason !== "invalid")
 
 const textOf = (value: unknown): string | null => (typeof value === "string" ? value : null)

@@ -87,10 +87,16 @@ export abstract class TaskTopology extends Topology {
       ["status_exchange", status.exchange],
       ["dead_letter_exchange", deadLetterExchange]
     ])
-    findings.different([
+    const names = [
       ["tasks_queue", this.tasks.queue],
       ["status_queue", status.queue]
-    ])
+    ] as const
+    findings.different(names)
+    for (const [field, name] of names) {
+      if (this.aggregation && Aggregation.hasQueueNamed(this.aggregation, name)) {
+        findings.mistake(field, `must not be ${JSON.stringify(name)}, which is the name of a queue of aggregation`)
+      }
+    }
     this.exchanges = [
       ...(deadLetterExchange === undefined ? [] : [{ name: deadLetterExchange, kind: "fanout" as const }]),
       { name: this.tasks.exchange, kind: "direct" },

@@ -63,7 +63,7 @@ export const make = (
  */
 export const declare = (
   broker: Broker["Service"],
-  { kind }: Pick<Topology, "kind">,
+  { kind }: { readonly kind: string },
   declared: Declarations
 ): Effect.Effect<void, TopologyError | BrokerError> =>
   Effect.catchIf(

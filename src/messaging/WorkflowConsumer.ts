@@ -4,6 +4,7 @@ import { Broker, type Delivery } from "../services/Broker.ts"
 import { BrokerClient } from "./BrokerClient.ts"
 import * as ConsumerOptions from "./ConsumerOptions.ts"
 import * as ConsumerTimeout from "./ConsumerTimeout.ts"
+import * as DeadLetterRecording from "./DeadLetterRecording.ts"
 import * as DeliveryLoop from "./DeliveryLoop.ts"
 import { parse } from "./Envelope.ts"
 import { type EnvelopeError, type InvalidPublish, SettingsError } from "./Errors.ts"
@@ -93,10 +94,11 @@ export const make = <R>(
     const { consumerName = "svc-workflow-consumer", handler } = options
     const retryStatuses = options.retryStatuses ?? new RetryStatusConfig()
     const aliases = options.aliasConfig ?? client.aliases
-    const policy = RetryPolicy.ofStage(contract, options.retryPolicy)
+    const policy = yield* Effect.fromResult(RetryPolicy.ofStage(contract, options.retryPolicy))
     const redelivery = policy && (yield* Effect.fromResult(Redelivery.make(broker, client, queue, policy)))
     const dedup = yield* dedupOf(stage)
     const observe = yield* observing(options.observationSink)
+    const record = DeadLetterRecording.make(consumerName, options.dlqStore, observe)
     const desk = { client, consumerName, stage, maxRetries: policy?.maxRetries ?? null, observe }
 
     const told = (delivery: Delivery, envelope: WorkflowEnvelope.WorkflowEnvelope | undefined) => ({
@@ -114,7 +116,7 @@ export const make = <R>(
       delivery: Delivery,
       envelope: WorkflowEnvelope.WorkflowEnvelope | undefined,
       failure: Redelivery.Failure & { readonly text: string }
-    ) {
+    ): Effect.fn.Return<DeliveryLoop.Verdict, Redelivery.Unredelivered> {
       const { exceptionType, reason, text } = failure
       observe((at) =>
         Observation.of("WorkflowStageFailed", at, {
@@ -124,9 +126,9 @@ export const make = <R>(
           requeue: false
         })
       )
-      if (redelivery === undefined) return rejected
-      const sent = yield* redelivery.redeliver(delivery, failure)
-      const { _tag, attempt, queue: target } = sent
+      if (redelivery === undefined) return { settle: "reject", failure: exceptionType ?? reason }
+      const went = yield* redelivery.redeliver(delivery, failure)
+      const { _tag, attempt, queue: target } = went
       const { maxRetries } = redelivery.policy
       observe((at) =>
         Observation.of(_tag === "Retry" ? "ConsumerRetryScheduled" : "ConsumerDeadLetterPublished", at, {
@@ -141,6 +143,7 @@ export const make = <R>(
           task_type: null
         })
       )
+      yield* record({ redelivery, delivery, failure, went, taskId: envelope?.task_id ?? null })
       if (envelope !== undefined && retryStatuses.enabled) {
         const { meta, ...said } =
           _tag === "Retry"
@@ -158,7 +161,7 @@ export const make = <R>(
           _tag === "DeadLetter"
         )
       }
-      return acknowledged
+      return { settle: "ack", failure: exceptionType ?? reason }
     })
 
     const handle = (delivery: Delivery, envelope: WorkflowEnvelope.WorkflowEnvelope) =>
@@ -171,7 +174,7 @@ export const make = <R>(
           onSuccess: (): Effect.Effect<DeliveryLoop.Verdict> =>
             Effect.succeed({
               settle: "ack",
-              settled: () => observe((at) => Observation.of("WorkflowStageAcked", at, told(delivery, envelope)))
+              settled: observe.later((at) => Observation.of("WorkflowStageAcked", at, told(delivery, envelope)))
             }),
           onFailure: (cause) => failed(delivery, envelope, HandlerFailure.ofCause(cause))
         }
@@ -183,9 +186,11 @@ export const make = <R>(
       envelope: WorkflowEnvelope.WorkflowEnvelope
     ) => {
       const { message_id: messageId, task_id: taskId } = envelope
-      const signature = StageContract.dedupSignature(contract, envelope)
-      if (signature === undefined) return handle(delivery, envelope)
-      const claim = { stage: name, taskId, signature, messageId, redelivered: delivery.redelivered }
+      const signature = StageContract.dedupSignature(stage, envelope)
+      if (Result.isFailure(signature)) return failed(delivery, envelope, HandlerFailure.of(signature.failure))
+      if (signature.success === undefined) return handle(delivery, envelope)
+      const { redelivered } = delivery
+      const claim = { stage: name, taskId, signature: signature.success, messageId, redelivered }
       return Effect.acquireUseRelease(
         dedup.claim(claim),
         (isClaimed) =>
@@ -256,11 +261,6 @@ export const layer = <R>(
   options: Options<R>
 ): Layer.Layer<never, InvalidPublish | SettingsError, Broker | BrokerClient | R> =>
   Layer.effectDiscard(Effect.flatMap(make(options), ({ run }) => Effect.forkScoped(run)))
-
-const acknowledged: DeliveryLoop.Verdict = { settle: "ack" }
-
-/** To the queue's dead-letter exchange, or nowhere. */
-const rejected: DeliveryLoop.Verdict = { settle: "reject" }
 
 const correlationIdOf = (
   { properties }: Delivery,

@@ -6,15 +6,27 @@ import { reading, scanning, summarising } from "../../src/messaging/example/Topo
 import { declarations } from "../../src/messaging/Topology.ts"
 import { Broker } from "../../src/services/Broker.ts"
 import { eventually } from "../Eventually.ts"
+import * as RunningBroker from "../RunningBroker.ts"
 import * as RunningGateway from "../RunningGateway.ts"
+import * as TcpProxy from "../TcpProxy.ts"
+import * as TemporaryPrefix from "../TemporaryPrefix.ts"
 
 const url = inject("rabbitmq")
 
-describe.skipIf(url === null)("the role messaging, on RabbitMQ", () => {
+/** Redis, for as long as the scope. */
+const redis = Effect.map(TemporaryPrefix.make, (prefix) => ({
+  REDIS_URL: TemporaryPrefix.server ?? "",
+  REDIS_KEY_PREFIX: prefix
+}))
+
+describe.skipIf(url === null || TemporaryPrefix.server === null)("the role messaging, on RabbitMQ and Redis", () => {
   it.live("works on the example, is ready, drains and leaves with 0", () =>
     Effect.gen(function* () {
       yield* Effect.addFinalizer(() => Effect.orDie(removed))
-      const process = yield* RunningGateway.start({ role: "messaging", environment: { RABBITMQ_URL: url ?? "" } })
+      const process = yield* RunningGateway.start({
+        role: "messaging",
+        environment: { RABBITMQ_URL: url ?? "", ...(yield* redis) }
+      })
       assert.match(process.output(), /^ {2}broker +amqp \(RABBITMQ_URL\)$/m)
       assert.notInclude(process.output(), "database")
       const ready = yield* Effect.promise(() => fetch(`${process.control}/admin-ui/readyz`))
@@ -28,6 +40,28 @@ describe.skipIf(url === null)("the role messaging, on RabbitMQ", () => {
       assert.strictEqual(yield* Effect.promise(() => process.exited), 0)
     })
   )
+
+  it.live("waits for a broker that starts after it, and is not ready meanwhile", () =>
+    Effect.gen(function* () {
+      yield* Effect.addFinalizer(() => Effect.orDie(removed))
+      const proxy = yield* TcpProxy.make(RunningBroker.target())
+      yield* proxy.cut
+      const RABBITMQ_URL = Redacted.value(RunningBroker.through(proxy))
+      const process = yield* RunningGateway.start({
+        role: "messaging",
+        environment: { RABBITMQ_URL, ...(yield* redis) }
+      })
+      const readiness = Effect.promise(() => fetch(`${process.control}/admin-ui/readyz`)).pipe(
+        Effect.map(({ status }) => status)
+      )
+      assert.strictEqual(yield* readiness, 503)
+      assert.include(process.output(), "RabbitMQ cannot be reached yet")
+      yield* proxy.restore
+      yield* eventually(readiness, (status) => status === 200, "20 seconds")
+      process.signal("SIGTERM")
+      assert.strictEqual(yield* Effect.promise(() => process.exited), 0)
+    }).pipe(Effect.scoped)
+  )
 })
 
 /** The example's queues have fixed names, also on a broker that others use. */
@@ -38,7 +72,7 @@ const removed = Effect.gen(function* () {
   const books = [0, 1].map((shard) => `svc.example.books.${shard}`)
   const sources = [...new Set([...worked, ...books])]
   yield* remove({
-    queues: sources.flatMap((name) => [name, `${name}.dlq`, `${name}.retry.2000ms`]),
+    queues: sources.flatMap((name) => [name, `${name}.dlq`, `${name}.retry.2000ms.quorum`]),
     exchanges: [...new Set(all.flatMap(({ exchanges }) => exchanges.map(({ name }) => name)))]
   })
 }).pipe(Effect.provide(BrokerAmqp.layer({ url: Redacted.make(url ?? "") })))

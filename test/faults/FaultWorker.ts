@@ -73,8 +73,8 @@ worker.pipe(
     BrokerAmqp.layer({
       url: Redacted.make(url),
       name: "fault-worker",
+      whenUnreachable: "wait",
       heartbeatSeconds: 1,
-      connectWithin: "20 seconds",
       publishWithin: "5 seconds"
     })
   ),

@@ -13,7 +13,7 @@ export const topology = new SharedTasksSharedStatusTopology({
 
 export const retryPolicy = new RetryPolicy({ max_retries: 2, delay_ms: 250 })
 
-export const retryQueue = "tasks.queue.retry.250ms"
+export const retryQueue = "tasks.queue.retry.250ms.quorum"
 export const deadLetterQueue = "tasks.queue.dlq"
 
 export const taskOf = (n: number) => `task-${n}`

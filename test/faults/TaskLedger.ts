@@ -50,8 +50,6 @@ export interface Verdict {
   readonly queued: number
   /** Confirmed, and neither handled nor dead-lettered nor queued. There must be none. */
   readonly lost: ReadonlyArray<string>
-  /** Lost likewise, but between a retry queue and the worker's while the broker was killed: see `judge`. */
-  readonly lostWaiting: ReadonlyArray<string>
   /** Ended as their handlers did not end them. There must be none. */
   readonly astray: ReadonlyArray<string>
   /** Deliveries of an attempt that had been delivered before, and second dead letters, where something was in doubt. */
@@ -70,10 +68,8 @@ const afterAll = Number.POSITIVE_INFINITY
  * the first where a publish of the task had no answer, any where the broker said that it had delivered it before, and
  * the next where a worker died or lost its connection while it published the retry.
  *
- * And a retry may come twice, without a mark, where the broker was killed in between: it had moved the message from its
- * retry queue to the worker's, and had not yet written down that it is gone from the first (seen on 3.10.8). It may as
- * well have written down that alone: a classic queue dead-letters at most once, and a retry that expires in the moment of
- * a kill is gone. This is an open defect of retry queues, and no part of `lost`, so that other losses are seen.
+ * And a retry may come twice, without a mark, where the broker was killed in between: the worker's queue had it, and its
+ * retry queue had not yet written down that it is gone. That is the price of at least once.
  */
 export const judge = ({ dead, endOf, entries, published, queued, restarts }: Evidence): Verdict => {
   const handled = new Set<string>()
@@ -127,22 +123,13 @@ export const judge = ({ dead, endOf, entries, published, queued, restarts }: Evi
     ({ attempt, task, times }) => !isDoubtful(task, attempt) && attempt > 0 && isOnBothSides(times, restarts)
   )
   for (const { attempt, task } of waitedTwice) doubt(task, attempt)
-  const nowhere = confirmed.filter((task) => !ended.handled.has(task) && !ended.dead.has(task) && !waiting.has(task))
-  /** Its next attempt was stored, and never came; and the broker was killed since the last one that did. */
-  const wasWaiting = (task: string) => {
-    const attempts = times.get(task) ?? new Map<number, Array<number>>()
-    const last = Math.max(...attempts.keys())
-    const at = Math.max(...(attempts.get(last) ?? []))
-    return open.has(`${task} ${last + 1}`) && restarts.some((restart) => at < restart)
-  }
   return {
     confirmed: confirmed.length,
     unknown: [...published.values()].filter(({ doubtful }) => doubtful).length,
     handled: ended.handled.size,
     dead: ended.dead.size,
     queued: waiting.size,
-    lost: nowhere.filter((task) => !wasWaiting(task)),
-    lostWaiting: nowhere.filter(wasWaiting),
+    lost: confirmed.filter((task) => !ended.handled.has(task) && !ended.dead.has(task) && !waiting.has(task)),
     astray: [
       ...[...ended.handled].filter((task) => endOf(task) !== "handled"),
       ...[...ended.dead].filter((task) => endOf(task) !== "dead")

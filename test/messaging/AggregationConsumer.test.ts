@@ -199,7 +199,7 @@ describe("AggregationConsumer", () => {
             consumer_name: "svc-aggregation-consumer",
             task_id: "child",
             parent_task_id: "parent-1",
-            queue_name: "aggregation.queue.1.retry.30000ms",
+            queue_name: "aggregation.queue.1.retry.30000ms.quorum",
             source_queue_name: "aggregation.queue.1",
             correlation_id: "child",
             retry_attempt: 1,

@@ -207,6 +207,15 @@ describe("BrokerClient", () => {
   })
 
   describe("a publish that is not confirmed", () => {
+    it.effect("is not advised to be tried again where the message itself is at fault", () =>
+      Effect.gen(function* () {
+        const { publishRawToQueue } = yield* BrokerClient
+        const error = yield* Effect.flip(publishRawToQueue("status.queue", Buffer.from("x"), { priority: 256 }))
+        assert.deepInclude(error, { _tag: "PublishRefused", reason: "invalid", mayDuplicate: false })
+        assert.match(error.message, /priority is 256.*not stored, and would be refused again/)
+      }).pipe(Effect.provide(using({ topology: shared() })))
+    )
+
     it.effect("was not stored when the broker refused it, and may be tried again", () =>
       Effect.gen(function* () {
         const { publishTask } = yield* BrokerClient
@@ -651,14 +660,13 @@ describe("BrokerClient", () => {
       })
     )
 
-    it.effect("cost nothing where nobody samples", () =>
+    it.effect("have none below one that is not sampled, and the message says so", () =>
       Effect.gen(function* () {
         const { headers, spans } = yield* publishedBelow(false)
-        assert.deepStrictEqual(
-          spans.map(({ name }) => name),
-          ["request"]
-        )
-        assert.deepStrictEqual(headers, { task_id: "t1" })
+        assert.lengthOf(spans, 1)
+        const [{ name, spanId, traceId } = assert.fail("no span")] = spans
+        assert.strictEqual(name, "request")
+        assert.deepStrictEqual(headers, { task_id: "t1", traceparent: `00-${traceId}-${spanId}-00` })
       })
     )
   })

@@ -20,7 +20,7 @@ const dead = (content: string | Uint8Array, properties: Properties = {}, headers
     delivery: deliveryOf(content, properties),
     queue: "tasks.queue.dlq",
     sourceQueue: "tasks.queue",
-    retryQueue: "tasks.queue.retry.30000ms",
+    retryQueue: "tasks.queue.retry.30000ms.quorum",
     taskId: "task-123",
     reason: "handler_error",
     exceptionType: "RangeError",

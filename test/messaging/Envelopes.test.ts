@@ -37,6 +37,30 @@ describe("a task envelope", () => {
     )
   })
 
+  it("refuses a payload that JSON would not write as the object that it is, by name", () => {
+    for (const payload of [new Date(), new Map([["to", "ada"]]), new Set([1]), { toJSON: () => "text" }]) {
+      const read = TaskEnvelope.read({ task_id: "t", payload }, now)
+      assert.deepStrictEqual(Result.isFailure(read) && read.failure.mistakes, [
+        { field: "payload", problem: "must be a JSON object" }
+      ])
+    }
+    assert.strictEqual(
+      written(TaskEnvelope.encode(task({ task_id: "t", toJSON: () => ({ another: "body" }) }))),
+      `{"task_id":"t","payload":{},"created_at":"${now}","spec_version":"1.0"}`
+    )
+  })
+
+  it.each(["task_id", "task_type", "correlation_id"])(
+    "has a %s of well-formed Unicode, as it becomes AMQP text",
+    (field) => {
+      const read = TaskEnvelope.read({ task_id: "t", [field]: "half \ud83d" }, now)
+      assert.deepStrictEqual(Result.isFailure(read) && read.failure.mistakes, [
+        { field, problem: "must be well-formed Unicode, without half of a surrogate pair" }
+      ])
+      assert.isTrue(Result.isSuccess(TaskEnvelope.read({ task_id: "t", [field]: "whole \u{1f600}" }, now)))
+    }
+  )
+
   it("drops null at the top and keeps it inside", () => {
     const given = { task_id: "t", service: null, priority: null, extra: null, payload: { a: null } }
     assert.deepStrictEqual(task(given), { task_id: "t", payload: { a: null }, created_at: now, spec_version: "1.0" })

@@ -9,7 +9,7 @@ import * as Workers from "../../src/messaging/example/Workers.ts"
 import { listening } from "./StatusStream.ts"
 import { settleDown } from "./TaskWorker.ts"
 
-const atWork = Layer.merge(Workers.layer, Library.layer).pipe(Layer.provideMerge(BrokerMemory.layer()))
+const atWork = Layer.merge(Workers.layer(), Library.layer).pipe(Layer.provideMerge(BrokerMemory.layer()))
 
 describe("the example", () => {
   it.effect("reads, scans, binds and summarises a book a minute", () =>
@@ -26,6 +26,7 @@ describe("the example", () => {
       assert.deepStrictEqual(of("book-1000.2"), ["processing", "manual_retrying", ...read])
       assert.deepStrictEqual(of("book-1000.3"), read)
       assert.deepStrictEqual(of("book-1000"), ["aggregation-complete", "completed"])
+      assert.deepStrictEqual(of("letter-1000.1"), ["processing", "failed"])
       yield* TestClock.adjust("1 minute")
       yield* settleDown
       assert.deepStrictEqual(of("book-61000.3"), read)

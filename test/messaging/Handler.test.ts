@@ -128,6 +128,25 @@ describe("Handler", () => {
     }).pipe(onMemory())
   )
 
+  it.effect("may fail with an error that cannot be read: the task is counted and dead-lettered like any other", () =>
+    Effect.gen(function* () {
+      class Secretive extends Error {
+        override get message(): string {
+          throw new Error("nobody may read this")
+        }
+      }
+      const once = new RetryPolicy({ max_retries: 0 })
+      yield* working({ handler: Handler.make(() => Effect.fail(new Secretive())), retryPolicy: once })
+      yield* drop(queue, '{"task_id":"t1"}')
+      yield* settleDown
+      const [dead] = yield* letters("tasks.queue.dlq")
+      assert.deepInclude(dead?.properties.headers, {
+        "x-svc-failure-reason": "handler_error",
+        "x-svc-retry-attempt": 0
+      })
+    }).pipe(onMemory())
+  )
+
   it.effect("runs in a worker that is a layer, and ends with it", () =>
     Effect.gen(function* () {
       const seen: Array<string> = []

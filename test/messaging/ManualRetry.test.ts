@@ -98,6 +98,12 @@ describe("a manual retry", () => {
     if (field === "extraFields") assert.include(failure?.message, "created_at, task_id")
   })
 
+  it("is refused with a reason that leaves no room for other headers", () => {
+    const refused = ManualRetry.prepare(task, handling, { reason: `${"r".repeat(16_383)}é` })
+    assert.match(Result.isFailure(refused) ? refused.failure.message : "", /^reason has 16385 bytes.* at most 16384/)
+    assert.strictEqual(prepare({ reason: "r".repeat(16_384) }).status.message?.length, 16_384)
+  })
+
   it("is refused with a priority that no task may have", () => {
     const refused = ManualRetry.prepare(task, handling, { priority: 256 })
     assert.strictEqual(Result.isFailure(refused) && refused.failure._tag, "EnvelopeError")

@@ -116,7 +116,8 @@ describe("an observation", () => {
     ["StatusHubLoopError", "status_hub", "exception_type exception_message retry_delay_seconds"]
   ] as const)("%s comes from %s with %s", (type, component, fields) => {
     assert.strictEqual(Observation.componentOf(type), component)
-    assert.deepStrictEqual(Observation.membersOf(type), [...fields.split(" "), "timestamp", "component", "event_type"])
+    const always = ["timestamp", "component", "event_type", "trace_id", "span_id"]
+    assert.deepStrictEqual(Observation.membersOf(type), [...fields.split(" "), ...always])
   })
 
   it("knows every event of the specification and the reference", () => {

@@ -252,6 +252,14 @@ describe("workflow work", () => {
       reason(Publications.workflow(workflow, handOver(given), { _tag: "Stage", stage }))
     assert.strictEqual(to("writer", { priority: 6 }), "priority_above_maximum")
     assert.strictEqual(to("nobody", {}), "unknown_stage")
+    const stray = Publications.workflow(workflow, handOver({ origin_stage: "nobody" }), {
+      _tag: "Stage",
+      stage: "writer"
+    })
+    assert.deepInclude(Result.isFailure(stray) ? stray.failure : {}, {
+      reason: "unknown_stage",
+      field: "origin_stage"
+    })
     assert.strictEqual(to("planner", { origin_stage: "planner" }), "forbidden_transition")
     assert.strictEqual(to("planner", { origin_stage: "writer" }), "terminal_stage_handoff")
   })

@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Option, Result } from "effect"
+import { Effect, Fiber, Layer, Option, Result } from "effect"
 import { TestClock } from "effect/testing"
 import * as BrokerMemory from "../../layers/BrokerMemory.ts"
 import { BrokerClient } from "../../src/messaging/BrokerClient.ts"
 import * as Redelivery from "../../src/messaging/Redelivery.ts"
 import { RetryPolicy } from "../../src/messaging/RetryPolicy.ts"
-import { Broker, type Properties } from "../../src/services/Broker.ts"
+import { Broker, type Outcome, type Properties } from "../../src/services/Broker.ts"
 import { letters } from "./Letters.ts"
 import { shared } from "./SampleTopologies.ts"
 
@@ -35,6 +35,27 @@ const delivered = (properties: Properties = {}) =>
     return Option.getOrThrow(yield* (yield* acquireChannel()).get("tasks.queue"))
   })
 
+/** A client whose first retries have those outcomes; then the broker's own. */
+const refusing = (broker: Broker["Service"], outcomes: ReadonlyArray<Outcome>, publishes: Array<string>) =>
+  Layer.provideMerge(
+    BrokerClient.layer({ topology: shared({ task_max_priority: 9 }) }),
+    Layer.succeed(
+      Broker,
+      Broker.of({
+        ...broker,
+        publish: (publication) => {
+          if (publication.purpose !== "retries") return broker.publish(publication)
+          const outcome = outcomes[publishes.length]
+          return Effect.tap(outcome === undefined ? broker.publish(publication) : Effect.succeed(outcome), ({ _tag }) =>
+            Effect.sync(() => publishes.push(_tag))
+          )
+        }
+      })
+    )
+  )
+
+const tooLong: Outcome = { _tag: "Refused", reason: "invalid", detail: "too long" }
+
 const failed: Redelivery.Failure = { reason: "handler_error", exceptionType: "Boom", retryable: true }
 
 describe("Redelivery", () => {
@@ -54,7 +75,7 @@ describe("Redelivery", () => {
         assert.deepInclude(yield* redeliver(delivery, failed, { batch_id: "b1" }), {
           _tag: "Retry",
           attempt: 1,
-          queue: "tasks.queue.retry.30000ms"
+          queue: "tasks.queue.retry.30000ms.quorum"
         })
         delivery.settle("ack")
         yield* TestClock.adjust("29 seconds")
@@ -109,23 +130,99 @@ describe("Redelivery", () => {
       const { prepare, redeliver } = yield* redelivery()
       yield* prepare
       const delivery = yield* delivered()
-      yield* (yield* Broker).remove({ queues: ["tasks.queue.retry.30000ms"] })
+      yield* (yield* Broker).remove({ queues: ["tasks.queue.retry.30000ms.quorum"] })
       assert.deepInclude(yield* redeliver(delivery, failed), { _tag: "Retry", attempt: 1 })
     }).pipe(Effect.scoped, Effect.provide(desk))
   )
 
-  it.effect("keeps a retry queue for as long as it publishes into it, whatever the broker makes of its use", () =>
+  it.effect("holds what the broker does not store at present, and publishes it once", () =>
     Effect.gen(function* () {
-      const { prepare, redeliver } = yield* redelivery(new RetryPolicy({ delay_ms: 3_600_000, max_retries: 100 }))
-      yield* prepare
-      const delivery = yield* delivered()
-      // so that a message is waiting at every full hour
-      yield* TestClock.adjust("30 minutes")
-      for (let hour = 0; hour < 48; hour++) {
-        yield* redeliver(delivery, failed)
-        yield* TestClock.adjust("1 hour")
-      }
-      assert.strictEqual((yield* letters("tasks.queue")).length, 48)
+      const publishes: Array<string> = []
+      const broker = yield* Broker
+      const passing: ReadonlyArray<Outcome> = [
+        { _tag: "Refused", reason: "nacked", detail: "no leader" },
+        { _tag: "Refused", reason: "blocked", detail: "low on memory" },
+        { _tag: "Refused", reason: "unreachable", detail: "no connection" }
+      ]
+      const { delivery, redelivering } = yield* Effect.gen(function* () {
+        const { prepare, redeliver } = yield* redelivery()
+        yield* prepare
+        const delivery = yield* delivered()
+        return { delivery, redelivering: yield* Effect.forkChild(redeliver(delivery, failed)) }
+      }).pipe(Effect.provide(refusing(broker, passing, publishes)))
+      yield* TestClock.adjust("5 seconds")
+      assert.deepInclude(yield* Fiber.join(redelivering), { _tag: "Retry", attempt: 1 })
+      delivery.settle("ack")
+      assert.deepStrictEqual(publishes, [...passing.map(({ _tag }) => _tag), "Confirmed"])
+      yield* TestClock.adjust("30 seconds")
+      assert.strictEqual((yield* letters("tasks.queue")).length, 1)
+    }).pipe(Effect.scoped, Effect.provide(desk))
+  )
+
+  it.effect.each<readonly [string, ReadonlyArray<Outcome>]>([
+    ["may be stored", [{ _tag: "Unknown", reason: "deadline", detail: "no answer" }]],
+    ["never will be, with few headers either", [tooLong, tooLong]]
+  ])("gives up at once what %s", ([, outcomes]) =>
+    Effect.gen(function* () {
+      const publishes: Array<string> = []
+      yield* Effect.gen(function* () {
+        const { prepare, redeliver } = yield* redelivery()
+        yield* prepare
+        yield* Effect.flip(redeliver(yield* delivered(), failed))
+      }).pipe(Effect.provide(refusing(yield* Broker, outcomes, publishes)))
+      assert.deepStrictEqual(
+        publishes,
+        outcomes.map(({ _tag }) => _tag)
+      )
+    }).pipe(Effect.scoped, Effect.provide(desk))
+  )
+
+  it.effect.each<Redelivery.Failure>([failed, { ...failed, reason: "malformed_json" }])(
+    "leaves the long headers of a message behind rather than the message: $reason",
+    (failure) =>
+      Effect.gen(function* () {
+        const many = Object.fromEntries(Array.from({ length: 70 }, (_, n) => [`n${n}`, n]))
+        const headers = { ...many, list: [1], pad: "p".repeat(300), "x-svc-manual-retry-count": 2, task_id: "t1" }
+        const publishes: Array<string> = []
+        const went = yield* Effect.gen(function* () {
+          const { prepare, redeliver } = yield* redelivery()
+          yield* prepare
+          return yield* redeliver(yield* delivered({ correlationId: "c1", headers }), failure)
+        }).pipe(Effect.provide(refusing(yield* Broker, [tooLong], publishes)))
+        assert.deepStrictEqual(publishes, ["Refused", "Confirmed"])
+        const [letter] = yield* letters(went.queue)
+        assert.deepStrictEqual(letter?.body, { task_id: "t1" })
+        assert.strictEqual(letter?.properties.correlationId, "c1")
+        assert.deepInclude(letter?.properties.headers, went.headers)
+        assert.deepInclude(went.headers, {
+          task_id: "t1",
+          n61: 61,
+          "x-svc-manual-retry-count": 2,
+          "x-svc-failure-reason": failure.reason,
+          "x-svc-headers-left-out": 10
+        })
+        assert.doesNotHaveAnyKeys(went.headers, ["pad", "list", "n62"])
+      }).pipe(Effect.scoped, Effect.provide(desk))
+  )
+
+  it.effect("holds nothing for ever", () =>
+    Effect.gen(function* () {
+      const full: Outcome = { _tag: "Refused", reason: "nacked", detail: "full" }
+      const ended = yield* Effect.gen(function* () {
+        const { prepare, redeliver } = yield* redelivery()
+        yield* prepare
+        return yield* Effect.forkChild(Effect.flip(redeliver(yield* delivered(), failed)))
+      }).pipe(
+        Effect.provide(
+          refusing(
+            yield* Broker,
+            Array.from({ length: 100 }, () => full),
+            []
+          )
+        )
+      )
+      yield* TestClock.adjust("70 seconds")
+      assert.deepInclude(yield* Fiber.join(ended), { _tag: "PublishRefused", reason: "nacked" })
     }).pipe(Effect.scoped, Effect.provide(desk))
   )
 

@@ -79,7 +79,7 @@ describe.skipIf(RunningBroker.server === null)("two deployments after one anothe
   it.live("with another retry delay: what waits for the former one comes as well", () =>
     Effect.gen(function* () {
       const { named, removed, shared } = naming()
-      const [long, short] = [named("queue.retry.3000ms"), named("queue.retry.200ms")]
+      const [long, short] = [named("queue.retry.3000ms.quorum"), named("queue.retry.200ms.quorum")]
       yield* removed(long, short, named("queue.dlq"))
       const seen: Array<string> = []
       const handler = Handler.make(({ task_id }, { retryAttempt }) => {
@@ -108,8 +108,52 @@ describe.skipIf(RunningBroker.server === null)("two deployments after one anothe
           "late attempt 0",
           "late attempt 1"
         ])
-        // the former queue stays, empty, until the broker drops it
+        // the former queue stays, empty
         assert.deepStrictEqual(yield* messagesIn(long), Option.some(0))
+      }).pipe(deployed(shared()))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("from a release whose retry queues were classic: what waits in one comes as well", () =>
+    Effect.gen(function* () {
+      const { named, parameters, removed, shared } = naming()
+      const former = named("queue.retry.200ms")
+      yield* removed(former, `${former}.quorum`, named("queue.dlq"))
+      const seen: Array<string> = []
+      const handler = Handler.make(({ task_id }, { retryAttempt }) => {
+        seen.push(`${task_id} attempt ${retryAttempt}`)
+        return retryAttempt === 0 ? Effect.fail("once") : Effect.void
+      })
+      yield* Effect.gen(function* () {
+        const { initialize, publishRawToQueue, publishTask } = yield* BrokerClient
+        yield* initialize
+        yield* (yield* Broker).declare({
+          exchanges: [],
+          queues: [
+            {
+              name: former,
+              arguments: {
+                "x-queue-type": "classic",
+                "x-message-ttl": 200,
+                "x-expires": 86_400_200,
+                "x-dead-letter-exchange": "",
+                "x-dead-letter-routing-key": parameters.tasks_queue
+              }
+            },
+            { name: named("queue.dlq") }
+          ],
+          bindings: []
+        })
+        const body = Buffer.from(JSON.stringify({ task_id: "early" }))
+        yield* publishRawToQueue(former, body, { headers: { "x-svc-retry-attempt": 1 } })
+        yield* working({ handler, retryPolicy: new RetryPolicy({ delay_ms: 200 }) })
+        yield* publishTask({ task_id: "late" })
+        yield* eventually(
+          Effect.sync(() => seen.length),
+          (count) => count === 3,
+          "20 seconds"
+        )
+        assert.deepStrictEqual(seen.toSorted(), ["early attempt 1", "late attempt 0", "late attempt 1"])
       }).pipe(deployed(shared()))
     }).pipe(Effect.scoped)
   )
@@ -117,7 +161,7 @@ describe.skipIf(RunningBroker.server === null)("two deployments after one anothe
   it.live("with fewer retries: what has had more than that already fails to the dead letters", () =>
     Effect.gen(function* () {
       const { named, removed, shared } = naming()
-      const retry = named("queue.retry.500ms")
+      const retry = named("queue.retry.500ms.quorum")
       yield* removed(retry, named("queue.dlq"))
       const attempts: Array<number> = []
       const handler = Handler.make((_task, { retryAttempt }) => {

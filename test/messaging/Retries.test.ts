@@ -1,12 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Result } from "effect"
+import { Effect, Result } from "effect"
 import fc from "fast-check"
+import * as BrokerMemory from "../../layers/BrokerMemory.ts"
 import { SettingsError } from "../../src/messaging/Errors.ts"
 import { decide } from "../../src/messaging/RetryDecision.ts"
 import * as RetryHeaders from "../../src/messaging/RetryHeaders.ts"
 import { type RetryParameters, RetryPolicy } from "../../src/messaging/RetryPolicy.ts"
 import * as RetryQueues from "../../src/messaging/RetryQueues.ts"
 import { LifecycleStatusConfig, RetryStatusConfig } from "../../src/messaging/StatusSettings.ts"
+import { Broker, BrokerError } from "../../src/services/Broker.ts"
+import { logged } from "./Logged.ts"
 
 const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
 const growing = { max_retries: 20, delay_ms: 1000, backoff: { factor: 2, max_delay_ms: 60_000, jitter: 0.5, steps: 4 } }
@@ -21,13 +24,15 @@ describe("a retry policy", () => {
 
   it("gives way to the contract of a stage, and comes into being for one", () => {
     const policy = new RetryPolicy({ max_retries: 5, retry_queue_suffix: ".again" })
-    assert.strictEqual(RetryPolicy.ofStage({}, policy), policy)
-    assert.isUndefined(RetryPolicy.ofStage({}, undefined))
+    assert.deepStrictEqual(RetryPolicy.ofStage({}, policy), Result.succeed(policy))
+    assert.deepStrictEqual(RetryPolicy.ofStage({}, undefined), Result.succeed(undefined))
     const seen = [
       RetryPolicy.ofStage({ retry_delay_ms: 1000 }, policy),
       RetryPolicy.ofStage({ max_retries: 0 }, policy),
       RetryPolicy.ofStage({ max_retries: 1 }, undefined)
-    ].map((policy) => [policy?.maxRetries, policy?.delayMs, policy?.retryQueueSuffix])
+    ]
+      .map((policy) => Result.getOrThrow(policy))
+      .map((policy) => [policy?.maxRetries, policy?.delayMs, policy?.retryQueueSuffix])
     assert.deepStrictEqual(seen, [
       [5, 1000, ".again"],
       [0, 30_000, ".again"],
@@ -208,21 +213,22 @@ describe("retry headers", () => {
 })
 
 describe("retry queues", () => {
-  it("carry their delay in their name, so that another delay is another queue", () => {
+  it("carry their delay and their type in their name, and let go of a message when its queue has it", () => {
     const queues = Result.getOrThrow(RetryQueues.of("tasks.queue", new RetryPolicy({ delay_ms: 5000 })))
-    assert.strictEqual(queues.retryQueueOf(5000), "tasks.queue.retry.5000ms")
+    assert.strictEqual(queues.retryQueueOf(5000), "tasks.queue.retry.5000ms.quorum")
     assert.deepStrictEqual(queues.declarations, {
       exchanges: [],
       bindings: [],
       queues: [
         {
-          name: "tasks.queue.retry.5000ms",
+          name: "tasks.queue.retry.5000ms.quorum",
           arguments: {
-            "x-queue-type": "classic",
+            "x-queue-type": "quorum",
             "x-message-ttl": 5000,
-            "x-expires": 86_405_000,
             "x-dead-letter-exchange": "",
-            "x-dead-letter-routing-key": "tasks.queue"
+            "x-dead-letter-routing-key": "tasks.queue",
+            "x-dead-letter-strategy": "at-least-once",
+            "x-overflow": "reject-publish"
           }
         },
         { name: "tasks.queue.dlq" }
@@ -230,18 +236,58 @@ describe("retry queues", () => {
     })
   })
 
-  it("outlive their messages, as long as they are declared again as often as they say", () => {
-    fc.assert(
-      fc.property(anyPolicy, (policy) => {
-        for (const { arguments: declared } of Result.getOrThrow(RetryQueues.of("q", policy)).declarations.queues) {
-          if (declared === undefined) continue
-          const [ttl, expires] = [Number(declared["x-message-ttl"]), Number(declared["x-expires"])]
-          assert.isAbove(expires, ttl + RetryQueues.redeclareEveryMs)
-          assert.isAtMost(expires, 4_294_967_295)
+  it.effect("are those of former releases where the broker has no better ones, and it says what is at risk", () =>
+    Effect.gen(function* () {
+      const broker = yield* withoutStreams
+      const log = logged()
+      const wanted = Result.getOrThrow(RetryQueues.of("tasks.queue", new RetryPolicy({ delay_ms: 5000 })))
+      const queues = yield* Effect.provide(RetryQueues.declare(broker, wanted), log.layer)
+      assert.strictEqual(queues.retryQueueOf(5000), "tasks.queue.retry.5000ms")
+      const former = {
+        name: "tasks.queue.retry.5000ms",
+        arguments: {
+          "x-queue-type": "classic",
+          "x-message-ttl": 5000,
+          "x-expires": 86_405_000,
+          "x-dead-letter-exchange": "",
+          "x-dead-letter-routing-key": "tasks.queue"
         }
+      }
+      assert.deepStrictEqual(yield* broker.examine({ queue: former }), { _tag: "Same" })
+      const [said, ...more] = log.lines()
+      assert.match(said ?? "", /Retries of tasks\.queue .* can be lost: enable its feature flags/)
+      // and neither asks nor says it again
+      yield* Effect.provide(RetryQueues.declare(broker, queues), log.layer)
+      assert.deepStrictEqual([more, log.lines().length], [[], 1])
+    }).pipe(Effect.scoped, Effect.provide(BrokerMemory.layer()))
+  )
+
+  it.effect("take a dead-letter queue as it is", () =>
+    Effect.gen(function* () {
+      const broker = yield* Broker
+      const replicated = { name: "tasks.queue.dlq", arguments: { "x-queue-type": "quorum" } }
+      yield* broker.declare({ exchanges: [], queues: [replicated], bindings: [] })
+      yield* RetryQueues.declare(broker, Result.getOrThrow(RetryQueues.of("tasks.queue", new RetryPolicy())))
+      assert.deepStrictEqual(yield* broker.examine({ queue: replicated }), { _tag: "Same" })
+    }).pipe(Effect.provide(BrokerMemory.layer()))
+  )
+
+  it.effect("that differ are named with the argument and the way out", () =>
+    Effect.gen(function* () {
+      const broker = yield* Broker
+      const wanted = Result.getOrThrow(RetryQueues.of("tasks.queue", new RetryPolicy({ delay_ms: 5000 })))
+      const name = wanted.retryQueueOf(5000)
+      yield* broker.declare({
+        exchanges: [],
+        queues: [{ name, arguments: { "x-queue-type": "quorum" } }],
+        bindings: []
       })
-    )
-  })
+      const { message } = yield* Effect.flip(RetryQueues.declare(broker, wanted))
+      assert.include(message, `queue ${name} is there and differs`)
+      assert.match(message, /inequivalent arg 'x-message-ttl'.*received the value '5000'.*current is none/)
+      assert.include(message, "or give the queue another name")
+    }).pipe(Effect.provide(BrokerMemory.layer()))
+  )
 
   it("are none but the dead letter queue where nothing is retried", () => {
     const { declarations } = Result.getOrThrow(RetryQueues.of("q", new RetryPolicy({ max_retries: 0 })))
@@ -294,6 +340,23 @@ describe("automatic statuses", () => {
     )
   })
 })
+
+/** A broker that is upgraded, and whose feature flags are not enabled. It says so, and hangs up. */
+const withoutStreams = Effect.map(Broker, (broker) =>
+  Broker.of({
+    ...broker,
+    declare: (declarations) =>
+      declarations.queues.some((queue) => queue.arguments?.["x-queue-type"] === "stream")
+        ? Effect.fail(
+            new BrokerError({
+              operation: "declare",
+              reason: "refused",
+              message: "Cannot declare a queue: the corresponding feature flag is disabled"
+            })
+          )
+        : broker.declare(declarations)
+  })
+)
 
 const anyPolicy = fc
   .record({

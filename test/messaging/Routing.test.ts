@@ -160,6 +160,17 @@ describe("the routing key of a task", () => {
     assert.deepStrictEqual(RoutingKey.ofTask(strategy("own"), task({})), Result.succeed("own"))
     assert.deepStrictEqual(RoutingKey.ofStatus(strategy("own"), status({})), Result.succeed("own.status"))
     assert.strictEqual(reason(RoutingKey.ofTask(strategy("k".repeat(256)), task({}))), "routing_key")
+    assert.strictEqual(reason(RoutingKey.ofTask(strategy("\ud800"), task({}))), "routing_key")
+    const broken = new SharedTasksSharedStatusTopology({
+      ...tasks,
+      tasks_routing_key: "k",
+      routing_strategy: {
+        taskRoutingKey: ({ meta }) => String(Object(meta)["tenant"].id),
+        statusRoutingKey: ({ meta }) => Object(meta)["tenant"]
+      }
+    })
+    assert.strictEqual(reason(RoutingKey.ofTask(broken, task({}))), "routing_key")
+    assert.strictEqual(reason(RoutingKey.ofStatus(broken, status({}))), "routing_key")
   })
 })
 

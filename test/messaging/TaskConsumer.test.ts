@@ -53,6 +53,18 @@ const retryStatuses = new RetryStatusConfig({ enabled: true })
 const always = Handler.make(() => Effect.fail(new RangeError("no such page")))
 
 describe("TaskConsumer", () => {
+  it.effect("refuses durations that are none, or that nothing could be done in", () =>
+    Effect.gen(function* () {
+      const given = { stopWithin: Number.NaN, stalledAfter: 0, handleWithin: "0 seconds" } as const
+      const error = yield* Effect.flip(TaskConsumer.make({ handler: always, ...given }))
+      assert.deepStrictEqual(
+        error.mistakes.map(({ field }) => field),
+        ["stopWithin", "stalledAfter", "handleWithin"]
+      )
+      yield* TaskConsumer.make({ handler: always, stopWithin: 0, stalledAfter: "1 second", handleWithin: "1 hour" })
+    }).pipe(onMemory())
+  )
+
   describe("a delivery without failure", () => {
     it.effect("is acknowledged when its handler returns, after it was observed", () =>
       Effect.gen(function* () {
@@ -173,7 +185,7 @@ describe("TaskConsumer", () => {
         yield* publish({ task_id: "t1", task_type: "resize" })
         yield* TestClock.adjust("29 seconds")
         assert.deepStrictEqual(attempts, [0])
-        assert.strictEqual(yield* messagesIn("tasks.queue.retry.30000ms"), 1)
+        assert.strictEqual(yield* messagesIn("tasks.queue.retry.30000ms.quorum"), 1)
         yield* TestClock.adjust("1 second")
         yield* settleDown
         assert.deepStrictEqual(attempts, [0, 1])
@@ -194,7 +206,7 @@ describe("TaskConsumer", () => {
           retry_attempt: 0
         })
         assert.deepInclude(observed[3], {
-          queue_name: "tasks.queue.retry.30000ms",
+          queue_name: "tasks.queue.retry.30000ms.quorum",
           source_queue_name: queue,
           retry_attempt: 1,
           max_retries: 2,
@@ -287,7 +299,7 @@ describe("TaskConsumer", () => {
           exception_type: "HandlerTimeout",
           exception_message: "The handler did not end within 10s."
         })
-        assert.strictEqual(yield* messagesIn("tasks.queue.retry.30000ms"), 1)
+        assert.strictEqual(yield* messagesIn("tasks.queue.retry.30000ms.quorum"), 1)
       }).pipe(onMemory())
     )
 
@@ -371,34 +383,6 @@ describe("TaskConsumer", () => {
   })
 
   describe("retry headers", () => {
-    const rows: ReadonlyArray<readonly [string, unknown, unknown]> = [
-      ["x-svc-retry-attempt", 1, 1],
-      ["x-svc-max-retries", 1, 1],
-      ["x-svc-source-queue", queue, queue],
-      ["x-svc-failure-reason", "handler_error", "handler_error"],
-      ["x-svc-exception-type", "RangeError", "RangeError"]
-    ]
-
-    it.effect.each(rows)("%s is absent on the original delivery, and set on a retry and a dead letter", (row) =>
-      Effect.gen(function* () {
-        const [header, onRetry, onDeadLetter] = row
-        const seen: Array<unknown> = []
-        yield* working({
-          handler: Handler.make((_task, { headers }) => {
-            seen.push(headers[header])
-            return Effect.fail(new RangeError("no such page"))
-          }),
-          retryPolicy: new RetryPolicy({ max_retries: 1 })
-        })
-        yield* publish({ task_id: "t1" })
-        yield* settleDown
-        yield* TestClock.adjust("30 seconds")
-        yield* settleDown
-        const dead = only(yield* letters(deadLetters))
-        assert.deepStrictEqual([...seen, dead.properties.headers?.[header]], [undefined, onRetry, onDeadLetter])
-      }).pipe(onMemory())
-    )
-
     it.effect("x-death and its companions, which the broker adds on the way back, are not carried along", () =>
       Effect.gen(function* () {
         const seen: Array<unknown> = []
@@ -427,7 +411,7 @@ describe("TaskConsumer", () => {
         yield* working({ handler: always, retryPolicy: policy })
         yield* publish({ task_id: "t1", priority: 7 })
         yield* settleDown
-        assert.strictEqual(only(yield* letters("tasks.queue.retry.30000ms")).properties.priority, 7)
+        assert.strictEqual(only(yield* letters("tasks.queue.retry.30000ms.quorum")).properties.priority, 7)
       }).pipe(onMemory(shared({ task_max_priority: 9 })))
     )
   })
@@ -532,7 +516,7 @@ describe("TaskConsumer", () => {
         assert.deepStrictEqual(rest, {
           queue_name: deadLetters,
           source_queue_name: queue,
-          retry_queue_name: "tasks.queue.retry.30000ms",
+          retry_queue_name: "tasks.queue.retry.30000ms.quorum",
           task_id: "t1",
           correlation_id: "c1",
           reason: "handler_error",
@@ -554,7 +538,8 @@ describe("TaskConsumer", () => {
           state: "dead_lettered",
           replay_count: 0,
           replayed_at: null,
-          replay_target_queue_name: null
+          replay_target_queue_name: null,
+          properties: {}
         })
       }).pipe(onMemory())
     )
@@ -672,6 +657,19 @@ describe("TaskConsumer", () => {
       }).pipe(onMemory())
     )
 
+    it.effect("its items keep the numbers that JavaScript does not have", () =>
+      Effect.gen(function* () {
+        yield* working({ handler: always, retryPolicy: new RetryPolicy({ max_retries: 0 }) })
+        const payload =
+          '{"wide":9007199254740993,"most":1e400,"least":-1E+999,"fraction":1.50,"list":[12345678901234567890]}'
+        yield* drop(queue, `{"batch_id":"b","tasks":[{"task_id":"a","payload":${payload}}]}`)
+        yield* settleDown
+        const { get } = yield* (yield* Broker).channel({ prefetch: 1 })
+        const { content } = Option.getOrThrow(yield* get(deadLetters))
+        assert.include(Buffer.from(content).toString(), `"payload":${payload.replace("1.50", "1.5")}`)
+      }).pipe(onMemory())
+    )
+
     it.effect("with an invalid item it is dead-lettered whole, and nothing of it runs", () =>
       Effect.gen(function* () {
         const { attempts, handler } = failing(0)
@@ -703,6 +701,26 @@ describe("TaskConsumer", () => {
       }).pipe(onMemory(routed()))
     )
   })
+
+  it.effect("dead-letters a task whose handler throws what nobody may look at", () =>
+    Effect.gen(function* () {
+      const shut = () => {
+        throw new Error("shut")
+      }
+      let runs = 0
+      yield* working({
+        handler: Handler.make((): Effect.Effect<void> => {
+          runs++
+          throw new Proxy({}, { get: shut, has: shut, getPrototypeOf: shut })
+        }),
+        retryPolicy: new RetryPolicy({ max_retries: 0 })
+      })
+      yield* publish({ task_id: "t1" })
+      yield* settleDown
+      assert.strictEqual(runs, 1)
+      assert.deepInclude(only(yield* letters(deadLetters)).properties.headers, { "x-svc-exception-type": "Error" })
+    }).pipe(onMemory())
+  )
 
   describe("manual_retry", () => {
     it.effect(
@@ -819,6 +837,27 @@ describe("TaskConsumer", () => {
         })
         assert.deepStrictEqual(types().slice(-2), ["TaskHandlerFailed", "ConsumerDeadLetterPublished"])
       }).pipe(onMemory(routed()))
+    )
+
+    it.effect("that AMQP cannot carry fails its handler, which runs no more often than others", () =>
+      Effect.gen(function* () {
+        let runs = 0
+        yield* working({
+          handler: Handler.make((_task, context) => {
+            runs++
+            return context.manualRetry({ headers: { CC: "no list" } })
+          }),
+          retryPolicy: new RetryPolicy({ max_retries: 1 })
+        })
+        yield* publish({ task_id: "t1" })
+        yield* settleDown
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual(runs, 2)
+        assert.deepInclude(only(yield* letters(deadLetters)).properties.headers, {
+          "x-svc-failure-reason": "handler_error",
+          "x-svc-exception-type": "PublishRefused"
+        })
+      }).pipe(onMemory())
     )
 
     it.effect("is carried out by a handler that swallows it, and discarded by one that fails otherwise", () =>

@@ -30,7 +30,7 @@ const desk = Effect.fnUntraced(function* (connection: Layer.Layer<Broker, Broker
     prefetch_count: 20
   })
   const { exchanges, queues } = declarations(topology)
-  const others = [`${queue}.dlq`, `${queue}.retry.300ms`, `${queue}.other`]
+  const others = [`${queue}.dlq`, `${queue}.retry.300ms.quorum`, `${queue}.other`]
   yield* Effect.addFinalizer(() =>
     Effect.flatMap(Broker, (broker) =>
       broker.remove({
@@ -106,6 +106,29 @@ describe.skipIf(RunningBroker.server === null)("TaskConsumer on a RabbitMQ", () 
       )
       const [[, first] = [0, 0], [, second] = [0, 0]] = attempts
       assert.isAtLeast(second - first, 290)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("dead-letters what came with as many headers as can be sent, read or not", () =>
+    Effect.gen(function* () {
+      const { layer, queue } = yield* desk(RunningBroker.layer())
+      let runs = 0
+      yield* Effect.gen(function* () {
+        const { initialize, publishRawToQueue } = yield* BrokerClient
+        yield* initialize
+        yield* atWork({ handler: Handler.make(() => Effect.fail(new Error(`run ${++runs}`))), retryPolicy })
+        // 64 KiB with the length of the table, the name and the type
+        const headers = { pad: "p".repeat(65_536 - 13) }
+        for (const body of ['{"task_id":"t1"}', "{"]) yield* publishRawToQueue(queue, Buffer.from(body), { headers })
+        yield* eventually(messagesIn(`${queue}.dlq`), (count) => count === 2)
+        assert.strictEqual(runs, 2)
+        const { get } = yield* (yield* Broker).channel({ prefetch: 2 })
+        for (const body of ["{", '{"task_id":"t1"}']) {
+          const dead = Option.getOrThrow(yield* get(`${queue}.dlq`))
+          assert.strictEqual(Buffer.from(dead.content).toString(), body)
+          assert.deepInclude(dead.properties.headers, { "x-svc-source-queue": queue, "x-svc-headers-left-out": 1 })
+        }
+      }).pipe(Effect.scoped, Effect.provide(layer))
     }).pipe(Effect.scoped)
   )
 

@@ -29,6 +29,8 @@ const makeSharded = (given: object) => () =>
   new SharedTasksSharedStatusShardedAggregationTopology({ ...shared, ...given })
 const makeWorkflow = (given: object) => () => new SharedStatusWorkflowTopology({ ...workflow, ...given })
 
+const stream = { "x-queue-type": "stream" }
+
 describe("the five kinds", () => {
   it("bear the names of the execution graph", () => {
     assert.deepStrictEqual(
@@ -115,6 +117,38 @@ describe("the five kinds", () => {
     assert.deepStrictEqual(
       topology.queues.map(({ name }) => name),
       ["status.queue", "tasks.queue"]
+    )
+  })
+
+  it.each([
+    [{ aggregation_queue_template: "mail.{shard}", tasks_queue: "mail.3" }, "tasks_queue"],
+    [{ aggregation_queue_template: "{shard}.mail.{shard}", status_queue: "12.mail.12" }, "status_queue"],
+    [{ aggregation_queue_name_prefix: "mail", tasks_queue: "mail.0-1" }, "tasks_queue"]
+  ])("do not let tasks, statuses and shards share a queue: %j", (given, field) => {
+    assert.deepStrictEqual(
+      refused(makeSharded({ shard_count: 16, ...given })).mistakes.map((mistake) => mistake.field),
+      [field]
+    )
+  })
+
+  it("may have queues whose names only look like those of shards", () => {
+    const given = { shard_count: 16, aggregation_queue_template: "mail.{shard}", tasks_queue: "mail.16" }
+    assert.strictEqual(makeSharded({ ...given, status_queue: "mail.01" })().tasks.queue, "mail.16")
+  })
+
+  it("promise no retry that waits for longer than a retry policy can", () => {
+    const { mistakes } = refused(makeWorkflow({ stages: [{ ...planner, retry_delay_ms: 4_147_200_001 }] }))
+    assert.deepStrictEqual(
+      mistakes.map(({ field }) => field),
+      ["stages[0].retry_delay_ms"]
+    )
+  })
+
+  it("have names that can be found again", () => {
+    const { mistakes } = refused(make({ tasks_queue: "half \ud83d", tasks_routing_key: "\udfff" }))
+    assert.deepStrictEqual(
+      mistakes.map(({ field }) => field),
+      ["tasks_routing_key", "tasks_queue"]
     )
   })
 
@@ -222,6 +256,20 @@ describe("queue arguments", () => {
     ]
   ])("from two sources are a conflict that names the family, the sources and the sorted keys (%#)", (make, message) => {
     assert.include(refused(make).message, message)
+  })
+
+  it.each([
+    [make({ task_queue_kwargs: stream }), "task_queue_kwargs.x-queue-type"],
+    [make({ task_queue_arguments_overrides: stream }), "task_queue_arguments_overrides.x-queue-type"],
+    [makeSharded({ aggregation_queue_kwargs: stream }), "aggregation_queue_kwargs.x-queue-type"],
+    [makeWorkflow({ workflow_queue_kwargs: stream }), "workflow_queue_kwargs.x-queue-type"]
+  ])("refuse a stream for what is worked on, where an acknowledgement removes nothing (%#)", (make, field) => {
+    const { mistakes } = refused(make)
+    assert.include(
+      mistakes.map((mistake) => mistake.field),
+      field
+    )
+    assert.match(mistakes.map(({ problem }) => problem).join(), /must not be stream/)
   })
 
   it.each([0, 256, 1.5, -1])("refuse the priority maximum %d, whatever it comes from", (maximum) => {

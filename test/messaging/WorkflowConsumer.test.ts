@@ -498,7 +498,7 @@ describe("WorkflowConsumer", () => {
         assert.deepStrictEqual(observed.of("ConsumerRetryScheduled")[1], {
           consumer_name: "svc-workflow-consumer",
           task_id: "t1",
-          queue_name: "write.queue.retry.30000ms",
+          queue_name: "write.queue.retry.30000ms.quorum",
           source_queue_name: "write.queue",
           retry_attempt: 2,
           max_retries: 2,
@@ -721,6 +721,15 @@ describe("WorkflowConsumer", () => {
     }).pipe(Effect.scoped, Effect.provide(desk({ topology: workflow() })))
   )
 
+  it.effect("is refused where the contract and the retry policy do not go together", () =>
+    Effect.gen(function* () {
+      const retryPolicy = new RetryPolicy({ delay_ms: 1_000, backoff: { max_delay_ms: 5_000 } })
+      const error = yield* Effect.flip(WorkflowConsumer.make({ stage: "write", handler: nothing, retryPolicy }))
+      assert.deepInclude(error, { _tag: "SettingsError" })
+      assert.match(error.message, /contract says: backoff.max_delay_ms must be an integer from 30000/)
+    }).pipe(Effect.provide(desk({ topology: contracted({ retry_delay_ms: 30_000 }) })))
+  )
+
   describe("a stage with dedup_key_fields", () => {
     const topology = contracted({ dedup_key_fields: ["request"], max_inflight: 10 })
     const deduplicating = (seen: Array<string>, gate: Latch.Latch) =>
@@ -738,6 +747,16 @@ describe("WorkflowConsumer", () => {
         const error = yield* Effect.flip(WorkflowConsumer.make({ stage: "write", handler: nothing }))
         assert.match(error.message, /dedup_key_fields need the service StageDedup/)
       }).pipe(Effect.provide(desk({ topology })))
+    )
+
+    it.effect("dead-letters a message whose fields are nested too deeply to be compared", () =>
+      Effect.gen(function* () {
+        yield* atWork(deduplicating([], yield* Latch.make()))
+        const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`
+        yield* sendBytes("write.queue", `{"task_id":"t1","stage":"write","payload":{"request":${deep}}}`)
+        yield* settleDown
+        assert.deepStrictEqual(yield* reasonsIn("write.queue.dlq"), [["payload_schema_violation", "ContractError"]])
+      }).pipe(Effect.scoped, Effect.provide(Layer.merge(desk({ topology }), StageDedup.layerMemory)))
     )
 
     it.effect("dead-letters a message that is the same work as one in flight, and takes it later", () =>

@@ -2,6 +2,7 @@ import { Effect, Layer, Schema } from "effect"
 import * as AggregationHandler from "../AggregationHandler.ts"
 import * as AggregationWorkerRuntime from "../AggregationWorkerRuntime.ts"
 import { BrokerClient } from "../BrokerClient.ts"
+import type { ConsumerOptions } from "../ConsumerOptions.ts"
 import * as Handler from "../Handler.ts"
 import type { HandlerContext } from "../HandlerContext.ts"
 import { RetryPolicy } from "../RetryPolicy.ts"
@@ -17,9 +18,10 @@ const Page = Schema.Struct({
   page: Schema.Int,
   pages: Schema.Int,
   text: Schema.String,
-  isPicture: Schema.Boolean
+  isPicture: Schema.Boolean,
+  isSealed: Schema.Boolean
 })
-/** A page of a book: text, or a picture of text. */
+/** A page of a book: text, or a picture of text; that of a letter is sealed. */
 export type Page = typeof Page.Type
 
 const ReadPage = Schema.Struct({ page: Schema.Int, pages: Schema.Int, words: Schema.Int })
@@ -37,71 +39,96 @@ const report = ({ book, page, pages, text }: Page, context: HandlerContext) =>
     result: { page, pages, words: text.split(/\s+/).length }
   })
 
-/** Reads text and hands pictures over to the scanner. Every first page sticks to the cover, at the first try. */
-const reader = TaskConsumer.layer({
-  ...ofTasks,
-  consumerName: "svc-example-reader",
-  handler: Handler.byTaskType({
-    read: Handler.withPayload(Page, ({ payload }, context) => {
-      if (payload.isPicture) return context.manualRetry({ taskType: "scan", reason: "the page is a picture" })
-      const sticks = payload.page === 1 && context.retryAttempt === 0
-      return sticks ? Effect.fail(new Error("The page sticks to the cover.")) : report(payload, context)
-    })
-  })
-}).pipe(Layer.provide(BrokerClient.layer({ topology: reading })))
+/** Who is told of what happens to the messages. */
+export type Watched = Pick<ConsumerOptions, "dlqStore" | "observationSink">
 
-const scanner = TaskConsumer.layer({
-  ...ofTasks,
-  consumerName: "svc-example-scanner",
-  handler: Handler.byTaskType({ scan: Handler.withPayload(Page, ({ payload }, context) => report(payload, context)) })
-}).pipe(Layer.provide(BrokerClient.layer({ topology: scanning })))
+/** Somebody has looked at the dead letter, and wants it done. */
+const isReplayed = ({ headers }: HandlerContext) => headers["x-svc-replayed-from-dlq"] === true
+
+/**
+ * Reads text and hands pictures over to the scanner. Every first page sticks to the cover, at the first try; what is sealed
+ * becomes a dead letter at once, and is read when it is replayed.
+ */
+const reader = (watched: Watched) =>
+  TaskConsumer.layer({
+    ...ofTasks,
+    ...watched,
+    consumerName: "svc-example-reader",
+    handler: Handler.byTaskType({
+      read: Handler.withPayload(Page, ({ payload }, context) => {
+        if (payload.isSealed) {
+          const refused = new Handler.PermanentFailure({ message: "The letter is sealed: replay it to have it read." })
+          return isReplayed(context) ? report(payload, context) : Effect.fail(refused)
+        }
+        if (payload.isPicture) return context.manualRetry({ taskType: "scan", reason: "the page is a picture" })
+        const sticks = payload.page === 1 && context.retryAttempt === 0
+        return sticks ? Effect.fail(new Error("The page sticks to the cover.")) : report(payload, context)
+      })
+    })
+  }).pipe(Layer.provide(BrokerClient.layer({ topology: reading })))
+
+const scanner = (watched: Watched) =>
+  TaskConsumer.layer({
+    ...ofTasks,
+    ...watched,
+    consumerName: "svc-example-scanner",
+    handler: Handler.byTaskType({ scan: Handler.withPayload(Page, ({ payload }, context) => report(payload, context)) })
+  }).pipe(Layer.provide(BrokerClient.layer({ topology: scanning })))
 
 /** Puts pages together; the last page of a book sends it on to its summary. */
-const bookbinder = Layer.unwrap(
-  Effect.map(BrokerClient.make({ topology: summarising }), (workflow) => {
-    const shelf = new Shelf()
-    return AggregationWorkerRuntime.layer({
-      topology: reading,
-      shardGroups: [[0], [1]],
-      retryPolicy,
-      retryStatuses,
-      consumerName: "svc-example-bookbinder",
-      handler: AggregationHandler.make((event, { client, parentTaskId: book = "" }) =>
-        Effect.gen(function* () {
-          const read = yield* Schema.decodeUnknownEffect(ReadPage)(event.result)
-          const words = shelf.put(book, read)
-          if (words === undefined) return
-          yield* client.publishStatus({ task_id: book, status: "aggregation-complete", result: { words } })
-          yield* workflow.publishToEntry({ task_id: book, payload: { pages: read.pages, words } }, "book")
-        })
+const bookbinder = (watched: Watched) =>
+  Layer.unwrap(
+    Effect.map(BrokerClient.make({ topology: summarising }), (workflow) => {
+      const shelf = new Shelf()
+      return AggregationWorkerRuntime.layer({
+        topology: reading,
+        shardGroups: [[0], [1]],
+        retryPolicy,
+        retryStatuses,
+        ...watched,
+        consumerName: "svc-example-bookbinder",
+        handler: AggregationHandler.make((event, { client, parentTaskId: book = "" }) =>
+          Effect.gen(function* () {
+            const read = yield* Schema.decodeUnknownEffect(ReadPage)(event.result)
+            const words = shelf.put(book, read)
+            if (words === undefined) return
+            yield* client.publishStatus({ task_id: book, status: "aggregation-complete", result: { words } })
+            yield* workflow.publishToEntry({ task_id: book, payload: { pages: read.pages, words } }, "book")
+          })
+        )
+      })
+    })
+  )
+
+const outliner = (watched: Watched) =>
+  WorkflowConsumer.layer({
+    ...watched,
+    stage: "outline",
+    consumerName: "svc-example-outliner",
+    retryPolicy,
+    handler: WorkflowHandler.withPayload(Book, ({ payload: { pages, words } }, context) =>
+      context.publishToStage("write", { payload: { chapters: Math.ceil(pages / 2), words } })
+    )
+  })
+
+const writer = (watched: Watched) =>
+  WorkflowConsumer.layer({
+    ...watched,
+    stage: "write",
+    consumerName: "svc-example-writer",
+    retryPolicy,
+    handler: WorkflowHandler.withPayload(Outline, ({ payload: { chapters, words }, task_id }, context) => {
+      const summary = `${chapters} chapters, ${words} words`
+      return Effect.andThen(
+        context.publishStatus("completed", { message: summary, result: { chapters, words } }),
+        Effect.logInfo(`The example has summarised ${task_id}: ${summary}`)
       )
     })
   })
-)
 
-const outliner = WorkflowConsumer.layer({
-  stage: "outline",
-  consumerName: "svc-example-outliner",
-  retryPolicy,
-  handler: WorkflowHandler.withPayload(Book, ({ payload: { pages, words } }, context) =>
-    context.publishToStage("write", { payload: { chapters: Math.ceil(pages / 2), words } })
-  )
-})
-
-const writer = WorkflowConsumer.layer({
-  stage: "write",
-  consumerName: "svc-example-writer",
-  retryPolicy,
-  handler: WorkflowHandler.withPayload(Outline, ({ payload: { chapters, words }, task_id }, context) => {
-    const summary = `${chapters} chapters, ${words} words`
-    return Effect.andThen(
-      context.publishStatus("completed", { message: summary, result: { chapters, words } }),
-      Effect.logInfo(`The example has summarised ${task_id}: ${summary}`)
-    )
-  })
-})
-
-const summarisers = Layer.merge(outliner, writer).pipe(Layer.provide(BrokerClient.layer({ topology: summarising })))
+const summarisers = (watched: Watched) =>
+  Layer.merge(outliner(watched), writer(watched)).pipe(Layer.provide(BrokerClient.layer({ topology: summarising })))
 
 /** Everybody who works on books, for as long as the layer is there. */
-export const layer = Layer.mergeAll(reader, scanner, bookbinder, summarisers)
+export const layer = (watched: Watched = {}) =>
+  Layer.mergeAll(reader(watched), scanner(watched), bookbinder(watched), summarisers(watched))

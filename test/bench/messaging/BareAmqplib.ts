@@ -27,6 +27,19 @@ const places = { classic: await declare("classic"), quorum: await declare("quoru
 const content = Buffer.from(JSON.stringify(taskOf("00000000-0000-4000-8000-000000000000")))
 const options = { persistent: true, contentType: "application/json" }
 
+type Confirm = (error: Error | null) => void
+
+const publishSame = (exchange: string, confirm: Confirm) => channel.publish(exchange, "", content, options, confirm)
+
+/** What the contract has a task say, and how it is to be published. */
+const publishAlike = (exchange: string, confirm: Confirm) => {
+  const taskId = crypto.randomUUID()
+  const alike = { ...options, correlationId: taskId, mandatory: true, headers: { task_id: taskId } }
+  return channel.publish(exchange, "", Buffer.from(JSON.stringify(taskOf(taskId))), alike, confirm)
+}
+
+const publish = environment.alike ? publishAlike : publishSame
+
 /** A channel with a consumer, until `use` is done. */
 const consuming = async <A>(
   queue: string,
@@ -61,9 +74,7 @@ const statusOf = (taskId: string, status: string): Buffer =>
 
 serve({
   publish: ({ kind, ms, window }) =>
-    inFlight(window, ms, (answered) =>
-      channel.publish(places[kind].exchange, "", content, options, (error) => answered(error?.message))
-    ),
+    inFlight(window, ms, (answered) => publish(places[kind].exchange, (error) => answered(error?.message))),
 
   consume: ({ kind, messages }) => {
     const countdown = new Countdown(messages)

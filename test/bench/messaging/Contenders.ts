@@ -12,7 +12,7 @@ import { installed } from "../Installed.ts"
 import * as Store from "../Store.ts"
 import { Done, environment, type Kind, kinds, placesOf, type Work } from "./Work.ts"
 
-export const names = ["bare", "own", "bullmq", "rascal", "celery"] as const
+export const names = ["bare", "alike", "own", "bullmq", "rascal", "celery"] as const
 export type Name = (typeof names)[number]
 
 export interface Contender {
@@ -45,6 +45,16 @@ export const descriptions: Readonly<Record<Name, Description>> = {
     kinds,
     windows,
     waits: true,
+    servers: ["rabbitmq"]
+  },
+  alike: {
+    title: "amqplib, same message",
+    includes:
+      "as bare amqplib, and each message is one of its own that says what the contract has a task say: an id, the header " +
+      "`task_id`, a correlation id, `mandatory`",
+    kinds,
+    windows,
+    waits: false,
     servers: ["rabbitmq"]
   },
   own: {
@@ -89,6 +99,7 @@ const peers = "test/bench/messaging/peers"
 
 const programs: Readonly<Record<Exclude<Name, "celery">, string>> = {
   bare: "test/bench/messaging/BareAmqplib.ts",
+  alike: "test/bench/messaging/BareAmqplib.ts",
   own: "test/bench/messaging/OwnLibrary.ts",
   bullmq: `${peers}/bullmq.mjs`,
   rascal: `${peers}/rascal.mjs`
@@ -132,7 +143,8 @@ export const make = Effect.fnUntraced(function* (name: Name, ground: Ground, nod
   const env = {
     RABBITMQ_URL: environment.rabbitmq,
     REDIS_URL: environment.redis,
-    BENCH_PREFIX: ground.contenderPrefix(name)
+    BENCH_PREFIX: ground.contenderPrefix(name),
+    BENCH_MESSAGE: name === "alike" ? "alike" : "same"
   }
   if (name === "bullmq" || name === "rascal") yield* installed(peers, `${peers}/node_modules/${name}/package.json`)
   const child =

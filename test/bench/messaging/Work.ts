@@ -65,5 +65,7 @@ export const placesOf = (prefix: string, kind: Kind) => ({
 export const environment = {
   rabbitmq: process.env["RABBITMQ_URL"] ?? "amqp://guest:guest@127.0.0.1:5672",
   redis: process.env["REDIS_URL"] ?? "redis://127.0.0.1:6379",
-  prefix: process.env["BENCH_PREFIX"] ?? "svc-bench:"
+  prefix: process.env["BENCH_PREFIX"] ?? "svc-bench:",
+  /** Of bare amqplib: the same bytes every time, or a message like this library's. */
+  alike: process.env["BENCH_MESSAGE"] === "alike"
 }

@@ -1,0 +1,41 @@
+import { Effect, Metric } from "effect"
+import type * as Observation from "./Observation.ts"
+import type { ObservationSink } from "./ObservationSink.ts"
+
+const observed = Metric.counter("svc_messaging_observations_total", {
+  description:
+    "What consumers observed, by event and worker queue: receipts, failures, retries, dead letters and the rest",
+  incremental: true
+})
+
+/** Queue names are a deployment's own, and few; beyond so many series the rest have no queue. */
+const maxSeries = 1_000
+
+/** A sink that counts what consumers observe, and tells `next` of everything. Plain calls: several for each message. */
+export const counting = (next?: ObservationSink): Effect.Effect<ObservationSink> =>
+  Effect.map(Effect.context<never>(), (context) => {
+    const series = new Map<string, Metric.Counter<number>>()
+    const counterOf = (observation: Observation.Observed): Metric.Counter<number> => {
+      const queue = queueOf(observation)
+      const name = `${observation.event_type} ${queue}`
+      const known = series.get(name)
+      if (known !== undefined) return known
+      const labels = { event: observation.event_type, ...(series.size < maxSeries && { queue }) }
+      const made = Metric.withAttributes(observed, labels)
+      if (series.size < maxSeries) series.set(name, made)
+      return made
+    }
+    return (observation) => {
+      if (counted.has(observation.component)) counterOf(observation).updateUnsafe(1, context)
+      next?.(observation)
+    }
+  })
+
+/** Hubs and event streams have metrics of their own. */
+const counted: ReadonlySet<string> = new Set<Observation.Observed["component"]>(["consumer", "aggregation", "workflow"])
+
+/** Of a retry or a dead letter it is the queue that the message failed in, so that one queue's numbers are together. */
+const queueOf = (observation: Observation.Observed): string =>
+  ("source_queue_name" in observation && observation.source_queue_name) ||
+  ("queue_name" in observation && observation.queue_name) ||
+  ""

@@ -1,0 +1,135 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as AggregationHandler from "../../src/messaging/AggregationHandler.ts"
+import * as AggregationWorkerRuntime from "../../src/messaging/AggregationWorkerRuntime.ts"
+import { BrokerClient } from "../../src/messaging/BrokerClient.ts"
+import type { ConsumerOptions } from "../../src/messaging/ConsumerOptions.ts"
+import type { DeadLetterRecord } from "../../src/messaging/DeadLetter.ts"
+import * as Handler from "../../src/messaging/Handler.ts"
+import { RetryPolicy } from "../../src/messaging/RetryPolicy.ts"
+import * as TaskConsumer from "../../src/messaging/TaskConsumer.ts"
+import * as WorkflowConsumer from "../../src/messaging/WorkflowConsumer.ts"
+import * as WorkflowHandler from "../../src/messaging/WorkflowHandler.ts"
+import { atWork, desk, observer, pass, settleDown } from "./AtWork.ts"
+import { letters } from "./Letters.ts"
+import { sharded, shared, workflow } from "./SampleTopologies.ts"
+
+const failing = () => Effect.fail(new RangeError("no such page"))
+
+/** Every consumer, at work on a handler that fails, and a message for it. */
+const consumers = [
+  {
+    name: "TaskConsumer",
+    topology: shared(),
+    queue: "tasks.queue",
+    work: (options: ConsumerOptions) => atWork(TaskConsumer.make({ ...options, handler: Handler.make(failing) })),
+    publish: Effect.flatMap(BrokerClient, ({ publishTask }) => publishTask({ task_id: "t1" }))
+  },
+  {
+    name: "WorkflowConsumer",
+    topology: workflow(),
+    queue: "write.queue",
+    work: (options: ConsumerOptions) =>
+      atWork(WorkflowConsumer.make({ ...options, stage: "write", handler: WorkflowHandler.make(failing) })),
+    publish: Effect.flatMap(BrokerClient, ({ publishToStage }) => publishToStage({ task_id: "t1" }, "write"))
+  },
+  {
+    name: "AggregationWorkerRuntime",
+    topology: sharded(),
+    // golden: the shard of parent-1 among 4
+    queue: "aggregation.queue.1",
+    work: (options: ConsumerOptions) =>
+      Effect.gen(function* () {
+        const client = yield* BrokerClient
+        const handler = AggregationHandler.make(failing)
+        const runtime = yield* AggregationWorkerRuntime.make({ ...options, client, shardGroups: [[1]], handler })
+        yield* Effect.addFinalizer(() => runtime.stop)
+        yield* runtime.start
+        yield* settleDown
+      }),
+    publish: Effect.flatMap(BrokerClient, ({ publishAggregationStatus }) =>
+      publishAggregationStatus({ task_id: "t1", status: "completed", meta: { parent_task_id: "parent-1" } })
+    )
+  }
+]
+
+describe.each(consumers)("the dlq_store of a $name", ({ publish, queue, topology, work }) => {
+  it.effect("is told of a dead letter when it is safe in its queue, and of no retry", () =>
+    Effect.gen(function* () {
+      const { inspectQueue } = yield* BrokerClient
+      const records: Array<DeadLetterRecord> = []
+      const dlqStore = {
+        record: (record: DeadLetterRecord) =>
+          Effect.map(inspectQueue(`${queue}.dlq`), (found) => {
+            assert.strictEqual(found._tag === "Some" && found.value.messages, 1)
+            records.push(record)
+          })
+      }
+      yield* work({ retryPolicy: new RetryPolicy({ max_retries: 1 }), dlqStore })
+      yield* publish
+      yield* settleDown
+      assert.deepStrictEqual(records, [])
+      yield* pass("30 seconds")
+      assert.lengthOf(records, 1)
+      assert.deepInclude(records[0], {
+        queue_name: `${queue}.dlq`,
+        source_queue_name: queue,
+        retry_queue_name: `${queue}.retry.30000ms.quorum`,
+        task_id: "t1",
+        correlation_id: "t1",
+        reason: "handler_error",
+        exception_type: "RangeError",
+        retry_attempt: 1,
+        max_retries: 1,
+        body_encoding: "json",
+        state: "dead_lettered"
+      })
+      const [dead] = yield* letters(`${queue}.dlq`)
+      assert.deepStrictEqual(records[0]?.body, dead?.body)
+    }).pipe(Effect.scoped, Effect.provide(desk({ topology })))
+  )
+
+  it.effect("is told of what could not be read, without a task id", () =>
+    Effect.gen(function* () {
+      const records: Array<DeadLetterRecord> = []
+      const dlqStore = { record: (record: DeadLetterRecord) => Effect.sync(() => records.push(record)) }
+      yield* work({ retryPolicy: new RetryPolicy(), dlqStore })
+      const { publishRawToQueue } = yield* BrokerClient
+      yield* publishRawToQueue(queue, Uint8Array.of(0xff))
+      yield* settleDown
+      assert.lengthOf(records, 1)
+      assert.deepInclude(records[0], {
+        task_id: null,
+        reason: "malformed_json",
+        exception_type: null,
+        body: "/w==",
+        body_encoding: "base64"
+      })
+    }).pipe(Effect.scoped, Effect.provide(desk({ topology })))
+  )
+
+  it.effect("does not keep the message from being acknowledged when it fails, which is observed", () => {
+    const observed = observer()
+    return Effect.gen(function* () {
+      const dlqStore = { record: () => Effect.fail(new RangeError("full")) }
+      yield* work({ retryPolicy: new RetryPolicy({ max_retries: 0 }), dlqStore, observationSink: observed.sink })
+      yield* publish
+      yield* settleDown
+      const [failed] = observed.of("ConsumerDLQRecordPersistFailed")
+      assert.deepInclude(failed, {
+        task_id: "t1",
+        queue_name: `${queue}.dlq`,
+        source_queue_name: queue,
+        retry_attempt: 0,
+        max_retries: 0,
+        reason: "handler_error",
+        exception_type: "RangeError",
+        exception_message: "full"
+      })
+      const { inspectQueue } = yield* BrokerClient
+      const left = yield* inspectQueue(queue)
+      assert.strictEqual(left._tag === "Some" && left.value.messages, 0)
+      assert.lengthOf(yield* letters(`${queue}.dlq`), 1)
+    }).pipe(Effect.scoped, Effect.provide(desk({ topology })))
+  })
+})
