@@ -84,24 +84,27 @@ const add = ({ keys }: Server, [key = "", ...rest]: Arguments, name: string) => 
   return set.size - before
 }
 
-const byScore = ({ keys }: Server, [key = "", min = "", max = "", ...options]: Arguments) => {
-  let scores = false
-  let [offset, limit] = [0, -1]
-  for (let i = 0; i < options.length; i++) {
-    const option = options[i]!.toUpperCase()
-    const [from, count] = [options[i + 1], options[i + 2]]
-    if (option === "WITHSCORES") scores = true
-    else if (option === "LIMIT" && from !== undefined && count !== undefined) {
-      offset = whole(from)
-      limit = whole(count)
-      i += 2
-    } else syntaxError()
+const byScore =
+  (direction: "ascending" | "descending") =>
+  ({ keys }: Server, [key = "", from = "", to = "", ...options]: Arguments) => {
+    let scores = false
+    let [offset, limit] = [0, -1]
+    for (let i = 0; i < options.length; i++) {
+      const option = options[i]!.toUpperCase()
+      const [start, count] = [options[i + 1], options[i + 2]]
+      if (option === "WITHSCORES") scores = true
+      else if (option === "LIMIT" && start !== undefined && count !== undefined) {
+        offset = whole(start)
+        limit = whole(count)
+        i += 2
+      } else syntaxError()
+    }
+    const wanted = direction === "ascending" ? range(from, to) : range(to, from)
+    const ascending = keys.read(key, "zset")?.within(wanted) ?? []
+    const found = direction === "ascending" ? ascending : ascending.toReversed()
+    const page = offset < 0 ? [] : found.slice(offset, limit < 0 ? undefined : offset + limit)
+    return scores ? page.flatMap(([member, score]) => [member, written(score)]) : page.map(([member]) => member)
   }
-  const wanted = range(min, max)
-  const found = keys.read(key, "zset")?.within(wanted) ?? []
-  const page = offset < 0 ? [] : found.slice(offset, limit < 0 ? undefined : offset + limit)
-  return scores ? page.flatMap(([member, score]) => [member, written(score)]) : page.map(([member]) => member)
-}
 
 const remove = ({ keys }: Server, key: string, chosen: (set: SortedSet) => ReadonlyArray<string>): number => {
   const set = keys.read(key, "zset")
@@ -122,7 +125,8 @@ export const sortedSets: Commands = {
     }
   },
   ZCARD: { arity: 2, run: ({ keys }, [key = ""]) => keys.read(key, "zset")?.size ?? 0 },
-  ZRANGEBYSCORE: { arity: -4, run: byScore },
+  ZRANGEBYSCORE: { arity: -4, run: byScore("ascending") },
+  ZREVRANGEBYSCORE: { arity: -4, run: byScore("descending") },
   ZREMRANGEBYSCORE: {
     arity: 4,
     run: (server, [key = "", min = "", max = ""]) => {

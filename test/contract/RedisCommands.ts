@@ -108,12 +108,14 @@ export const families: Readonly<Record<string, ReadonlyArray<fc.Arbitrary<Random
     command("ZREM", some(member)),
     command("ZSCORE", member),
     command("ZCARD"),
-    command(
-      "ZRANGEBYSCORE",
-      bound,
-      bound,
-      optional(fc.constant("WITHSCORES"), fc.constant("BAD")),
-      optional(fc.tuple(fc.constant("LIMIT"), small, small), fc.constantFrom(["LIMIT", 1], ["LIMIT", "x", 1]))
+    ...["ZRANGEBYSCORE", "ZREVRANGEBYSCORE"].map((name) =>
+      command(
+        name,
+        bound,
+        bound,
+        optional(fc.constant("WITHSCORES"), fc.constant("BAD")),
+        optional(fc.tuple(fc.constant("LIMIT"), small, small), fc.constantFrom(["LIMIT", 1], ["LIMIT", "x", 1]))
+      )
     ),
     command("ZREMRANGEBYSCORE", bound, bound)
   ],

@@ -1,0 +1,111 @@
+import { Schema } from "effect"
+import { JsonObject } from "../messaging/Envelope.ts"
+
+const N = Schema.NullOr(Schema.String)
+
+export const NodeKind = Schema.Literals([
+  /** The requested task; also the parent that it was aggregated into. */
+  "task",
+  /** One receipt of a task, or of an aggregation event of it, from a queue. */
+  "task_attempt",
+  /** A message between stages. */
+  "workflow_message",
+  /** One receipt of a workflow message by a stage. */
+  "stage_attempt",
+  "status_event",
+  /** A failed message that waits, or waited, in a retry queue. */
+  "retry",
+  "dlq_record",
+  "aggregation_child"
+])
+export type NodeKind = typeof NodeKind.Type
+
+export const EdgeKind = Schema.Literals([
+  "received_by",
+  "published_status",
+  "retried_as",
+  "dead_lettered_to",
+  "manual_retry_to",
+  "entered_stage",
+  "stage_transitioned_to",
+  "aggregated_into"
+])
+export type EdgeKind = typeof EdgeKind.Type
+
+/** `timestamp`: as the evidence wrote it; `null` where it has none that can be read. */
+export const GraphNode = Schema.Struct({
+  id: Schema.String,
+  kind: NodeKind,
+  task_id: N,
+  label: Schema.String,
+  timestamp: N,
+  annotations: JsonObject
+})
+export type GraphNode = typeof GraphNode.Type
+
+export const GraphEdge = Schema.Struct({
+  source: Schema.String,
+  target: Schema.String,
+  kind: EdgeKind,
+  timestamp: N,
+  annotations: JsonObject
+})
+export type GraphEdge = typeof GraphEdge.Type
+
+/** When something was, as it was written and as it is compared: epoch microseconds, before all others where unknown. */
+export interface Instant {
+  readonly timestamp: string | null
+  readonly at: number
+}
+
+export const unknown: Instant = { timestamp: null, at: Number.NEGATIVE_INFINITY }
+
+export type Placed<A> = A & { readonly at: number }
+
+/** A graph that grows: nodes get ids of their own, and everything ends in the order of time. */
+export class Drawing {
+  readonly #nodes = new Map<string, Placed<GraphNode>>()
+  readonly #edges: Array<Placed<GraphEdge>> = []
+
+  /**
+   * The id that the node got: task ids may hold colons, and then the ids of two nodes could be one. `label`: default its
+   * id; `annotations`: default none.
+   */
+  node(
+    id: string,
+    kind: NodeKind,
+    taskId: string,
+    when: Instant = unknown,
+    { annotations = {}, label = taskId }: { readonly label?: string; readonly annotations?: JsonObject } = {}
+  ): string {
+    let own = id
+    for (let number = 2; this.#nodes.has(own); number++) own = `${id}~${number}`
+    const { at, timestamp } = when
+    this.#nodes.set(own, { id: own, kind, task_id: taskId, label, timestamp, annotations, at })
+    return own
+  }
+
+  edge(source: string, kind: EdgeKind, target: string, when: Instant = unknown, annotations: JsonObject = {}): void {
+    const { at, timestamp } = when
+    this.#edges.push({ source, target, kind, timestamp, annotations, at })
+  }
+
+  /** By time, then by id. */
+  nodes(): ReadonlyArray<Placed<GraphNode>> {
+    return [...this.#nodes.values()].sort((one, other) => order(one.at, other.at) || order(one.id, other.id))
+  }
+
+  /** By time, kind, source, target. */
+  edges(): ReadonlyArray<Placed<GraphEdge>> {
+    return this.#edges.sort(
+      (one, other) =>
+        order(one.at, other.at) ||
+        order(one.kind, other.kind) ||
+        order(one.source, other.source) ||
+        order(one.target, other.target)
+    )
+  }
+}
+
+/** Texts by their code units, so that every machine sorts alike. */
+export const order = <A extends number | string>(one: A, other: A): number => (one < other ? -1 : one > other ? 1 : 0)

@@ -1,0 +1,111 @@
+import { isJsonObject, type JsonObject } from "../messaging/Envelope.ts"
+import * as Timestamp from "../messaging/Timestamp.ts"
+import type { StatusHistory } from "../status/StatusStore.ts"
+import { type Instant, order, unknown } from "./Drawing.ts"
+import type { ObservationHistory } from "./ObservationStore.ts"
+
+/**
+ * What stores keep is read leniently, member by member: workers of other releases and languages write there too, and one
+ * entry that cannot be read must not hide the others.
+ */
+export interface Seen extends Instant {
+  readonly type: string
+  readonly text: (member: string) => string | null
+  readonly count: (member: string) => number | null
+  readonly flag: (member: string) => boolean
+}
+
+export interface SeenStatus extends Instant {
+  readonly status: string
+  readonly message: string | null
+  readonly meta: JsonObject
+}
+
+export interface Read<A> {
+  /** By time, then in the order of storing; each once. */
+  readonly entries: ReadonlyArray<A>
+  /** How many could not be read. */
+  readonly unreadable: number
+}
+
+export const instantOf = (timestamp: unknown): Instant => {
+  if (typeof timestamp !== "string") return unknown
+  const at = Timestamp.toMicros(timestamp)
+  return Number.isNaN(at) ? unknown : { timestamp, at }
+}
+
+export const observations = (history: ObservationHistory | undefined): Read<Seen> =>
+  read(
+    history?.events ?? [],
+    ({ json }) => json,
+    (members): Seen | undefined => {
+      const type = members["event_type"]
+      if (typeof type !== "string") return undefined
+      return {
+        ...instantOf(members["timestamp"]),
+        type,
+        text: (member) => textOf(members[member]),
+        count: (member) => countOf(members[member]),
+        flag: (member) => members[member] === true
+      }
+    }
+  )
+
+export const statuses = (history: StatusHistory | undefined): Read<SeenStatus> =>
+  read(
+    history?.events ?? [],
+    ({ eventId }) => eventId,
+    (members): SeenStatus | undefined => {
+      const { meta, status, timestamp } = members
+      if (typeof status !== "string") return undefined
+      return {
+        ...instantOf(timestamp),
+        status,
+        message: textOf(members["message"]),
+        meta: isJsonObject(meta) ? meta : {}
+      }
+    }
+  )
+
+interface Stored {
+  readonly sequence: number
+  readonly json: string
+}
+
+const read = <S extends Stored, A extends Instant>(
+  stored: ReadonlyArray<S>,
+  identity: (entry: S) => string,
+  entryOf: (members: JsonObject) => A | undefined
+): Read<A> => {
+  const seen = new Set<string>()
+  const found: Array<{ readonly entry: A; readonly sequence: number; readonly json: string }> = []
+  let unreadable = 0
+  for (const one of stored) {
+    const { json, sequence } = one
+    const id = identity(one)
+    if (seen.has(id)) continue
+    seen.add(id)
+    const members = parsed(json)
+    const entry = members && entryOf(members)
+    if (entry === undefined) unreadable++
+    else found.push({ entry, sequence, json })
+  }
+  found.sort(
+    (one, other) => order(one.entry.at, other.entry.at) || one.sequence - other.sequence || order(one.json, other.json)
+  )
+  return { entries: found.map(({ entry }) => entry), unreadable }
+}
+
+const parsed = (json: string): JsonObject | undefined => {
+  try {
+    const value: unknown = JSON.parse(json)
+    return isJsonObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const textOf = (value: unknown): string | null => (typeof value === "string" ? value : null)
+
+const countOf = (value: unknown): number | null =>
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null

@@ -1,0 +1,180 @@
+import { Schema } from "effect"
+import { JsonObject } from "../messaging/Envelope.ts"
+import * as StatusEvent from "../messaging/StatusEvent.ts"
+import type { Topology } from "../messaging/Topology.ts"
+import { SharedStatusWorkflowTopology } from "../messaging/WorkflowTopology.ts"
+import type { DeadLetterSummary } from "../status/DeadLetterStore.ts"
+import type { StatusHistory } from "../status/StatusStore.ts"
+import { Gaps, Incomplete, type IncompleteReason } from "./Completeness.ts"
+import * as DeadLetters from "./DeadLetters.ts"
+import { Drawing, GraphEdge, GraphNode, type Instant, type Placed } from "./Drawing.ts"
+import * as Evidence from "./Evidence.ts"
+import type { ObservationHistory } from "./ObservationStore.ts"
+import * as Receipts from "./Receipts.ts"
+import * as Retries from "./Retries.ts"
+import * as Statuses from "./Statuses.ts"
+
+const N = Schema.NullOr(Schema.String)
+
+export const GraphSummary = Schema.Struct({
+  /** The latest of the requested task. */
+  status: N,
+  /** The earliest timestamp in the graph. */
+  started_at: N,
+  /** Of that status; without one the latest timestamp in the graph. */
+  ended_at: N,
+  /** Whole milliseconds between the two. */
+  duration_ms: Schema.NullOr(Schema.Int),
+  /** `full`: there are observations; `partial`: there are statuses and dead letters alone. */
+  graph_completeness: Schema.Literals(["full", "partial"]),
+  /** Why something may be missing, whichever it is; empty where nothing is known to be. */
+  completeness_reasons: Schema.Array(Incomplete)
+})
+export type GraphSummary = typeof GraphSummary.Type
+
+/** What happened to a task and its children. Nodes and edges in the order of time, those without one first. */
+export const ExecutionGraph = Schema.Struct({
+  task_id: Schema.String,
+  topology_kind: Schema.String,
+  summary: GraphSummary,
+  nodes: Schema.Array(GraphNode),
+  edges: Schema.Array(GraphEdge),
+  /** `task_types`: of its attempts, where they have any. `parent_task_ids`: where it is a child itself. */
+  annotations: JsonObject,
+  /** Its children, sorted. */
+  related_task_ids: Schema.Array(Schema.String)
+})
+export type ExecutionGraph = typeof ExecutionGraph.Type
+
+/** All that is known of a task and its children. */
+export interface GraphEvidence {
+  readonly topology: Pick<Topology, "kind">
+  readonly taskId: string
+  readonly statuses: ReadonlyMap<string, StatusHistory>
+  readonly observations: ReadonlyMap<string, ObservationHistory>
+  readonly deadLetters: ReadonlyArray<DeadLetterSummary>
+  readonly relatedTaskIds: ReadonlyArray<string>
+  /** What was left out on purpose, and of which task. */
+  readonly leftOut?: ReadonlyArray<readonly [IncompleteReason, taskId: string]>
+}
+
+/** Whether anything was ever heard of the task or a child of it. */
+export const isKnown = ({ deadLetters, observations, statuses }: GraphEvidence): boolean =>
+  deadLetters.length > 0 || [...statuses.values(), ...observations.values()].some(({ events }) => events.length > 0)
+
+/** The same evidence in any order gives the same graph. Entries that cannot be read are left out, and said to be. */
+export const buildExecutionGraph = (evidence: GraphEvidence): ExecutionGraph => {
+  const { taskId, topology } = evidence
+  const related = relatedTaskIds(evidence)
+  const drawing = new Drawing()
+  const root = drawing.node(`task:${taskId}`, "task", taskId)
+  const tasks = [{ id: taskId, node: root }]
+  for (const id of related) {
+    const node = drawing.node(`aggregation_child:${id}`, "aggregation_child", id)
+    drawing.edge(node, "aggregated_into", root)
+    tasks.push({ id, node })
+  }
+  const gaps = new Gaps()
+  for (const [reason, id] of evidence.leftOut ?? []) gaps.add(reason, id)
+  const inboxes = inboxesOf(topology)
+  const taskTypes = new Set<string>()
+  const parents = new Set<string>()
+  let observed = false
+  let last: Evidence.SeenStatus | undefined
+  const recordsOf = Map.groupBy(evidence.deadLetters, ({ task_id }) => task_id ?? "")
+  for (const { id, node } of tasks) {
+    const history = evidence.observations.get(id)
+    const observations = Evidence.observations(history)
+    const statuses = Evidence.statuses(evidence.statuses.get(id))
+    const records = recordsOf.get(id) ?? []
+    note(gaps, id, evidence, observations, statuses, records.length)
+    observed ||= observations.entries.length > 0
+    const drawn = Receipts.draw(drawing, id, node, observations.entries, (stage) => inboxes.get(stage) ?? null)
+    Retries.draw(drawing, drawn, observations.entries)
+    DeadLetters.draw(drawing, drawn, observations.entries, records)
+    Statuses.draw(drawing, drawn, statuses.entries)
+    for (const { taskType } of drawn.attempts.all) {
+      if (taskType !== null && taskType.trim() !== "") taskTypes.add(taskType)
+    }
+    if (id !== taskId) continue
+    last = statuses.entries.at(-1)
+    for (const parent of parentsOf(observations.entries, statuses.entries)) {
+      if (parent !== taskId) parents.add(parent)
+    }
+  }
+  const parentIds = [...parents].sort()
+  const nodeOf = new Map(tasks.map(({ id, node }) => [id, node]))
+  for (const parent of parentIds) {
+    drawing.edge(root, "aggregated_into", nodeOf.get(parent) ?? drawing.node(`task:${parent}`, "task", parent))
+  }
+  const [nodes, edges] = [drawing.nodes(), drawing.edges()]
+  return {
+    task_id: taskId,
+    topology_kind: topology.kind,
+    summary: {
+      ...spanOf(last, [...nodes, ...edges]),
+      graph_completeness: observed ? "full" : "partial",
+      completeness_reasons: gaps.reasons()
+    },
+    nodes: nodes.map(({ at: _, ...node }) => node),
+    edges: edges.map(({ at: _, ...edge }) => edge),
+    annotations: {
+      ...(taskTypes.size > 0 && { task_types: [...taskTypes].sort() }),
+      ...(parentIds.length > 0 && { parent_task_ids: parentIds })
+    },
+    related_task_ids: related
+  }
+}
+
+const relatedTaskIds = ({ relatedTaskIds, taskId }: GraphEvidence): ReadonlyArray<string> =>
+  [...new Set(relatedTaskIds)].filter((id) => id.trim() !== "" && id !== taskId).sort()
+
+/** For workers that do not say which queue they received from. */
+const inboxesOf = (topology: Pick<Topology, "kind">): ReadonlyMap<string, string> =>
+  topology instanceof SharedStatusWorkflowTopology
+    ? new Map(topology.stages.map(({ name, queue }) => [name, queue]))
+    : new Map()
+
+const note = (
+  gaps: Gaps,
+  id: string,
+  evidence: GraphEvidence,
+  observations: Evidence.Read<Evidence.Seen>,
+  statuses: Evidence.Read<Evidence.SeenStatus>,
+  records: number
+): void => {
+  if (observations.entries.length === 0 && statuses.entries.length + records > 0) gaps.add("observations_missing", id)
+  if ((evidence.observations.get(id)?.oldest ?? 0) > 1) gaps.add("observation_history_trimmed", id)
+  if ((evidence.statuses.get(id)?.oldest ?? 0) > 1) gaps.add("status_history_trimmed", id)
+  if (observations.unreadable + statuses.unreadable > 0) gaps.add("entries_unreadable", id)
+}
+
+const parentsOf = (
+  observations: ReadonlyArray<Evidence.Seen>,
+  statuses: ReadonlyArray<Evidence.SeenStatus>
+): ReadonlyArray<string> => [
+  ...observations.flatMap((seen) => {
+    const parent = seen.text("parent_task_id")
+    return parent === null || parent.trim() === "" ? [] : [parent]
+  }),
+  ...statuses.flatMap(({ meta }) => StatusEvent.parentTaskId({ meta }) ?? [])
+]
+
+const spanOf = (
+  last: Evidence.SeenStatus | undefined,
+  placed: ReadonlyArray<Placed<{ readonly timestamp: string | null }>>
+): Pick<GraphSummary, "status" | "started_at" | "ended_at" | "duration_ms"> => {
+  let [first, latest]: [Instant | undefined, Instant | undefined] = [undefined, undefined]
+  for (const one of placed) {
+    if (one.timestamp === null) continue
+    if (first === undefined || one.at < first.at) first = one
+    if (latest === undefined || one.at > latest.at) latest = one
+  }
+  const ended = last?.timestamp != null ? last : latest
+  return {
+    status: last?.status ?? null,
+    started_at: first?.timestamp ?? null,
+    ended_at: ended?.timestamp ?? null,
+    duration_ms: first === undefined || ended === undefined ? null : Math.trunc((ended.at - first.at) / 1000)
+  }
+}

@@ -1,0 +1,193 @@
+import { Schema } from "effect"
+import type { Whereabouts } from "./Whereabouts.ts"
+
+const N = Schema.NullOr(Schema.String)
+const I = Schema.NullOr(Schema.Int)
+
+/** Why a task is not done, for programs and, in `sentence`, for people. Times are ISO 8601. */
+export const Explanation = Schema.Struct({
+  task_id: Schema.String,
+  verdict: Schema.Literals([
+    "finished",
+    "dead_lettered",
+    "rejected",
+    "waiting_for_retry",
+    "being_handled",
+    "queued",
+    "no_consumer",
+    "no_queue",
+    "unknown"
+  ]),
+  sentence: Schema.String,
+  /** Where it waits or is worked on; of a dead letter, its queue. */
+  queue_name: N,
+  /** Since when it is so. */
+  since: N,
+  /** Of a retry: when it leaves its queue. */
+  until: N,
+  /** How many messages its queue holds that nobody has taken: at most so many are before it. */
+  ready: I,
+  consumers: I,
+  consumer_name: N,
+  retry_attempt: I,
+  max_retries: I,
+  dlq_id: N,
+  reason: N,
+  status: N,
+  /** What would tell more: `status`, `observations`, `queue_of_the_task`, `broker`. */
+  missing_evidence: Schema.Array(Schema.Literals(["status", "observations", "queue_of_the_task", "broker"]))
+})
+export type Explanation = typeof Explanation.Type
+
+/** What the broker says of a queue. `unavailable`: nothing, for now. */
+export type Inspection = { readonly messages: number; readonly consumers: number } | "missing" | "unavailable"
+
+/** The queue whose state tells more. A retry whose delay is over is in its source queue again. */
+export const queueToInspect = (where: Whereabouts, now: number): string | undefined => {
+  if (where._tag === "Queued") return where.queue
+  return where._tag === "WaitingForRetry" && isOver(where, now) ? (where.queue ?? undefined) : undefined
+}
+
+/** `now`: epoch milliseconds. */
+export const explain = (taskId: string, where: Whereabouts, inspection: Inspection, now: number): Explanation => {
+  const said = { ...nothing, task_id: taskId }
+  switch (where._tag) {
+    case "Finished": {
+      const { status, when } = where
+      const sentence =
+        status === null
+          ? `Its worker acknowledged it${at(when.timestamp)}, and no status tells how it ended.`
+          : `It is done: its last status is ${status}${at(when.timestamp)}.`
+      return { ...said, verdict: "finished", sentence, status, since: when.timestamp }
+    }
+    case "DeadLettered": {
+      const { dlqId, queue, reason, when } = where
+      const name = dlqId === null ? "It has no record to replay it by." : `Replay it by its id, ${dlqId}.`
+      const sentence = `It was dead-lettered${at(when.timestamp)} to ${queue ?? "a queue"} for ${reason ?? "an unknown reason"}. ${name}`
+      return {
+        ...said,
+        verdict: "dead_lettered",
+        sentence,
+        queue_name: queue,
+        dlq_id: dlqId,
+        reason,
+        since: when.timestamp
+      }
+    }
+    case "Rejected": {
+      const { queue, reason, when } = where
+      const sentence = `Its worker rejected it${at(when.timestamp)} for ${reason ?? "an unknown reason"}, and has no retries.`
+      return { ...said, verdict: "rejected", sentence, queue_name: queue, reason, since: when.timestamp }
+    }
+    case "BeingHandled": {
+      const { attempt, consumer, queue, when } = where
+      const by = consumer ?? "a worker"
+      return {
+        ...said,
+        verdict: "being_handled",
+        sentence: `${by} has been at work on it${since(when.timestamp)}, from ${queue ?? "its queue"}${attempt ? `, in retry ${attempt}` : ""}.`,
+        queue_name: queue,
+        consumer_name: consumer,
+        retry_attempt: attempt,
+        since: when.timestamp
+      }
+    }
+    case "WaitingForRetry": {
+      const { attempt, maxRetries, queue, reason, retryQueue, when } = where
+      const retry = { retry_attempt: attempt, max_retries: maxRetries, reason }
+      if (queue !== null && isOver(where, now)) return { ...inQueue(said, queue, untilOf(where), inspection), ...retry }
+      const until = untilOf(where)
+      const sentence = `Retry ${attempt ?? "?"} of ${maxRetries ?? "?"} waits in ${retryQueue ?? "a retry queue"}${
+        until === null ? ", whose delay is not known" : ` until ${until}`
+      }, because of ${reason ?? "a failure"}.`
+      return {
+        ...said,
+        ...retry,
+        verdict: "waiting_for_retry",
+        sentence,
+        queue_name: retryQueue,
+        since: when.timestamp,
+        until
+      }
+    }
+    case "Queued":
+      return inQueue(said, where.queue, where.when.timestamp, inspection)
+    case "Unknown":
+      return {
+        ...said,
+        sentence: `It cannot be told: ${where.missing.map((name) => `the ${name.replaceAll("_", " ")}`).join(" and ")} would be needed.`,
+        missing_evidence: where.missing
+      }
+  }
+}
+
+/** Retry queues bear their delay in their names, as `RetryQueues` gives them. */
+export const delayMsOf = (retryQueue: string): number | undefined => {
+  const found = /\.(\d{1,10})ms(?:\.quorum)?$/.exec(retryQueue)
+  return found === null ? undefined : Number(found[1])
+}
+
+type Waiting = Whereabouts & { readonly _tag: "WaitingForRetry" }
+
+const untilOf = ({ retryQueue, when }: Waiting): string | null => {
+  const delayMs = retryQueue === null ? undefined : delayMsOf(retryQueue)
+  return delayMs === undefined || when.timestamp === null ? null : new Date(when.at / 1000 + delayMs).toISOString()
+}
+
+const isOver = (waiting: Waiting, now: number): boolean => {
+  const until = untilOf(waiting)
+  return until !== null && Date.parse(until) <= now
+}
+
+const inQueue = (
+  said: typeof nothing & { readonly task_id: string },
+  queue: string,
+  from: string | null,
+  inspection: Inspection
+): Explanation => {
+  const waits = { ...said, queue_name: queue, since: from }
+  if (inspection === "missing") {
+    return { ...waits, verdict: "no_queue", sentence: `It should wait in ${queue}, and there is no such queue.` }
+  }
+  if (inspection === "unavailable") {
+    const sentence = `It should wait in ${queue}; the broker does not say now how long that queue is.`
+    return { ...waits, verdict: "queued", sentence, missing_evidence: ["broker"] }
+  }
+  const { consumers, messages: ready } = inspection
+  const counted = { ...waits, ready, consumers }
+  if (consumers === 0) {
+    return {
+      ...counted,
+      verdict: "no_consumer",
+      sentence: `Nobody consumes ${queue}, in which ${many(ready)} waiting.`
+    }
+  }
+  if (ready === 0) {
+    const sentence = `Nothing waits in ${queue}, so that one of its ${consumers} consumers has it, or nobody ever published it.`
+    return { ...counted, sentence, missing_evidence: ["observations"] }
+  }
+  const sentence = `It waits in ${queue}, behind at most ${ready - 1} others, for one of ${consumers} consumers.`
+  return { ...counted, verdict: "queued", sentence }
+}
+
+const many = (messages: number): string => (messages === 1 ? "1 message is" : `${messages} messages are`)
+
+const at = (timestamp: string | null): string => (timestamp === null ? "" : ` at ${timestamp}`)
+const since = (timestamp: string | null): string => (timestamp === null ? "" : ` since ${timestamp}`)
+
+const nothing: Omit<Explanation, "task_id"> = {
+  verdict: "unknown",
+  sentence: "",
+  queue_name: null,
+  since: null,
+  until: null,
+  ready: null,
+  consumers: null,
+  consumer_name: null,
+  retry_attempt: null,
+  max_retries: null,
+  dlq_id: null,
+  reason: null,
+  status: null,
+  missing_evidence: []
+}

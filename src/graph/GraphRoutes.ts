@@ -1,0 +1,89 @@
+import { Effect, type Layer, Option, Result } from "effect"
+import { HttpRouter, HttpServerResponse } from "effect/http"
+import type { ContractAliasConfig } from "../messaging/Aliases.ts"
+import type { JsonObject } from "../messaging/Envelope.ts"
+import type { RedisError } from "../services/Redis.ts"
+import { invalid, refusal, unavailable } from "../status/Detail.ts"
+import * as Refusals from "../status/Refusals.ts"
+import * as Requested from "../status/Requested.ts"
+import { ExecutionGraphService } from "./ExecutionGraphService.ts"
+import { buildExecutionView } from "./ExecutionView.ts"
+import { executionGraphMermaid } from "./Mermaid.ts"
+
+export interface Options {
+  /** Names the path's parameter in errors, and the outer `task_id` of bodies; those inside the graph keep their names. */
+  readonly aliasConfig?: ContractAliasConfig
+  /** What is before a task's id; `/graph`, `/view` and `/explain` are behind it. Default: `/executions`. */
+  readonly executionsPath?: `/${string}`
+}
+
+/**
+ * `GET /executions/{task_id}/graph` (with `?format=mermaid` its Mermaid text), `…/view` (both, for a task's page) and
+ * `…/explain` (why it is not done), to be mounted anywhere. A task that nothing was ever heard of is a 404. Task ids have
+ * up to 255 bytes, percent-encoded: the router needs a `maxParamLength` of 765.
+ */
+export const layer = (
+  options: Options = {}
+): Layer.Layer<never, never, HttpRouter.HttpRouter | ExecutionGraphService> =>
+  HttpRouter.use(
+    Effect.fnUntraced(function* (router) {
+      const service = yield* ExecutionGraphService
+      const { aliasConfig, executionsPath = "/executions" } = options
+      const outward = (body: JsonObject) => HttpServerResponse.jsonUnsafe(aliased(body, aliasConfig))
+      const add = <A>(
+        name: string,
+        ask: (taskId: string) => Effect.Effect<Option.Option<A>, RedisError>,
+        answer: (found: A, query: URLSearchParams) => HttpServerResponse.HttpServerResponse
+      ) => {
+        const path: HttpRouter.PathInput = `${executionsPath}/:task_id/${name}`
+        return Effect.andThen(
+          router.add("GET", path, handler(aliasConfig, ask, answer)),
+          Refusals.otherMethods(router, path, ["GET"])
+        )
+      }
+
+      yield* add("graph", service.graph, (graph, query) => {
+        const format = query.get("format") ?? "json"
+        if (format === "json") return outward(graph)
+        if (format === "mermaid") return HttpServerResponse.text(executionGraphMermaid(graph))
+        return invalid([{ loc: ["query", "format"], msg: "must be json or mermaid" }])
+      })
+      yield* add("view", service.graph, (graph) => outward(buildExecutionView(graph)))
+      yield* add("explain", service.explain, outward)
+    })
+  )
+
+const handler = <A>(
+  aliases: ContractAliasConfig | undefined,
+  ask: (taskId: string) => Effect.Effect<Option.Option<A>, RedisError>,
+  answer: (found: A, query: URLSearchParams) => HttpServerResponse.HttpServerResponse
+) =>
+  Effect.gen(function* () {
+    const name = aliases?.httpName("task_id") ?? "task_id"
+    const read = yield* Requested.taskId(aliases)
+    if (Result.isFailure(read)) return invalid(read.failure)
+    const taskId = read.success
+    const query = yield* Requested.query
+    const found = yield* ask(taskId)
+    return Option.match(found, {
+      onNone: () =>
+        refusal(
+          404,
+          `Nothing is known of ${name} ${JSON.stringify(taskId)}: no status, no observation, no dead letter.`
+        ),
+      onSome: (found) => answer(found, query)
+    })
+  }).pipe(
+    Effect.catchTag("RedisError", (error) =>
+      Effect.as(
+        Effect.logWarning("The evidence of a task cannot be read", error.message),
+        unavailable("The evidence cannot be read now: try again in a moment.")
+      )
+    )
+  )
+
+/** The task's own id alone, at the end. */
+const aliased = ({ task_id, ...rest }: JsonObject, aliases: ContractAliasConfig | undefined): JsonObject => {
+  const name = aliases?.fieldName("task_id") ?? "task_id"
+  return name === "task_id" ? { task_id, ...rest } : { ...rest, [name]: task_id }
+}

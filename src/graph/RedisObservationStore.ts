@@ -1,0 +1,107 @@
+import { Effect, Layer, type Scope } from "effect"
+import { SettingsError } from "../messaging/Errors.ts"
+import { encode, type Observed } from "../messaging/Observation.ts"
+import { type ObservationSink, queued } from "../messaging/ObservationSink.ts"
+import { Findings } from "../messaging/Parameters.ts"
+import { Redis, type Reply, type Script } from "../services/Redis.ts"
+import { type ObservationHistory, ObservationStore } from "./ObservationStore.ts"
+
+export interface Parameters {
+  /** Of the keys, behind that of the deployment; workers and routers need the same. Default: `"svc-observations"`. */
+  readonly prefix?: string | undefined
+  /** Seconds after the last observation of a task until all of it are gone; `null`: never. Default: 86,400. */
+  readonly ttl_seconds?: number | null | undefined
+  /** How many are kept of a task: 1 to 100,000. Default: 500. */
+  readonly history_maxlen?: number | undefined
+}
+
+/** Observations in Redis, for all processes that share it. */
+export const layer = (parameters: Parameters = {}): Layer.Layer<ObservationStore, SettingsError, Redis> =>
+  Layer.effect(
+    ObservationStore,
+    Effect.gen(function* () {
+      const redis = yield* Redis
+      const { history_maxlen = 500, prefix = "svc-observations", ttl_seconds = 86_400 } = parameters
+      const findings = new Findings()
+      if (prefix.trim() === "") findings.mistake("prefix", "must not be blank")
+      if (ttl_seconds !== null) findings.integer("ttl_seconds", ttl_seconds, 1, maxSeconds)
+      findings.integer("history_maxlen", history_maxlen, 1, 100_000)
+      if (findings.mistakes.length > 0) return yield* SettingsError.of("RedisObservationStore", findings.mistakes)
+      const keyOf = (taskId: string) => redis.key(`${prefix}:observed:${taskId}`)
+      return ObservationStore.of({
+        store: (observation) => {
+          const taskId = taskIdOf(observation)
+          return taskId === undefined
+            ? Effect.succeed("ignored")
+            : redis.run(append, [keyOf(taskId)], [encode(observation), history_maxlen, ttl_seconds ?? 0])
+        },
+        history: (taskId) =>
+          Effect.map(redis.command("ZRANGEBYSCORE", keyOf(taskId), "-inf", "+inf", "WITHSCORES"), historyOf)
+      })
+    })
+  )
+
+/**
+ * For the option `observationSink` of consumers: the specification's `make_redis_observation_sink`. Handlers never wait
+ * for it. What hubs and event streams observe is left out: of a task that is watched for hours it would push out what
+ * happened to the task.
+ */
+export const makeRedisObservationSink = (
+  store: ObservationStore["Service"]
+): Effect.Effect<ObservationSink, never, Scope.Scope> =>
+  Effect.map(
+    queued((observation) => store.store(observation)),
+    (sink) => (observation) => {
+      if (workers.has(observation.component) && taskIdOf(observation) !== undefined) sink(observation)
+    }
+  )
+
+const workers: ReadonlySet<string> = new Set(["consumer", "aggregation", "workflow"])
+
+const taskIdOf = (observation: Observed): string | undefined =>
+  "task_id" in observation && observation.task_id !== null && observation.task_id.trim() !== ""
+    ? observation.task_id
+    : undefined
+
+/**
+ * One sorted set for each task: its members are the observations, which makes them different, and their scores are the
+ * sequence. Only the oldest are ever taken away, so the newest sequence follows from the oldest and their number. One key,
+ * so that any cluster can run it, whatever characters a task id has.
+ *
+ * KEYS: the task's set. ARGV: observation, how many are kept, seconds to live (0: for ever).
+ */
+export const append: Script<"stored" | "duplicate"> = {
+  name: "append-observation",
+  lua: `
+local first = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '+inf', 'WITHSCORES', 'LIMIT', '0', '1')
+local sequence = 1
+if first[2] then sequence = tonumber(first[2]) + redis.call('ZCARD', KEYS[1]) end
+if redis.call('ZADD', KEYS[1], 'NX', sequence, ARGV[1]) == 0 then return 0 end
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', sequence - tonumber(ARGV[2]))
+if ARGV[3] ~= '0' then redis.call('EXPIRE', KEYS[1], ARGV[3]) end
+return 1
+`,
+  step: (call, [key = ""], [observation = "", maxlen, ttl = "0"]) => {
+    const first = items(call("ZRANGEBYSCORE", key, "-inf", "+inf", "WITHSCORES", "LIMIT", 0, 1))
+    const sequence = first.length === 0 ? 1 : Number(first[1]) + Number(call("ZCARD", key))
+    if (call("ZADD", key, "NX", sequence, observation) === 0) return 0
+    call("ZREMRANGEBYSCORE", key, "-inf", sequence - Number(maxlen))
+    if (ttl !== "0") call("EXPIRE", key, ttl)
+    return 1
+  },
+  decode: (reply) => (reply === 1 ? "stored" : "duplicate")
+}
+
+const historyOf = (reply: Reply): ObservationHistory => {
+  const flat = items(reply)
+  const events = Array.from({ length: flat.length / 2 }, (_, index) => ({
+    sequence: Number(flat[2 * index + 1]),
+    json: String(flat[2 * index])
+  }))
+  return { events, oldest: events[0]?.sequence ?? 0 }
+}
+
+const items = (reply: Reply): ReadonlyArray<Reply> => (Array.isArray(reply) ? reply : [])
+
+/** A year. */
+const maxSeconds = 31_536_000

@@ -1,0 +1,52 @@
+import { isJsonObject } from "../messaging/Envelope.ts"
+import type { Attempt, Attempts } from "./Attempts.ts"
+import type { Drawing } from "./Drawing.ts"
+import type { SeenStatus } from "./Evidence.ts"
+import type { Drawn } from "./Receipts.ts"
+
+/**
+ * Draws the statuses of a task, each on the attempt that was at work then, and the hand-overs that they tell of. What was
+ * said before any attempt belongs to the first one, whose worker's clock may be late; where that is of a stage it belongs
+ * to the task, since the program that starts a workflow speaks before any stage does.
+ */
+export const draw = (
+  drawing: Drawing,
+  { attempts, node, taskId }: Drawn,
+  statuses: ReadonlyArray<SeenStatus>
+): void => {
+  const [first] = attempts.all
+  const early = first?.stage === null ? first : undefined
+  for (const [index, seen] of statuses.entries()) {
+    const { message, meta, status } = seen
+    const annotations = { status, message, meta }
+    const id = `status:${taskId}:${index + 1}`
+    const event = drawing.node(id, "status_event", taskId, seen, { label: status, annotations })
+    const by = attempts.latest(seen.at) ?? early
+    drawing.edge(by?.id ?? node, "published_status", event, seen)
+    if (status.toLowerCase() !== "manual_retrying") continue
+    const handedOver = handOver(attempts, seen)
+    if (handedOver !== undefined) {
+      const [from, to] = handedOver
+      drawing.edge(from.id, "manual_retry_to", to.id, seen)
+    }
+  }
+}
+
+/**
+ * Between whom a task was handed over. `meta.manual_retry` names the worker that did it and the type of task that the next
+ * one takes: the next is then told by its place behind the first, as its clock may be late. Without it there is the time.
+ */
+const handOver = (attempts: Attempts, { at, meta }: SeenStatus): readonly [Attempt, Attempt] | undefined => {
+  const { manual_retry: lineage } = meta
+  const begun = attempts.latest(at)
+  if (begun === undefined) return undefined
+  if (!isJsonObject(lineage)) return pair(begun, attempts.firstAfter(at))
+  const type = text(lineage["previous_task_type"])
+  const consumer = text(lineage["source_consumer"])
+  const from = attempts.ofWorker(consumer, type).latest(at) ?? begun
+  return pair(from, attempts.ofType(text(lineage["target_task_type"]) ?? type).behind(from))
+}
+
+const pair = (from: Attempt, to: Attempt | undefined) => (to === undefined ? undefined : ([from, to] as const))
+
+const text = (value: unknown): string | null => (typeof value === "string" ? value : null)

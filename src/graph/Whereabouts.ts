@@ -1,0 +1,181 @@
+import { TaskTopology } from "../messaging/TaskTopology.ts"
+import type { Topology } from "../messaging/Topology.ts"
+import { SharedStatusWorkflowTopology } from "../messaging/WorkflowTopology.ts"
+import type { DeadLetterSummary } from "../status/DeadLetterStore.ts"
+import { type Instant, unknown } from "./Drawing.ts"
+import { instantOf, type Seen, type SeenStatus } from "./Evidence.ts"
+
+/** Where a task is, as far as its evidence tells. */
+export type Whereabouts =
+  /** `status`: none where a worker acknowledged it and nobody said how it ended. */
+  | { readonly _tag: "Finished"; readonly status: string | null; readonly when: Instant }
+  | {
+      readonly _tag: "DeadLettered"
+      readonly queue: string | null
+      /** None: it was observed, and is not recorded. */
+      readonly dlqId: string | null
+      readonly reason: string | null
+      readonly when: Instant
+    }
+  /** Its worker has no retries: it went to the queue's dead-letter exchange, or nowhere. */
+  | { readonly _tag: "Rejected"; readonly queue: string | null; readonly reason: string | null; readonly when: Instant }
+  | {
+      readonly _tag: "WaitingForRetry"
+      readonly retryQueue: string | null
+      readonly queue: string | null
+      readonly attempt: number | null
+      readonly maxRetries: number | null
+      readonly reason: string | null
+      readonly when: Instant
+    }
+  | {
+      readonly _tag: "BeingHandled"
+      readonly queue: string | null
+      readonly consumer: string | null
+      readonly attempt: number | null
+      readonly when: Instant
+    }
+  | { readonly _tag: "Queued"; readonly queue: string; readonly when: Instant }
+  | { readonly _tag: "Unknown"; readonly missing: ReadonlyArray<Missing> }
+
+/** What would tell more, if it were there. */
+export type Missing = "status" | "observations" | "queue_of_the_task"
+
+export interface TaskEvidence {
+  readonly topology: Topology
+  /** In the order of time. */
+  readonly observations: ReadonlyArray<Seen>
+  readonly statuses: ReadonlyArray<SeenStatus>
+  readonly deadLetters: ReadonlyArray<DeadLetterSummary>
+  readonly isTerminal: (status: string) => boolean
+}
+
+export const whereabouts = (evidence: TaskEvidence): Whereabouts => {
+  const { isTerminal, observations, statuses, topology } = evidence
+  const last = statuses.at(-1)
+  const ended = last !== undefined && isTerminal(last.status) ? last : undefined
+  const letter = latestLetter(evidence.deadLetters)
+  const { acked, open } = followed(observations, topology)
+  const seen = open.at(-1)
+  if (seen !== undefined && !(ended !== undefined && ended.at >= seen.when.at && seen._tag !== "DeadLettered")) {
+    return seen._tag === "DeadLettered" ? recorded(seen, letter) : seen
+  }
+  if (letter !== undefined && !wentOn(letter, ended, acked)) return recorded(undefined, letter)
+  if (ended !== undefined) return { _tag: "Finished", status: ended.status, when: ended }
+  if (
+    last?.status.toLowerCase() === "manual_retrying" &&
+    (acked === undefined || last.at >= acked.at - handOverWithin)
+  ) {
+    return queued(inboxOf(topology, targetOf(last)), last)
+  }
+  if (acked !== undefined) return { _tag: "Finished", status: last?.status ?? null, when: acked }
+  const missing = [...(last === undefined ? (["status"] as const) : []), "observations" as const]
+  const inbox = inboxOf(topology, undefined)
+  // somebody works on it who keeps no observations, or it was never published
+  return last !== undefined || inbox === undefined ? { _tag: "Unknown", missing } : queued(inbox, unknown)
+}
+
+/** A dead letter is recorded, and its status published, at about the same time. */
+const recordedWithin = 10_000_000
+const handOverWithin = 10_000_000
+
+type Open = Exclude<Whereabouts, { readonly _tag: "Finished" | "Unknown" }>
+
+const queued = (queue: string | undefined, when: Instant): Whereabouts =>
+  queue === undefined ? { _tag: "Unknown", missing: ["queue_of_the_task"] } : { _tag: "Queued", queue, when }
+
+/**
+ * Every message of the task that is not done, those that changed last at the end. Messages of workflows are known by their
+ * ids, tasks by their queue; retries and dead letters tell the queue alone.
+ */
+const followed = (observations: ReadonlyArray<Seen>, topology: Topology) => {
+  const open = new Map<string, Open>()
+  const put = (key: string, where: Open) => {
+    open.delete(key)
+    open.set(key, where)
+  }
+  let acked: Seen | undefined
+  for (const seen of observations) {
+    const queue = seen.text("queue_name")
+    const key = seen.text("message_id") ?? queue ?? ""
+    const source = seen.text("source_queue_name")
+    const failed = [...open].findLast(([, where]) => "queue" in where && where.queue === source)?.[0] ?? source ?? ""
+    const reason = seen.text("reason")
+    if (/MessageReceived$/.test(seen.type)) {
+      const consumer = seen.text("consumer_name")
+      put(key, { _tag: "BeingHandled", queue, consumer, attempt: seen.count("retry_attempt"), when: seen })
+    } else if (/(MessageAcked|StageAcked)$/.test(seen.type)) {
+      open.delete(key)
+      acked = seen
+    } else if (seen.type === "TaskMessageRejected" || /(StageFailed|HandlerFailed)$/.test(seen.type)) {
+      // with retries, what becomes of it is told next
+      if (queue !== null && seen.flag("requeue")) put(key, { _tag: "Queued", queue, when: seen })
+      else put(key, { _tag: "Rejected", queue, reason: reason ?? seen.text("exception_type"), when: seen })
+    } else if (seen.type === "WorkflowMessagePublished") {
+      const inbox = inboxOf(topology, seen.text("stage") ?? undefined)
+      if (inbox !== undefined) put(key, { _tag: "Queued", queue: inbox, when: seen })
+    } else if (/RetryScheduled$/.test(seen.type)) {
+      put(failed, {
+        _tag: "WaitingForRetry",
+        retryQueue: queue,
+        queue: source,
+        attempt: seen.count("retry_attempt"),
+        maxRetries: seen.count("max_retries"),
+        reason,
+        when: seen
+      })
+    } else if (/DeadLetterPublished$/.test(seen.type)) {
+      put(failed, { _tag: "DeadLettered", queue, dlqId: null, reason, when: seen })
+    }
+  }
+  return { open: [...open.values()], acked }
+}
+
+const latestLetter = (deadLetters: ReadonlyArray<DeadLetterSummary>) =>
+  deadLetters
+    .map((record) => ({ record, when: instantOf(record.replayed_at ?? record.dead_lettered_at) }))
+    .reduce<Letter | undefined>(
+      (one, other) => (one === undefined || other.when.at > one.when.at ? other : one),
+      undefined
+    )
+
+/** What is known of the task is later than its dead letter, or than the replay of it. */
+const wentOn = ({ record, when }: Letter, ended: Instant | undefined, acked: Instant | undefined): boolean =>
+  record.state === "replayed"
+    ? Math.max(ended?.at ?? 0, acked?.at ?? 0) >= when.at
+    : ended !== undefined && ended.at > when.at + recordedWithin
+
+interface Letter {
+  readonly record: DeadLetterSummary
+  readonly when: Instant
+}
+
+/** A dead letter with its record; one that was replayed is on its way again. */
+const recorded = (
+  seen: (Open & { readonly _tag: "DeadLettered" }) | undefined,
+  letter: Letter | undefined
+): Whereabouts => {
+  if (letter !== undefined && (seen === undefined || letter.when.at >= seen.when.at - recordedWithin)) {
+    const { dlq_id: dlqId, queue_name: queue, reason, replay_target_queue_name: target, state } = letter.record
+    return state === "replayed" && target !== null
+      ? { _tag: "Queued", queue: target, when: letter.when }
+      : { _tag: "DeadLettered", queue, dlqId, reason, when: seen?.when ?? letter.when }
+  }
+  return seen ?? { _tag: "Unknown", missing: ["observations"] }
+}
+
+/** `target`: a stage, or a type of task. None where others own the queue. */
+const inboxOf = (topology: Topology, target: string | undefined): string | undefined => {
+  if (topology instanceof SharedStatusWorkflowTopology) {
+    return topology.stages.find(({ name }) => name === target)?.queue
+  }
+  if (!(topology instanceof TaskTopology)) return undefined
+  const { queue, routing } = topology.tasks
+  return routing._tag === "Shared" || (target !== undefined && routing.taskTypes.includes(target)) ? queue : undefined
+}
+
+const targetOf = ({ meta }: SeenStatus): string | undefined => {
+  const lineage = meta["manual_retry"]
+  if (typeof lineage !== "object" || lineage === null || !("target_task_type" in lineage)) return undefined
+  return typeof lineage.target_task_type === "string" ? lineage.target_task_type : undefined
+}

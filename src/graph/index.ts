@@ -1,0 +1,23 @@
+/**
+ * What users of the library import to keep what workers observe, to draw what happened to a task, and to tell why it is
+ * not done. Names are the specification's; a module with a `layer` comes as a whole.
+ */
+export type { Incomplete, IncompleteReason } from "./Completeness.ts"
+export type { EdgeKind, GraphEdge, GraphNode, NodeKind } from "./Drawing.ts"
+export {
+  buildExecutionGraph,
+  ExecutionGraph,
+  type GraphEvidence,
+  type GraphSummary,
+  isKnown
+} from "./ExecutionGraph.ts"
+export * as ExecutionGraphs from "./ExecutionGraphService.ts"
+export { ExecutionGraphService } from "./ExecutionGraphService.ts"
+export { buildExecutionView, ExecutionView } from "./ExecutionView.ts"
+export { Explanation } from "./Explain.ts"
+export * as GraphRoutes from "./GraphRoutes.ts"
+export * as Lifespan from "./Lifespan.ts"
+export { executionGraphMermaid } from "./Mermaid.ts"
+export { type ObservationHistory, ObservationStore, type StoredObservation } from "./ObservationStore.ts"
+export * as RedisObservationStore from "./RedisObservationStore.ts"
+export { makeRedisObservationSink } from "./RedisObservationStore.ts"

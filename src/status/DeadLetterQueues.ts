@@ -1,0 +1,91 @@
+import { Effect, Option } from "effect"
+import { Broker } from "../services/Broker.ts"
+import { DeadLetterStore, type IndexedQueue } from "./DeadLetterStore.ts"
+
+/** The index and the broker, of one dead-letter queue. */
+export interface QueueComparison extends IndexedQueue {
+  /** `null`: the broker did not answer. */
+  readonly exists: boolean | null
+  /** That are ready; `null` where there is no such queue, or no answer. */
+  readonly message_count: number | null
+  readonly verdict: "agrees" | "not_indexed" | "taken_out" | "no_queue" | "no_answer"
+  readonly explanation: string
+}
+
+const inspectedAtOnce = 16
+
+const nothingIndexed = {
+  indexed_count: 0,
+  open_count: 0,
+  unknown_count: 0,
+  replayed_count: 0,
+  last_indexed_at: null
+}
+
+/** The queues that are indexed, each by one question to the broker. */
+export const indexed = Effect.gen(function* () {
+  const store = yield* DeadLetterStore
+  return yield* Effect.forEach(yield* store.queues, compared, { concurrency: inspectedAtOnce })
+})
+
+/** With those that are named. What is neither indexed nor there is left out. */
+export const withNamed = Effect.fnUntraced(function* (names: ReadonlyArray<string>) {
+  const store = yield* DeadLetterStore
+  const known = yield* store.queues
+  const missing = [...new Set(names)].filter((name) => !known.some(({ queue_name }) => queue_name === name))
+  const all = [...known, ...missing.map((queue_name) => ({ queue_name, ...nothingIndexed }))]
+  const queues = yield* Effect.forEach(all, compared, { concurrency: inspectedAtOnce })
+  return queues
+    .filter(({ exists, indexed_count }) => exists !== false || indexed_count > 0)
+    .toSorted((one, other) => (one.queue_name < other.queue_name ? -1 : 1))
+})
+
+const compared = Effect.fnUntraced(function* (queue: IndexedQueue) {
+  const broker = yield* Broker
+  const answer = yield* Effect.option(broker.inspect(queue.queue_name))
+  if (Option.isNone(answer)) {
+    return {
+      ...queue,
+      exists: null,
+      message_count: null,
+      verdict: "no_answer",
+      explanation: "The broker did not answer: only the index is known."
+    } satisfies QueueComparison
+  }
+  const messages = Option.match(answer.value, { onNone: () => null, onSome: ({ messages }) => messages })
+  return {
+    ...queue,
+    exists: messages !== null,
+    message_count: messages,
+    ...verdictOf(queue, messages)
+  } satisfies QueueComparison
+})
+
+/** A replay leaves the message in its queue, so in the end as many messages lie there as records are indexed. */
+export const verdictOf = (
+  { indexed_count, open_count }: Pick<IndexedQueue, "indexed_count" | "open_count">,
+  messages: number | null
+): Pick<QueueComparison, "verdict" | "explanation"> => {
+  if (messages === null) {
+    return {
+      verdict: "no_queue",
+      explanation: `The broker has no such queue. What the ${indexed_count} records hold can be replayed nonetheless.`
+    }
+  }
+  if (messages > indexed_count) {
+    return {
+      verdict: "not_indexed",
+      explanation: `${messages - indexed_count} more messages than records: their records have left the index or were never written, or a worker without an index put them there.`
+    }
+  }
+  if (messages < indexed_count) {
+    return {
+      verdict: "taken_out",
+      explanation: `${indexed_count - messages} fewer messages than records: somebody consumed or purged them, or a consumer holds them. ${open_count} records wait to be replayed, which needs no message in the queue.`
+    }
+  }
+  return {
+    verdict: "agrees",
+    explanation: `As many messages as records. ${open_count} wait to be replayed; a replay leaves its message in the queue.`
+  }
+}

@@ -1,0 +1,32 @@
+import { Effect, Metric } from "effect"
+
+const events = Metric.counter("svc_status_hub_events_total", {
+  description: "Messages of the status plane by what became of them: stored, duplicate, malformed or left_out",
+  incremental: true
+})
+
+const failures = Metric.counter("svc_status_hub_store_failures_total", {
+  description: "Tries to store an event that failed; each is tried again",
+  incremental: true
+})
+
+const lag = Metric.histogram("svc_status_hub_lag_ms", {
+  description: "From the timestamp of an event to when it was stored, by the clocks of two machines",
+  boundaries: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000, 30_000, 300_000, 3_600_000]
+})
+
+/** What a hub counts, for every message: plain calls. */
+export const make = Effect.map(Effect.context<never>(), (context) => {
+  const counted = (outcome: string) => {
+    const counter = Metric.withAttributes(events, { outcome })
+    return () => counter.updateUnsafe(1, context)
+  }
+  return {
+    stored: counted("stored"),
+    duplicate: counted("duplicate"),
+    malformed: counted("malformed"),
+    leftOut: counted("left_out"),
+    failed: () => failures.updateUnsafe(1, context),
+    lagged: (ms: number) => lag.updateUnsafe(Math.max(ms, 0), context)
+  }
+})

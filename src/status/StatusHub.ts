@@ -1,0 +1,324 @@
+import { Clock, Deferred, type Duration, Effect, Exit, Layer, Queue, Result, Schedule } from "effect"
+import type { ContractAliasConfig } from "../messaging/Aliases.ts"
+import { BrokerClient } from "../messaging/BrokerClient.ts"
+import * as ConsumerOptions from "../messaging/ConsumerOptions.ts"
+import * as DeliveryLoop from "../messaging/DeliveryLoop.ts"
+import { SettingsError } from "../messaging/Errors.ts"
+import * as HandlerFailure from "../messaging/HandlerFailure.ts"
+import * as Observation from "../messaging/Observation.ts"
+import { type ObservationSink, observing } from "../messaging/ObservationSink.ts"
+import { Findings } from "../messaging/Parameters.ts"
+import type { PublishedStatus } from "../messaging/StatusEvent.ts"
+import { isStreamOffset } from "../messaging/StatusPlane.ts"
+import * as Timestamp from "../messaging/Timestamp.ts"
+import * as TopologyPlan from "../messaging/TopologyPlan.ts"
+import { Broker, type Delivery, type Fields } from "../services/Broker.ts"
+import { Redis, type RedisError } from "../services/Redis.ts"
+import * as HubMetrics from "./HubMetrics.ts"
+import * as Rarely from "./Rarely.ts"
+import * as StatusMessage from "./StatusMessage.ts"
+import { StatusStore } from "./StatusStore.ts"
+import * as StreamBookmark from "./StreamBookmark.ts"
+import { StreamProgress } from "./StreamProgress.ts"
+import { TaskOrder } from "./TaskOrder.ts"
+
+export interface Options {
+  /** Events that are held at once, and so stored at once: 1 to 65,535. With their sizes the bound of its memory. Default: 200. */
+  readonly prefetch?: number | undefined
+  /** Members of an event's `meta` that are not stored. Default: `["auth_token"]`. */
+  readonly sanitizeMetaKeys?: ReadonlyArray<string> | undefined
+  /** Default: the client's. */
+  readonly aliasConfig?: ContractAliasConfig | undefined
+  /**
+   * Of the subscription. `x-stream-offset` says where a hub begins that nobody has run before, over what the topology
+   * says; by default with the first event. Later it goes on where it stopped.
+   */
+  readonly consumeArguments?: Fields
+  readonly observationSink?: ObservationSink | undefined
+  /** Larger events are left out, as malformed: 1,024 to 16,777,216 bytes. Default: 1,048,576. */
+  readonly maxEventBytes?: number
+  /**
+   * Of the key that says how far a stream is stored; the same as that of the store that is filled, so that two stores of
+   * one stream do not share it. Without braces. Default: `"task"`.
+   */
+  readonly prefix?: string
+  /** For events that are being stored when the hub stops. Default: 10 seconds. */
+  readonly stopWithin?: Duration.Input
+  /** The pause after an error of the hub itself, in seconds. Default: 2. */
+  readonly idleRetrySeconds?: number
+}
+
+export interface StatusHub {
+  /** The specification's `run_forever`: stores events until it is stopped or interrupted. Fails never. */
+  readonly run: Effect.Effect<void>
+  /** Takes no further event; succeeds when those that were taken are stored or given back, and where it was is kept. */
+  readonly stop: Effect.Effect<void>
+}
+
+/** Between two tries of an event that the store does not take. */
+const backoff = Schedule.min([Schedule.exponential("50 millis"), Schedule.spaced("1 second")]).pipe(Schedule.jittered)
+
+/** How far a stream is stored is written down so often, and after so many events. */
+const bookmarkEvery = { time: "1 second", events: 1_000 } as const
+
+/** For the last time, when the hub stops. */
+const bookmarkWithin = "2 seconds"
+
+/**
+ * Copies the status queue or stream of the client's topology into the store. An event is acknowledged when it is stored;
+ * what the store does not take is held, and tried again until it does, so an outage of Redis costs time and nothing else.
+ * A crash gives events again that are stored, and the store knows them. Events of one task are stored in their order,
+ * those of different tasks at once.
+ *
+ * Several hubs may run. On a stream each reads everything, and the store keeps one of each event. On a queue they
+ * share the events, and two events of one task that two hubs hold may be stored in either order.
+ *
+ * A stream is read on from where it is stored, which a key in Redis says. Should Redis come back with less than it had,
+ * that key tells as well, and what was lost is read again.
+ */
+export const make = Effect.fnUntraced(function* (
+  options: Options = {}
+): Effect.fn.Return<StatusHub, SettingsError, Broker | BrokerClient | StatusStore | Redis> {
+  const broker = yield* Broker
+  const client = yield* BrokerClient
+  const store = yield* StatusStore
+  const redis = yield* Redis
+  const clock = yield* Clock.Clock
+  const { status } = client.topology
+  const { isStream, queue } = status
+  const refusal = refusalOf(options, isStream)
+  if (refusal !== undefined) return yield* refusal
+  const { consumeArguments = {}, prefetch = 200, prefix = "task" } = options
+
+  const observe = yield* observing(options.observationSink)
+  const count = yield* HubMetrics.make
+  const [rarelyMalformed, rarelyLeftOut] = [yield* Rarely.make, yield* Rarely.make]
+  const read = StatusMessage.reader({
+    aliases: options.aliasConfig ?? client.aliases,
+    sanitizeMetaKeys: options.sanitizeMetaKeys ?? ["auth_token"],
+    maxEventBytes: options.maxEventBytes ?? defaultMaxEventBytes
+  })
+  const order = new TaskOrder()
+  const bookmark = StreamBookmark.make(redis, broker, {
+    key: redis.key(`${prefix}:hub:{${encodeURIComponent(queue)}}`),
+    queue
+  })
+  const bookmarkDue = yield* Queue.sliding<void>(1)
+  let progress: StreamProgress | undefined
+  let marked = -1
+  /** Events that the store has refused at least once, and not taken yet. */
+  let held = 0
+
+  const now = () => Timestamp.ofMillis(clock.currentTimeMillisUnsafe())
+
+  const storeFailed = (event: PublishedStatus, error: unknown) => {
+    const { exceptionType, text } = HandlerFailure.of(error)
+    observe((at) =>
+      Observation.of("StatusHubStoreWriteFailed", at, {
+        task_id: event.task_id,
+        exception_type: exceptionType,
+        exception_message: text
+      })
+    )
+  }
+
+  const again = (event: PublishedStatus) =>
+    Effect.acquireUseRelease(
+      Effect.suspend(() =>
+        held++ === 0 ? Effect.logWarning(`The store takes no statuses: ${queue} waits`) : Effect.void
+      ),
+      () =>
+        Effect.retry(
+          Effect.tapError(store.store(event), () => Effect.sync(count.failed)),
+          { schedule: backoff, while: (error) => !isForeign(error) }
+        ),
+      () => Effect.suspend(() => (--held === 0 ? Effect.logInfo(`The store takes statuses again`) : Effect.void))
+    )
+
+  /** What can never be stored would be tried for ever, and hold up the rest: it is left out, loudly. */
+  const leaveOut = (event: PublishedStatus, why: string, error: unknown) => {
+    count.leftOut()
+    storeFailed(event, error)
+    const which = `event ${JSON.stringify(event.event_id)} of task ${JSON.stringify(event.task_id)}`
+    return rarelyLeftOut((more) => Effect.logError(`${why}: ${which} is left out${more}`, error))
+  }
+
+  const stored = (event: PublishedStatus) =>
+    Effect.map(
+      Effect.catch(store.store(event), (error) => {
+        count.failed()
+        if (isForeign(error)) return Effect.fail(error)
+        storeFailed(event, error)
+        return again(event)
+      }),
+      (outcome) => {
+        if (outcome === "duplicate") return count.duplicate()
+        count.stored()
+        count.lagged(clock.currentTimeMillisUnsafe() - Timestamp.toMillis(event.timestamp))
+        observe((at) =>
+          Observation.of("StatusHubStoredEvent", at, {
+            task_id: event.task_id,
+            event_id: event.event_id,
+            status: event.status
+          })
+        )
+      }
+    )
+
+  const malformed = ({ detail, reason }: StatusMessage.Malformed) => {
+    count.malformed()
+    observe((at) => Observation.of("StatusHubMalformedMessage", at, { reason }))
+    return rarelyMalformed((more) =>
+      Effect.logWarning(`A message of ${queue} is no status event: ${reason}${more}`, detail)
+    )
+  }
+
+  const reached = () => {
+    if ((progress?.reached?.offset ?? -1) - marked >= bookmarkEvery.events) Queue.offerUnsafe(bookmarkDue, undefined)
+  }
+
+  /** Before anything is awaited: deliveries come in their order, and that is the order of a task's events. */
+  const work = (delivery: Delivery): Effect.Effect<DeliveryLoop.Verdict> => {
+    const verdict = { settle: "ack" as const, ...(isStream && { settled: noted(delivery) }) }
+    const event = read(delivery.content, now())
+    const done = Result.isSuccess(event)
+      ? order.inTurn(event.success.task_id, withRoom(guarded(event.success)))
+      : withRoom(malformed(event.failure))
+    return Effect.as(done, verdict)
+  }
+
+  const guarded = (event: PublishedStatus) =>
+    stored(event).pipe(
+      Effect.catch((error) => leaveOut(event, "A key of the task in Redis is of somebody else's kind", error)),
+      Effect.catchDefect((defect) => leaveOut(event, "The store broke", defect))
+    )
+
+  /** Too far beyond an event that is not taken. */
+  const withRoom = (stored: Effect.Effect<void>) =>
+    progress?.isFull === true ? Effect.andThen(progress.room, stored) : stored
+
+  const noted = ({ content, epoch, properties }: Delivery) => {
+    const offset = StreamBookmark.offsetOf(properties)
+    const done = offset === undefined ? undefined : progress?.delivered(epoch, offset, content)
+    return () => {
+      done?.()
+      reached()
+    }
+  }
+
+  const start = Effect.map(
+    bookmark.start(consumeArguments["x-stream-offset"] ?? status.initialOffset ?? "first"),
+    (offset): Fields => {
+      progress = new StreamProgress()
+      return { ...consumeArguments, "x-stream-offset": offset }
+    }
+  )
+
+  const loop = DeliveryLoop.make(broker, {
+    name: "svc-status-hub",
+    queue,
+    concurrency: prefetch,
+    arguments: isStream ? start : consumeArguments,
+    prepare: Effect.all(
+      [
+        client.initialize,
+        TopologyPlan.declare(broker, client.topology, ConsumerOptions.inboxOf(client.topology, queue))
+      ],
+      { discard: true }
+    ),
+    work,
+    onStarted: () => observe((at) => Observation.of("StatusHubStarted", at, { queue_name: queue })),
+    onError: ({ exceptionType, text }, retryDelaySeconds) =>
+      observe((at) =>
+        Observation.of("StatusHubLoopError", at, {
+          exception_type: exceptionType,
+          exception_message: text,
+          retry_delay_seconds: retryDelaySeconds
+        })
+      ),
+    // a stream has messages and counts no consumers, so silence says nothing of it
+    ...(isStream && { consumeTimeoutSeconds: null }),
+    idleRetrySeconds: options.idleRetrySeconds,
+    stopWithin: options.stopWithin
+  })
+
+  /** Also where nothing was stored since: Redis may have lost what was. */
+  const mark = Effect.gen(function* () {
+    const to = progress?.reached
+    if (to === undefined) return
+    if ((yield* bookmark.move(to)) === "moved") {
+      marked = to.offset
+      return
+    }
+    yield* Effect.logWarning(`Redis has lost what was stored of stream ${queue} last: it is read again from there`)
+    progress = undefined
+    marked = -1
+    yield* loop.stop
+  }).pipe(Effect.ignore)
+
+  const marking = Effect.forever(
+    Effect.andThen(Effect.timeoutOption(Queue.take(bookmarkDue), bookmarkEvery.time), mark)
+  )
+
+  let current: { isStopping: boolean; readonly ended: Deferred.Deferred<void> } | undefined
+
+  const consuming = isStream
+    ? Effect.raceFirst(
+        // it ends when it is stopped, and when it has to begin anew
+        Effect.repeat(loop.run, { while: () => current?.isStopping !== true }),
+        marking
+      ).pipe(Effect.ensuring(Effect.suspend(() => Effect.timeoutOption(mark, bookmarkWithin))))
+    : loop.run
+
+  return {
+    run: Effect.suspend(() => {
+      if (current !== undefined) return Effect.die(new Error("The status hub is running already."))
+      const running = { isStopping: false, ended: Deferred.makeUnsafe<void>() }
+      current = running
+      return Effect.ensuring(
+        consuming,
+        Effect.sync(() => {
+          current = undefined
+          Deferred.doneUnsafe(running.ended, Exit.void)
+        })
+      )
+    }),
+    stop: Effect.suspend(() => {
+      if (current === undefined) return Effect.void
+      const { ended } = current
+      current.isStopping = true
+      return Effect.andThen(loop.stop, Deferred.await(ended))
+    })
+  }
+})
+
+/** A hub for as long as the layer is there; it stops as `stop` does. */
+export const layer = (
+  options?: Options
+): Layer.Layer<never, SettingsError, Broker | BrokerClient | StatusStore | Redis> =>
+  Layer.effectDiscard(Effect.flatMap(make(options), ({ run }) => Effect.forkScoped(run)))
+
+/** Not of the store, which comes back, but of one key: until somebody deletes it, Redis refuses whatever is written there. */
+const isForeign = (error: RedisError): boolean => /\bWRONGTYPE\b/.test(error.message)
+
+const defaultMaxEventBytes = 1_048_576
+
+const refusalOf = (options: Options, isStream: boolean): SettingsError | undefined => {
+  const findings = new Findings()
+  const { prefix = "task" } = options
+  findings.integer("prefetch", options.prefetch, 1, 65_535)
+  findings.integer("maxEventBytes", options.maxEventBytes, 1_024, 16_777_216)
+  if (prefix.trim() === "" || /[{}]/.test(prefix)) findings.mistake("prefix", "must not be blank, or hold { or }")
+  const { idleRetrySeconds: pause } = options
+  if (pause !== undefined && !(pause > 0 && pause <= 86_400)) {
+    findings.mistake("idleRetrySeconds", "must be more than 0 and at most a day, in seconds")
+  }
+  const offset = options.consumeArguments?.["x-stream-offset"]
+  if (offset !== undefined && !isStream) {
+    findings.mistake("consumeArguments.x-stream-offset", "is of streams alone, and the status queue is none")
+  } else if (offset !== undefined && !isStreamOffset(offset)) {
+    const problem = "must be first, last, next, an offset of 0 or more, a Date, or an age such as 1h"
+    findings.mistake("consumeArguments.x-stream-offset", problem)
+  }
+  return findings.mistakes.length > 0 ? SettingsError.of("StatusHub", findings.mistakes) : undefined
+}

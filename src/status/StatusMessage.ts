@@ -1,0 +1,63 @@
+import { Result } from "effect"
+import type { ContractAliasConfig } from "../messaging/Aliases.ts"
+import { encode, isJsonObject, type JsonObject, parse } from "../messaging/Envelope.ts"
+import type { EnvelopeError } from "../messaging/Errors.ts"
+import * as StatusEvent from "../messaging/StatusEvent.ts"
+import type { Timestamp } from "../messaging/Timestamp.ts"
+
+/** Why a message is no status event. `detail`: for the log, without values of the message. */
+export interface Malformed {
+  readonly reason: "oversized" | "malformed_json" | "payload_not_mapping" | "invalid_envelope"
+  readonly detail: string
+}
+
+export interface Options {
+  readonly aliases: ContractAliasConfig
+  readonly sanitizeMetaKeys: ReadonlyArray<string>
+  readonly maxEventBytes: number
+}
+
+/**
+ * From the bytes of a message to the event that is stored: by canonical names, without what is secret, with an id. Who
+ * sends an event without an id gets the hash of its content for one, with the time of reading left out: the same
+ * message, read again, is the same event.
+ */
+export const reader = ({ aliases, maxEventBytes, sanitizeMetaKeys }: Options) => {
+  const sanitized = (event: JsonObject): JsonObject => {
+    const { meta } = event
+    if (!isJsonObject(meta) || !sanitizeMetaKeys.some((key) => Object.hasOwn(meta, key))) return event
+    const kept = Object.entries(meta).filter(([key]) => !sanitizeMetaKeys.includes(key))
+    return { ...event, meta: Object.fromEntries(kept) }
+  }
+
+  return (content: Uint8Array, now: Timestamp): Result.Result<StatusEvent.PublishedStatus, Malformed> => {
+    if (content.byteLength > maxEventBytes) {
+      const detail = `It has ${content.byteLength} bytes, and may have ${maxEventBytes} (maxEventBytes).`
+      return Result.fail({ reason: "oversized", detail })
+    }
+    const parsed = parse("status", content)
+    if (Result.isFailure(parsed)) {
+      const { message, reason } = parsed.failure
+      return Result.fail({ reason: reason === "malformed_json" ? reason : "payload_not_mapping", detail: message })
+    }
+    const json = aliases.inbound(parsed.success)
+    if (!isJsonObject(json)) return Result.fail(invalid("It is no JSON object."))
+    return Result.mapError(completed(sanitized(json), now, content.byteLength), ({ message }) => invalid(message))
+  }
+}
+
+const invalid = (detail: string): Malformed => ({ reason: "invalid_envelope", detail })
+
+const completed = (
+  json: JsonObject,
+  now: Timestamp,
+  bytes: number
+): Result.Result<StatusEvent.PublishedStatus, EnvelopeError> => {
+  // JSON is read at any depth, and written at a few thousand levels, which take more bytes than most events have
+  const writable = bytes > certainlyWritable ? encode("status", json) : undefined
+  if (writable !== undefined && Result.isFailure(writable)) return Result.fail(writable.failure)
+  if (!StatusEvent.isStamped(json)) return StatusEvent.complete(json, { now, unique: "" })
+  return Result.flatMap(StatusEvent.eventId(json), (unique) => StatusEvent.complete(json, { now, unique }))
+}
+
+const certainlyWritable = 4_096

@@ -1,0 +1,103 @@
+import { Clock, Deferred, Effect, Option, Result } from "effect"
+import type { ContractAliasConfig } from "../messaging/Aliases.ts"
+import { isJsonObject, parse } from "../messaging/Envelope.ts"
+import type { StatusPlane } from "../messaging/StatusPlane.ts"
+import type { Broker, BrokerError, Delivery } from "../services/Broker.ts"
+
+export interface Bounds {
+  readonly seconds: number
+  /** Events that match. */
+  readonly matches: number
+  /** Messages that are looked at. */
+  readonly messages: number
+  /** Of the events that match. */
+  readonly bytes: number
+}
+
+export interface Scan {
+  /** Default: every task. */
+  readonly taskId?: string | undefined
+  readonly startOffset: "first" | "last" | number
+  readonly bounds: Bounds
+}
+
+export interface Scanned {
+  /** Canonical JSON objects, oldest first. */
+  readonly events: ReadonlyArray<string>
+  /** A bound ended it, or the broker stood still: there may be more. */
+  readonly truncated: boolean
+}
+
+/**
+ * Reads a status queue from an offset to its present end, on a channel of its own. It does not stop at a terminal status:
+ * a task that was taken up again has others behind it. A stream stays as it is. What is read of any other queue goes back
+ * to it, which is why no more than a prefetch of it can be seen.
+ */
+export const scan = Effect.fnUntraced(function* (
+  broker: Broker["Service"],
+  status: StatusPlane,
+  aliases: ContractAliasConfig,
+  { bounds, startOffset, taskId }: Scan
+) {
+  const clock = yield* Clock.Clock
+  const channel = yield* broker.channel({ prefetch })
+  const limit = status.isStream ? bounds.messages : Math.min(bounds.messages, prefetch)
+  const events: Array<string> = []
+  const full = Deferred.makeUnsafe<void>()
+  let [messages, bytes] = [0, 0]
+  let quietAt = clock.currentTimeMillisUnsafe() + firstWithinMs
+
+  const read = ({ content }: Delivery) => {
+    messages++
+    const text = eventOf(content, aliases, taskId)
+    if (text !== undefined) {
+      events.push(text)
+      bytes += content.length
+    }
+    return messages >= limit || events.length >= bounds.matches || bytes >= bounds.bytes
+  }
+  const subscription = yield* channel.consume({
+    queue: status.queue,
+    arguments: status.isStream ? { "x-stream-offset": startOffset } : {},
+    onDelivery: (delivery) => {
+      if (status.isStream) delivery.settle("ack")
+      if (Deferred.isDoneUnsafe(full)) return
+      quietAt = clock.currentTimeMillisUnsafe() + quietMs
+      if (read(delivery)) Deferred.doneUnsafe(full, Effect.void)
+    }
+  })
+  const isQuiet = () => quietAt <= clock.currentTimeMillisUnsafe()
+  // a broker that stands still is as quiet as one that has nothing more, but does not answer
+  const atEnd: Effect.Effect<void, BrokerError> = Effect.suspend(() =>
+    isQuiet()
+      ? Effect.andThen(
+          broker.ping,
+          Effect.suspend(() => (isQuiet() ? Effect.void : atEnd))
+        )
+      : Effect.andThen(Effect.sleep(quietAt - clock.currentTimeMillisUnsafe()), atEnd)
+  )
+  const unanswered = Effect.match(atEnd, { onSuccess: () => false, onFailure: () => true })
+  const ended = yield* Effect.raceFirst(Effect.as(Deferred.await(full), true), unanswered).pipe(
+    Effect.raceFirst(channel.ended),
+    Effect.timeoutOption(bounds.seconds * 1_000)
+  )
+  // first the consumer, then the channel: some clients return what is under way, and a stream dies of that
+  yield* subscription.cancel
+  const scanned: Scanned = { events, truncated: Option.getOrElse(ended, () => true) }
+  return scanned
+}, Effect.scoped) satisfies (...args: never) => Effect.Effect<Scanned, BrokerError>
+
+/** An event with canonical names; none when it is unreadable or another task's. */
+const eventOf = (content: Uint8Array, aliases: ContractAliasConfig, taskId: string | undefined): string | undefined => {
+  const event = Result.getOrUndefined(Result.map(parse("status", content), (parsed) => aliases.inbound(parsed)))
+  if (!isJsonObject(event)) return undefined
+  return taskId === undefined || event["task_id"] === taskId ? JSON.stringify(event) : undefined
+}
+
+const prefetch = 1_000
+
+/** So long without a message is the end of the queue. */
+const quietMs = 250
+
+/** A consumer may take longer to begin. */
+const firstWithinMs = 1_000

@@ -1,0 +1,222 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import * as Evidence from "../../src/graph/Evidence.ts"
+import { delayMsOf, explain, type Inspection, queueToInspect } from "../../src/graph/Explain.ts"
+import { whereabouts } from "../../src/graph/Whereabouts.ts"
+import type { Observed } from "../../src/messaging/Observation.ts"
+import { of } from "../../src/messaging/Observation.ts"
+import { RetryPolicy } from "../../src/messaging/RetryPolicy.ts"
+import * as RetryQueues from "../../src/messaging/RetryQueues.ts"
+import { toMillis } from "../../src/messaging/Timestamp.ts"
+import type { Topology } from "../../src/messaging/Topology.ts"
+import type { DeadLetterSummary } from "../../src/status/DeadLetterStore.ts"
+import { routed, shared, workflow } from "../messaging/SampleTopologies.ts"
+import { at, deadLettered, handedOver, observations, received, record, retried, staged, statuses } from "./Evidence.ts"
+
+interface Given {
+  readonly observed?: ReadonlyArray<Observed>
+  readonly said?: Parameters<typeof statuses> extends [string, ...infer Events] ? Events : never
+  readonly letters?: ReadonlyArray<DeadLetterSummary>
+  readonly topology?: Topology
+  readonly inspection?: Inspection
+  /** Seconds after ten o'clock. */
+  readonly now?: number
+}
+
+const T = "task-123"
+
+const explained = ({
+  inspection = "unavailable",
+  letters = [],
+  now = 100,
+  observed = [],
+  said = [],
+  topology
+}: Given) => {
+  const where = whereabouts({
+    topology: topology ?? shared(),
+    observations: Evidence.observations(observations(...observed)).entries,
+    statuses: Evidence.statuses(statuses(T, ...said)).entries,
+    deadLetters: letters,
+    isTerminal: (status) => ["completed", "failed"].includes(status)
+  })
+  const millis = toMillis(at(now))
+  return { asked: queueToInspect(where, millis), ...explain(T, where, inspection, millis) }
+}
+
+const acked = (seconds: number, task_type: string | null = null) =>
+  of("TaskMessageAcked", at(seconds), {
+    consumer_name: "svc-task-consumer",
+    queue_name: "tasks.queue",
+    task_id: T,
+    correlation_id: null,
+    retry_attempt: 0,
+    task_type
+  })
+
+const empty: Inspection = { messages: 0, consumers: 1 }
+
+describe("explain: why a task is not done", () => {
+  it("because somebody is at work on it", () => {
+    const { sentence, ...told } = explained({ observed: [received(1)], said: [["processing", 1]] })
+    assert.deepInclude(told, {
+      verdict: "being_handled",
+      consumer_name: "svc-task-consumer",
+      queue_name: "tasks.queue"
+    })
+    assert.strictEqual(
+      sentence,
+      "svc-task-consumer has been at work on it since 2026-04-06T10:00:01+00:00, from tasks.queue."
+    )
+  })
+
+  it("because it waits for its retry, until when", () => {
+    const told = explained({ observed: [received(1), retried(2)], now: 2.4 })
+    assert.deepInclude(told, {
+      verdict: "waiting_for_retry",
+      queue_name: "tasks.queue.retry.500ms.quorum",
+      until: "2026-04-06T10:00:02.500Z",
+      asked: undefined
+    })
+    assert.strictEqual(
+      told.sentence,
+      "Retry 1 of 1 waits in tasks.queue.retry.500ms.quorum until 2026-04-06T10:00:02.500Z, because of handler_error."
+    )
+  })
+
+  it("because it is behind others, once the delay of its retry is over", () => {
+    const told = explained({ observed: [received(1), retried(2)], now: 3, inspection: { messages: 8, consumers: 2 } })
+    assert.deepInclude(told, { asked: "tasks.queue", verdict: "queued", ready: 8, consumers: 2, retry_attempt: 1 })
+    assert.strictEqual(told.sentence, "It waits in tasks.queue, behind at most 7 others, for one of 2 consumers.")
+  })
+
+  it("because it waits in a retry queue that does not say for how long", () => {
+    const old = retried(2, { queue_name: "tasks.queue.retry" })
+    assert.deepInclude(explained({ observed: [received(1), old] }), { verdict: "waiting_for_retry", until: null })
+  })
+
+  it("because nobody consumes its queue, or there is none", () => {
+    const letters = [record(3, { state: "replayed", replayed_at: at(9), replay_target_queue_name: "tasks.queue" })]
+    const given: Given = { observed: [received(1), deadLettered(3)], said: [["failed", 3]], letters }
+    const nobody = explained({ ...given, inspection: { messages: 1, consumers: 0 } })
+    assert.deepInclude(nobody, { asked: "tasks.queue", verdict: "no_consumer" })
+    assert.strictEqual(nobody.sentence, "Nobody consumes tasks.queue, in which 1 message is waiting.")
+    assert.deepInclude(explained({ ...given, inspection: "missing" }), { verdict: "no_queue" })
+    assert.deepInclude(explained(given), { verdict: "queued", missing_evidence: ["broker"] })
+  })
+
+  it("it is: a replayed task that came to its end, or was acknowledged, however soon", () => {
+    const letters = [record(3, { state: "replayed", replayed_at: at(9), replay_target_queue_name: "tasks.queue" })]
+    const before = [received(1), deadLettered(3), acked(3)]
+    const since = [received(9.01), acked(9.02)]
+    const said: Given["said"] = [
+      ["failed", 3],
+      ["completed", 9.02]
+    ]
+    assert.deepInclude(explained({ observed: [...before, ...since], said, letters }), {
+      verdict: "finished",
+      status: "completed"
+    })
+    assert.strictEqual(explained({ said, letters }).verdict, "finished")
+    assert.strictEqual(explained({ observed: [...before, ...since], letters }).verdict, "finished")
+    assert.strictEqual(explained({ observed: before, letters, inspection: empty }).verdict, "unknown")
+  })
+
+  it("because it was dead-lettered, with the id to replay it by", () => {
+    const given: Given = { observed: [received(1), deadLettered(3)], said: [["failed", 3.1]] }
+    assert.deepInclude(explained({ ...given, letters: [record(3.002)] }), {
+      verdict: "dead_lettered",
+      dlq_id: "dlq-3.002",
+      queue_name: "tasks.queue.dlq",
+      reason: "handler_error"
+    })
+    assert.deepInclude(explained(given), { verdict: "dead_lettered", dlq_id: null })
+    assert.deepInclude(explained({ letters: [record(3)], said: [["failed", 3]] }), { dlq_id: "dlq-3" })
+  })
+
+  it("because a worker without retries rejected it", () => {
+    const failed = of("WorkflowStageFailed", at(2), {
+      consumer_name: "w",
+      queue_name: "write.queue",
+      stage: "write",
+      routing_key: null,
+      task_id: T,
+      message_id: "m1",
+      origin_stage: null,
+      correlation_id: null,
+      exception_type: "NoInk",
+      exception_message: null,
+      requeue: false
+    })
+    const topology = workflow()
+    assert.deepInclude(explained({ topology, observed: [staged(1, "write", "m1"), failed] }), {
+      verdict: "rejected",
+      reason: "NoInk"
+    })
+    const requeued = { ...failed, requeue: true }
+    assert.deepInclude(explained({ topology, observed: [staged(1, "write", "m1"), requeued] }), {
+      asked: "write.queue",
+      verdict: "queued"
+    })
+  })
+
+  it("because the next stage of its workflow has not begun", () => {
+    const stageAcked = of("WorkflowStageAcked", at(3), {
+      consumer_name: "w",
+      queue_name: "outline.queue",
+      stage: "outline",
+      routing_key: null,
+      task_id: T,
+      message_id: "m1",
+      origin_stage: null,
+      correlation_id: null
+    })
+    const observed = [staged(1, "outline", "m1"), handedOver(2, "outline", "write", "m2"), stageAcked]
+    assert.deepInclude(explained({ topology: workflow(), observed, inspection: { messages: 3, consumers: 1 } }), {
+      asked: "write.queue",
+      verdict: "queued",
+      since: "2026-04-06T10:00:02+00:00"
+    })
+  })
+
+  it("because the worker that it was handed over to has not begun", () => {
+    const said: Given["said"] = [["manual_retrying", 2, { manual_retry: { count: 1, target_task_type: "rotate" } }]]
+    const observed = [received(1, { task_type: "resize" }), acked(2.1, "resize")]
+    const told = explained({ topology: routed(), observed, said, inspection: { messages: 1, consumers: 1 } })
+    assert.deepInclude(told, { asked: "tasks.queue", verdict: "queued" })
+    const elsewhere = explained({ topology: routed({ task_types: ["resize"] }), observed, said })
+    assert.deepInclude(elsewhere, { verdict: "unknown", missing_evidence: ["queue_of_the_task"] })
+  })
+
+  it("it is: by its status, or by its acknowledgement alone", () => {
+    assert.deepInclude(explained({ observed: [received(1)], said: [["completed", 2]] }), {
+      verdict: "finished",
+      status: "completed"
+    })
+    assert.deepInclude(explained({ observed: [received(1), acked(2)] }), { verdict: "finished", status: null })
+    assert.deepInclude(explained({ said: [["completed", 2]] }), { verdict: "finished" })
+  })
+
+  it("it is again: a task that was replayed is not finished by its former end", () => {
+    const observed = [received(1), deadLettered(2), received(9)]
+    assert.deepInclude(explained({ observed, said: [["failed", 2]], letters: [record(2)] }), {
+      verdict: "being_handled",
+      since: "2026-04-06T10:00:09+00:00"
+    })
+  })
+
+  it("nobody knows, and what is missing", () => {
+    assert.deepInclude(explained({ said: [["processing", 1]] }), {
+      verdict: "unknown",
+      sentence: "It cannot be told: the observations would be needed.",
+      missing_evidence: ["observations"]
+    })
+    assert.deepInclude(explained({ topology: workflow() }), { missing_evidence: ["status", "observations"] })
+  })
+
+  it("reads the delay that retry queues bear in their names", () => {
+    const queues = Result.getOrThrow(RetryQueues.of("tasks.queue", new RetryPolicy()))
+    assert.strictEqual(delayMsOf(queues.retryQueueOf(30_000)), 30_000)
+    assert.isUndefined(delayMsOf("tasks.queue.retry"))
+  })
+})

@@ -1,0 +1,41 @@
+import { readFileSync } from "node:fs"
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Layer } from "effect"
+import { HttpServer } from "effect/http"
+import * as BrokerMemory from "../../layers/BrokerMemory.ts"
+import * as RedisMemory from "../../layers/RedisMemory.ts"
+import { BrokerClient } from "../../src/messaging/index.ts"
+import * as WorkerExample from "../messaging/WorkerExample.ts"
+import { connect } from "../status/EventClient.ts"
+import * as ServerExample from "./ServerExample.ts"
+
+const servers = Layer.merge(BrokerMemory.layer(), RedisMemory.layer({ prefix: "svc:" }))
+
+describe("the README's example of statuses, dead letters and graphs", () => {
+  it.live("tells of the mails that the worker of messaging sends", () =>
+    Effect.gen(function* () {
+      const served = yield* Layer.build(ServerExample.server(0))
+      const { address } = Context.get(served, HttpServer.HttpServer)
+      const port = "port" in address ? address.port : 0
+      yield* Layer.build(WorkerExample.worker)
+      const client = yield* connect(`http://127.0.0.1:${port}/mails/m1/events`)
+      yield* (yield* BrokerClient.make({ topology: ServerExample.lifespan.topology })).publishTask({
+        task_id: "m1",
+        task_type: "send",
+        payload: { to: "ada@example.com", text: "hello" }
+      })
+      yield* client.until(({ ended }) => ended)
+      assert.include(client.text, `"status":"sent"`)
+      const ask = (path: string) =>
+        Effect.promise(() => fetch(`http://127.0.0.1:${port}${path}`).then((answer) => answer.json()))
+      assert.deepInclude(yield* ask("/mails/m1/explain"), { verdict: "finished", status: "sent" })
+      assert.deepInclude(yield* ask("/dlq/queues"), { queues: [] })
+    }).pipe(Effect.scoped, Effect.provide(servers))
+  )
+
+  it("stands in the README as it is here", () => {
+    const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8")
+    const example = read("./ServerExample.ts").replaceAll("../../src/", "./src/")
+    assert.include(read("../../README.md"), `\`\`\`ts\n${example}\`\`\``)
+  })
+})

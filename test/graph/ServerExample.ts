@@ -1,0 +1,38 @@
+import { createServer } from "node:http"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { Layer } from "effect"
+import { HttpRouter } from "effect/http"
+import { GraphRoutes, Lifespan } from "../../src/graph/index.ts"
+import { RoutedTasksSharedStatusTopology } from "../../src/messaging/index.ts"
+import { DeadLetterRoutes, EventStream, StatusRoutes, TerminalStatusSet } from "../../src/status/index.ts"
+
+const topology = new RoutedTasksSharedStatusTopology({
+  tasks_exchange: "mail.tasks",
+  tasks_queue: "mail.send",
+  task_types: ["send"],
+  status_exchange: "mail.status",
+  status_queue: "mail.status"
+})
+
+/** The prefixes are those of the worker's own stores. */
+export const lifespan = {
+  topology,
+  storePrefix: "mail",
+  dlqStorePrefix: "mail",
+  sseTerminalStatuses: new TerminalStatusSet(["sent", "failed"])
+}
+
+/** Beside your own routes, behind your own authentication. */
+const routes = Layer.mergeAll(
+  StatusRoutes.layer({ eventsPath: "/mails/{task_id}/events" }),
+  DeadLetterRoutes.layer(),
+  GraphRoutes.layer({ executionsPath: "/mails" })
+)
+
+/** Needs a `Broker` and a `Redis`. Its event streams end before it closes. */
+export const server = (port: number) =>
+  EventStream.drainFirst.pipe(
+    Layer.provideMerge(HttpRouter.serve(routes, { routerConfig: StatusRoutes.routerConfig })),
+    Layer.provideMerge(NodeHttpServer.layer(createServer, { host: "127.0.0.1", port })),
+    Layer.provideMerge(Lifespan.layer(lifespan))
+  )

@@ -1,0 +1,119 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Option, Redacted } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import * as ReplayCommands from "../../layers/ReplayCommands.ts"
+import { DeadLetterStore } from "../../src/status/DeadLetterStore.ts"
+import * as RunningGateway from "../RunningGateway.ts"
+import { drained, inMemory, queue, start, stores } from "./DeadLetterServer.ts"
+import { deadLetter } from "./DeadLetters.ts"
+
+const provided = <A, E, R>(test: Effect.Effect<A, E, R>) =>
+  test.pipe(Effect.scoped, Effect.provide(stores().pipe(Layer.provideMerge(inMemory))))
+
+/** Runs the program to its end: its exit code, and what it said. */
+const command = (args: ReadonlyArray<string>, environment: Readonly<Record<string, string>> = {}) =>
+  Effect.promise(async () => {
+    const { exited, output } = RunningGateway.command(["replay", ...args], environment)
+    return { code: await exited, output: output().trim() }
+  })
+
+describe("the command that replays dead letters", () => {
+  it.live(
+    "replays what it names, says how far it is, and tells by its exit code whether anything is left",
+    () =>
+      Effect.gen(function* () {
+        const store = yield* DeadLetterStore
+        const source = yield* queue("source")
+        const { post, url } = yield* start({}, { worker: { window: 10, perSecond: 200 } })
+        for (let n = 0; n < 100; n++) yield* store.record(deadLetter(n, { source_queue_name: source }))
+        yield* store.record(deadLetter("gone", { source_queue_name: `${source}-gone`, reason: "stage_timeout" }))
+
+        const whole = yield* command(["--reason", "handler_error", "--exception-type", "RangeError"], {
+          SVC_STATUS_URL: url
+        })
+        assert.strictEqual(whole.code, 0, whole.output)
+        assert.match(whole.output, /^\d+\/100 done: \d+ replayed$/m)
+        assert.match(whole.output, /Done: 100 replayed of 100\.$/)
+        assert.lengthOf(yield* drained(source), 100)
+
+        const failed = yield* command(["--url", url, "--id", "id-gone", "--id", "id-1"])
+        assert.strictEqual(failed.code, 1, failed.output)
+        assert.match(failed.output, /failed id-gone: There is no queue .*gone any more/)
+        assert.match(failed.output, /1 failed and 0 are unknown, of 2/)
+
+        const forced = yield* command(["--url", url, "--id", "id-1", "--force"])
+        assert.strictEqual(forced.code, 0, forced.output)
+
+        const { body: job } = yield* post("/dlq/replays", { ids: ["id-2"] })
+        const followed = yield* command(["--url", url, "--job", job.replay_id])
+        assert.deepStrictEqual([followed.code, /Done: 0 replayed, 1 skipped of 1\./.test(followed.output)], [0, true])
+      }).pipe(provided),
+    120_000
+  )
+
+  it.live(
+    "refuses what says nothing or too much, and shows what the server refuses",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* start()
+        const nothing = yield* command(["--url", url])
+        assert.deepStrictEqual([nothing.code, /--id, or a filter/.test(nothing.output)], [1, true], nothing.output)
+        const refused = yield* command(["--url", url, "--state", "replayed"])
+        assert.deepStrictEqual([refused.code, /422: .*filter\.state/.test(refused.output)], [1, true], refused.output)
+        const unnamed = yield* command(["--id", "x"])
+        assert.notStrictEqual(unnamed.code, 0)
+        const nowhere = yield* command(["--url", `${url}/nowhere`, "--id", "x"])
+        assert.strictEqual(nowhere.code, 1, nowhere.output)
+      }).pipe(provided),
+    120_000
+  )
+
+  it.live("draws a bar over itself on a terminal, as wide as that is", () =>
+    Effect.gen(function* () {
+      const store = yield* DeadLetterStore
+      const source = yield* queue("source")
+      const { url } = yield* start({}, { worker: { window: 2, perSecond: 40 } })
+      for (let n = 0; n < 30; n++) yield* store.record(deadLetter(n, { source_queue_name: source }))
+      const written: Array<string> = []
+      yield* ReplayCommands.replay(
+        {
+          url: new URL(url),
+          token: Option.none(),
+          job: Option.none(),
+          ids: [],
+          filter: { reason: "handler_error" },
+          force: false
+        },
+        { terminal: true, columns: 70, write: (text) => written.push(text) }
+      )
+      assert.isAbove(written.length, 2)
+      const drawn = written.slice(0, -1)
+      for (const text of drawn) {
+        assert.match(text, /^\r\[█*░*\] \d+% \d+\/30 {2}/)
+        assert.isBelow(text.length, 70 + 4)
+      }
+      assert.match(drawn.at(-1) ?? "", /100% 30\/30 {2}30 replayed/)
+    }).pipe(provided)
+  )
+
+  it.live("gives the token of the process", () =>
+    Effect.gen(function* () {
+      const guarded = HttpRouter.middleware(
+        (answer) =>
+          Effect.gen(function* () {
+            const { headers } = yield* HttpServerRequest.HttpServerRequest
+            return headers["authorization"] === "Bearer secret"
+              ? yield* answer
+              : HttpServerResponse.jsonUnsafe({ detail: "Who are you?" }, { status: 401 })
+          }),
+        { global: true }
+      )
+      const { url } = yield* start({}, { around: guarded })
+      const wish = { url: new URL(url), job: Option.none(), ids: ["id-none"], filter: {}, force: false }
+      const screen = { terminal: false, columns: 80, write: () => {} }
+      const refused = yield* Effect.flip(ReplayCommands.replay({ ...wish, token: Option.none() }, screen))
+      assert.match(refused.message, /401: Who are you/)
+      yield* ReplayCommands.replay({ ...wish, token: Option.some(Redacted.make("secret")) }, screen)
+    }).pipe(provided)
+  )
+})

@@ -1,0 +1,194 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { Broker } from "../../src/services/Broker.ts"
+import { DeadLetterStore } from "../../src/status/DeadLetterStore.ts"
+import * as ReplayWorker from "../../src/status/ReplayWorker.ts"
+import { eventually } from "../Eventually.ts"
+import { TemporaryNames } from "../TemporaryNames.ts"
+import { type Answer, drained, queue, start, stores, variants } from "./DeadLetterServer.ts"
+import { deadLetter } from "./DeadLetters.ts"
+
+type Call = (path: string) => Effect.Effect<Answer>
+
+const over = (get: Call, id: string) =>
+  Effect.map(
+    eventually(get(`/dlq/replays/${id}`), ({ body }) => body.state !== "running"),
+    ({ body }) => body
+  )
+
+describe.each(variants)("replays of many dead letters, $name", ({ doors, skip }) => {
+  const live = skip ? it.live.skip : it.live
+
+  live("count what was replayed, skipped and failed, and name what was not", () =>
+    Effect.gen(function* () {
+      const store = yield* DeadLetterStore
+      const source = yield* queue("source")
+      const gone = (yield* TemporaryNames).queue("gone")
+      const { get, post } = yield* start()
+      for (let n = 0; n < 50; n++) yield* store.record(deadLetter(n, { source_queue_name: source }))
+      yield* store.record(deadLetter("done", { source_queue_name: source, state: "replayed", replayed_at: "then" }))
+      yield* store.record(deadLetter("gone", { source_queue_name: gone }))
+      const ids = [...Array.from({ length: 50 }, (_, n) => `id-${n}`), "id-done", "id-gone", "id-none", "id-1"]
+      const { body: started, status } = yield* post("/dlq/replays", { ids })
+      assert.strictEqual(status, 202)
+      assert.deepStrictEqual([started.state, started.total, started.filter], ["running", 53, null])
+      const { problems, replay_id, started_at, updated_at, ...job } = yield* over(get, started.replay_id)
+      assert.isTrue(updated_at >= started_at)
+      assert.deepStrictEqual(job, {
+        state: "finished",
+        force: false,
+        filter: null,
+        total: 53,
+        truncated: false,
+        replayed: 50,
+        skipped: 2,
+        failed: 1,
+        unknown: 0,
+        remaining: 0,
+        waiting: null
+      })
+      const named = problems.map(({ dlq_id, outcome }: { dlq_id: string; outcome: string }) => [dlq_id, outcome])
+      assert.sameDeepMembers(named, [
+        ["id-done", "skipped"],
+        ["id-none", "skipped"],
+        ["id-gone", "failed"]
+      ])
+      assert.lengthOf(yield* drained(source), 50)
+      const { body: listed } = yield* get("/dlq/replays")
+      assert.deepStrictEqual(
+        listed.replays.map((job: { replay_id: string }) => job.replay_id),
+        [replay_id]
+      )
+      const cancelled = yield* post(`/dlq/replays/${replay_id}/cancel`)
+      assert.strictEqual(cancelled.status, 409)
+    }).pipe(Effect.scoped, Effect.provide(stores().pipe(Layer.provideMerge(doors))))
+  )
+
+  live("take a whole group as it is, bounded, and say whether there was more", () =>
+    Effect.gen(function* () {
+      const store = yield* DeadLetterStore
+      const source = yield* queue("source")
+      const { get, post } = yield* start({}, { worker: null })
+      for (let n = 0; n < 12; n++) {
+        const exception_type = n % 3 === 0 ? null : "RangeError"
+        yield* store.record(deadLetter(n, { source_queue_name: source, exception_type }))
+      }
+      const filter = { queue_name: "tasks.dlq", reason: "handler_error", exception_type: "RangeError" }
+      const { body: first } = yield* post("/dlq/replays", { filter })
+      assert.deepStrictEqual([first.total, first.truncated, first.filter], [5, true, filter])
+      const { body: nothing } = yield* post("/dlq/replays", { filter: { reason: "invalid_envelope" } })
+      assert.deepStrictEqual([nothing.state, nothing.total], ["finished", 0])
+      yield* store.record(deadLetter("later", { source_queue_name: source }))
+      yield* ReplayWorker.work(first.replay_id, "worker")
+      assert.deepStrictEqual((yield* over(get, first.replay_id)).replayed, 5)
+      const { body: second } = yield* post("/dlq/replays", { filter })
+      assert.deepStrictEqual([second.total, second.truncated], [4, false])
+      yield* ReplayWorker.work(second.replay_id, "worker")
+      const { body: rest } = yield* post("/dlq/replays", { filter: { ...filter, exception_type: null } })
+      yield* ReplayWorker.work(rest.replay_id, "worker")
+      assert.deepStrictEqual((yield* over(get, rest.replay_id)).replayed, 4)
+      assert.lengthOf(yield* drained(source), 13)
+    }).pipe(Effect.scoped, Effect.provide(stores({}, { maxIds: 5 }).pipe(Layer.provideMerge(doors))))
+  )
+
+  live("are one job for one idempotency key", () =>
+    Effect.gen(function* () {
+      const store = yield* DeadLetterStore
+      yield* store.record(deadLetter(1))
+      const { call } = yield* start({}, { worker: null })
+      const ask = (body: unknown, key: string) => call("POST", "/dlq/replays", body, { "idempotency-key": key })
+      const answers = yield* Effect.forEach(
+        Array.from({ length: 20 }),
+        () => ask({ filter: { reason: "handler_error" } }, "k"),
+        { concurrency: "unbounded" }
+      )
+      assert.lengthOf([...new Set(answers.map(({ body }) => body.replay_id))], 1)
+      assert.deepStrictEqual(answers.map(({ status }) => status).sort(), [...Array(19).fill(200), 202])
+      assert.strictEqual((yield* ask({ filter: { reason: "other" } }, "k")).status, 422)
+      assert.strictEqual((yield* ask({ filter: { reason: "handler_error" } }, "other")).status, 202)
+      const third = yield* ask({ filter: { reason: "handler_error" } }, "third")
+      assert.strictEqual(third.status, 503)
+      assert.match(third.body.detail, /Too many replay jobs/)
+    }).pipe(Effect.scoped, Effect.provide(stores({}, { maxRunning: 2 }).pipe(Layer.provideMerge(doors))))
+  )
+
+  live("are worked on by one process, and stop when they are cancelled", () =>
+    Effect.gen(function* () {
+      const store = yield* DeadLetterStore
+      const source = yield* queue("source")
+      for (let n = 0; n < 200; n++) yield* store.record(deadLetter(n, { source_queue_name: source }))
+      const options = { window: 5, perSecond: 50 }
+      const { get, post } = yield* start({}, { worker: options })
+      yield* start({}, { worker: options })
+      const { body: job } = yield* post("/dlq/replays", { filter: { reason: "handler_error" } })
+      yield* eventually(get(`/dlq/replays/${job.replay_id}`), ({ body }) => body.replayed > 0)
+      const { body: cancelled, status } = yield* post(`/dlq/replays/${job.replay_id}/cancel`)
+      assert.deepStrictEqual([status, cancelled.state], [200, "cancelled"])
+      assert.strictEqual((yield* post(`/dlq/replays/${job.replay_id}/cancel`)).status, 200)
+      // what was being published is counted when it is over
+      const open = Effect.map(store.queues, ([queue]) => queue?.open_count)
+      const { body: after } = yield* eventually(
+        Effect.all({ job: get(`/dlq/replays/${job.replay_id}`), open }),
+        ({ job, open }) => job.body.remaining === open
+      ).pipe(Effect.map(({ job }) => job))
+      assert.isAbove(after.remaining, 0)
+      assert.lengthOf(yield* drained(source), after.replayed)
+    }).pipe(Effect.scoped, Effect.provide(stores().pipe(Layer.provideMerge(doors))))
+  )
+
+  live("wait for a broker that takes nothing, say so, and go on", () =>
+    Effect.gen(function* () {
+      const store = yield* DeadLetterStore
+      const source = yield* queue("source")
+      for (let n = 0; n < 20; n++) yield* store.record(deadLetter(n, { source_queue_name: source }))
+      let away = true
+      const leaving = yield* Effect.map(Broker, (broker) =>
+        Layer.succeed(Broker, {
+          ...broker,
+          publish: (publication) =>
+            Effect.suspend(() =>
+              away
+                ? Effect.succeed({ _tag: "Refused", reason: "unreachable", detail: "gone" } as const)
+                : broker.publish(publication)
+            )
+        })
+      )
+      const { get, post } = yield* Effect.provide(start(), leaving)
+      const { body: job } = yield* post("/dlq/replays", { filter: { reason: "handler_error" } })
+      yield* eventually(get(`/dlq/replays/${job.replay_id}`), ({ body }) => /unreachable/.test(body.waiting))
+      assert.deepStrictEqual((yield* store.queues)[0]?.open_count, 20)
+      away = false
+      const { replayed, waiting } = yield* over(get, job.replay_id)
+      assert.deepStrictEqual([replayed, waiting], [20, null])
+      assert.lengthOf(yield* drained(source), 20)
+    }).pipe(Effect.scoped, Effect.provide(stores().pipe(Layer.provideMerge(doors))))
+  )
+
+  live("count what they replayed when they are cancelled while the rest waits", () =>
+    Effect.gen(function* () {
+      const store = yield* DeadLetterStore
+      const source = yield* queue("source")
+      for (let n = 0; n < 6; n++) yield* store.record(deadLetter(n, { source_queue_name: source }))
+      const answers = new Set(["message-0", "message-1"])
+      const partly = yield* Effect.map(Broker, (broker) =>
+        Layer.succeed(Broker, {
+          ...broker,
+          publish: (publication) => {
+            const id = publication.properties.messageId ?? ""
+            // under way when the job is cancelled
+            if (id === "message-2") return Effect.delay(broker.publish(publication), "1 second")
+            if (answers.has(id)) return broker.publish(publication)
+            return Effect.succeed({ _tag: "Refused", reason: "blocked", detail: "no memory" } as const)
+          }
+        })
+      )
+      const { get, post } = yield* Effect.provide(start({}, { worker: { leaseSeconds: 1 } }), partly)
+      const { body: job } = yield* post("/dlq/replays", { filter: { reason: "handler_error" } })
+      yield* eventually(get(`/dlq/replays/${job.replay_id}`), ({ body }) => /no memory/.test(body.waiting))
+      assert.strictEqual((yield* post(`/dlq/replays/${job.replay_id}/cancel`)).status, 200)
+      const { body } = yield* eventually(get(`/dlq/replays/${job.replay_id}`), ({ body }) => body.replayed > 0)
+      assert.deepInclude(body, { state: "cancelled", replayed: 3, remaining: 3, waiting: null })
+      assert.lengthOf(yield* drained(source), 3)
+    }).pipe(Effect.scoped, Effect.provide(stores().pipe(Layer.provideMerge(doors))))
+  )
+})

@@ -1,0 +1,257 @@
+import { randomUUID } from "node:crypto"
+import { assert, layer as describeWith } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import * as BrokerMemory from "../../layers/BrokerMemory.ts"
+import * as RedisMemory from "../../layers/RedisMemory.ts"
+import { ContractAliasConfig } from "../../src/messaging/Aliases.ts"
+import { BrokerClient } from "../../src/messaging/BrokerClient.ts"
+import { SharedTasksSharedStatusTopology } from "../../src/messaging/TaskTopology.ts"
+import { declarations } from "../../src/messaging/Topology.ts"
+import { Broker, type BrokerError } from "../../src/services/Broker.ts"
+import type { Redis } from "../../src/services/Redis.ts"
+import * as History from "../../src/status/History.ts"
+import * as RedisStatusStore from "../../src/status/RedisStatusStore.ts"
+import type * as StatusRoutes from "../../src/status/StatusRoutes.ts"
+import { StatusStore } from "../../src/status/StatusStore.ts"
+import * as RunningBroker from "../RunningBroker.ts"
+import * as TemporaryPrefix from "../TemporaryPrefix.ts"
+import { event } from "./Events.ts"
+import * as FaultyStore from "./FaultyStore.ts"
+import { served } from "./Served.ts"
+
+const task = () => `task ${randomUUID()}/é`
+
+const store = (id: string, ...ids: ReadonlyArray<string>) =>
+  Effect.flatMap(StatusStore, (store) => Effect.forEach(ids, (one) => store.store(event(id, one)), { discard: true }))
+
+const get = (url: string, init: RequestInit = {}) =>
+  Effect.promise(async () => {
+    const answer = await fetch(url, init)
+    const text = await answer.text()
+    return { status: answer.status, body: text === "" ? undefined : JSON.parse(text), headers: answer.headers }
+  })
+
+const named = (what: string) => `svc-test-${randomUUID()}.${what}`
+
+const topologyOf = (more: { readonly status_use_streams?: boolean } = {}) =>
+  new SharedTasksSharedStatusTopology({
+    status_exchange: named("status"),
+    status_queue: named("status.queue"),
+    tasks_exchange: named("tasks"),
+    tasks_queue: named("tasks.queue"),
+    tasks_routing_key: "tasks",
+    ...more
+  })
+
+/** A topology at work, its status queue to be read by routes on a socket. */
+const scanned = Effect.fnUntraced(function* (
+  topology: SharedTasksSharedStatusTopology,
+  options: Partial<History.Options> = {},
+  routes: StatusRoutes.Options = {}
+) {
+  const broker = yield* Broker
+  const { exchanges, queues } = declarations(topology)
+  yield* Effect.addFinalizer(() =>
+    Effect.orDie(
+      broker.remove({ exchanges: exchanges.map(({ name }) => name), queues: queues.map(({ name }) => name) })
+    )
+  )
+  const client = yield* BrokerClient.make({ topology })
+  yield* client.initialize
+  const history = History.layer({ topology, ...options }).pipe(Layer.provide(Layer.succeed(Broker, broker)))
+  const { url } = yield* served({}, routes, history)
+  const publish = (id: string, ...ids: ReadonlyArray<string>) =>
+    Effect.forEach(ids, (one) => client.publishStatus(event(id, one, { status: one })), { discard: true })
+  return { url, publish, broker }
+})
+
+const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, broker: Layer.Layer<Broker, BrokerError>) =>
+  describeWith(
+    FaultyStore.layer.pipe(
+      Layer.provide(RedisStatusStore.layer({ history_maxlen: 5 })),
+      Layer.provide(redis),
+      Layer.provideMerge(broker)
+    ),
+    { excludeTestServices: true }
+  )(`status routes: ${name}`, (it) => {
+    it.effect("answer with the latest status of a task", () =>
+      Effect.gen(function* () {
+        const id = task()
+        const { url } = yield* served()
+        yield* store(id, "e1", "e2")
+        const { body, headers, status } = yield* get(`${url}/status/${encodeURIComponent(id)}`)
+        assert.deepStrictEqual([status, body], [200, { task_id: id, event: event(id, "e2") }])
+        assert.strictEqual(headers.get("content-type"), "application/json")
+        const unknown = yield* get(`${url}/status/nobody`)
+        assert.deepStrictEqual(
+          [unknown.status, unknown.body],
+          [404, { detail: 'No status is stored for task_id "nobody".' }]
+        )
+        assert.deepInclude(yield* get(`${url}/status/${"x".repeat(300)}`), { status: 422 })
+        assert.deepInclude(yield* get(`${url}/status/t`, { method: "DELETE" }), { status: 405 })
+      })
+    )
+
+    it.effect("answer with the kept history, oldest first", () =>
+      Effect.gen(function* () {
+        const id = task()
+        const { url } = yield* served()
+        yield* store(id, "e1", "e2", "e3", "e4", "e5", "e6")
+        const of = (query: string) =>
+          Effect.map(get(`${url}/history?task_id=${encodeURIComponent(id)}${query}`), ({ body, status }) => [
+            status,
+            body.count,
+            body.events.map((event: { readonly event_id: string }) => event.event_id).join(" "),
+            body.task_id === id,
+            body.truncated
+          ])
+        assert.deepStrictEqual(yield* of(""), [200, 5, "e2 e3 e4 e5 e6", true, undefined])
+        assert.deepStrictEqual(yield* of("&start_offset=last"), [200, 1, "e6", true, undefined])
+        assert.deepStrictEqual(yield* of("&start_offset=4"), [200, 3, "e4 e5 e6", true, undefined])
+        assert.deepStrictEqual(yield* of("&max_scan=2&max_seconds=1.5"), [200, 2, "e2 e3", true, true])
+        const nobody = yield* get(`${url}/history?task_id=nobody`)
+        assert.deepStrictEqual(nobody.body, { count: 0, events: [], task_id: "nobody" })
+      })
+    )
+
+    it.effect("name every parameter of the history that they cannot take", () =>
+      Effect.gen(function* () {
+        const { url } = yield* served()
+        const names = (query: string) =>
+          Effect.map(get(`${url}/history?${query}`), ({ body, status }) => [
+            status,
+            ...body.detail.map(({ loc }: { readonly loc: ReadonlyArray<string> }) => loc.join("."))
+          ])
+        assert.deepStrictEqual(yield* names(""), [422, "query.task_id"])
+        assert.deepStrictEqual(yield* names("task_id=%20&start_offset=-1&max_seconds=0&max_scan=0&source=disk"), [
+          422,
+          "query.source",
+          "query.task_id",
+          "query.start_offset",
+          "query.max_seconds",
+          "query.max_scan"
+        ])
+        assert.deepStrictEqual(yield* names("task_id=t&max_scan=10001&max_seconds=11"), [
+          422,
+          "query.max_seconds",
+          "query.max_scan"
+        ])
+        assert.deepStrictEqual(yield* names("task_id=t&source=stream"), [422, "query.source"])
+      })
+    )
+
+    it.effect("name things as the contract does, in paths, queries and bodies", () =>
+      Effect.gen(function* () {
+        const id = task()
+        const aliasConfig = new ContractAliasConfig({
+          field_aliases: { task_id: "attempt_id" },
+          http_aliases: { task_id: "attempt-id" }
+        })
+        const { url } = yield* served(
+          {},
+          {
+            aliasConfig,
+            statusPath: "/api/{attempt-id}/latest",
+            historyPath: "/api/history",
+            latestOutputAdapter: (event) => ({ ...event, adapted: true })
+          }
+        )
+        yield* store(id, "e1")
+        const { task_id: _, ...rest } = event(id, "e1")
+        const latest = yield* get(`${url}/api/${encodeURIComponent(id)}/latest`)
+        assert.deepStrictEqual(latest.body, { attempt_id: id, event: { ...rest, attempt_id: id, adapted: true } })
+        const history = yield* get(`${url}/api/history?attempt-id=${encodeURIComponent(id)}`)
+        assert.deepStrictEqual(history.body, { count: 1, events: [{ ...rest, attempt_id: id }], attempt_id: id })
+        const unknown = yield* get(`${url}/api/nobody/latest`)
+        assert.strictEqual(unknown.body.detail, 'No status is stored for attempt_id "nobody".')
+        assert.deepInclude(yield* get(`${url}/status/${encodeURIComponent(id)}`), { status: 404 })
+      })
+    )
+
+    it.effect("say when the store cannot be read", () =>
+      Effect.gen(function* () {
+        const { url } = yield* served()
+        const faults = yield* FaultyStore.Faults
+        faults.down = true
+        const latest = yield* get(`${url}/status/t`)
+        const history = yield* get(`${url}/history?task_id=t`)
+        faults.down = false
+        assert.deepStrictEqual([latest.status, history.status], [503, 503])
+        assert.strictEqual(latest.headers.get("retry-after"), "1")
+        assert.deepStrictEqual(latest.body, { detail: "The status store cannot be read now." })
+      })
+    )
+
+    it.effect("read the broker's status stream for who asks for it, past the first terminal status", () =>
+      Effect.gen(function* () {
+        const { publish, url } = yield* scanned(topologyOf())
+        yield* publish("t1", "queued", "failed")
+        yield* publish("t2", "queued")
+        yield* publish("t1", "processing", "completed")
+        const of = (query: string) =>
+          Effect.map(get(`${url}/history?source=stream${query}`), ({ body, status }) => [
+            status,
+            body.events?.map((event: { readonly status: string }) => event.status).join(" "),
+            body.task_id,
+            body.truncated
+          ])
+        const whole = "queued failed processing completed"
+        assert.deepStrictEqual(yield* of("&task_id=t1"), [200, whole, "t1", undefined])
+        assert.deepStrictEqual(yield* of("&task_id=t1&max_scan=2"), [200, "queued failed", "t1", true])
+        assert.deepStrictEqual(yield* of("&max_seconds=5"), [
+          200,
+          "queued failed queued processing completed",
+          undefined,
+          undefined
+        ])
+        assert.deepStrictEqual(yield* of("&task_id=t1&start_offset=3"), [200, "processing completed", "t1", undefined])
+        assert.deepStrictEqual(yield* of("&task_id=t1&start_offset=100"), [200, "", "t1", undefined])
+        assert.deepStrictEqual((yield* of(""))[0], 422)
+        // the stream is as it was
+        assert.deepStrictEqual(yield* of("&task_id=t1"), [200, whole, "t1", undefined])
+      })
+    )
+
+    it.effect("stop a scan at its bounds, and say so", () =>
+      Effect.gen(function* () {
+        const { publish, url } = yield* scanned(topologyOf(), { source: "stream", maxMessages: 3 })
+        yield* publish("t1", "a")
+        yield* publish("t2", "b", "c", "d")
+        yield* publish("t1", "e")
+        const { body } = yield* get(`${url}/history?task_id=t1`)
+        assert.deepInclude(body, { count: 1, truncated: true })
+      })
+    )
+
+    it.effect("refuse a status queue that is no stream, or read it and leave it as it is", () =>
+      Effect.gen(function* () {
+        const topology = topologyOf({ status_use_streams: false })
+        const strict = yield* scanned(topology, { source: "stream" })
+        const refused = yield* get(`${strict.url}/history?task_id=t1`)
+        assert.strictEqual(refused.status, 400)
+        assert.include(refused.body.detail, topology.status.queue)
+        const { broker, publish, url } = yield* scanned(topology, { source: "stream" }, { requireStream: false })
+        yield* publish("t1", "queued", "completed")
+        for (const _ of [1, 2]) {
+          const { body } = yield* get(`${url}/history?task_id=t1`)
+          assert.strictEqual(body.count, 2)
+        }
+        yield* broker.remove({ queues: [topology.status.queue] })
+        assert.deepInclude(yield* get(`${url}/history?task_id=t1`), { status: 404 })
+      })
+    )
+
+    it.effect("are refused with paths that are none", () =>
+      Effect.gen(function* () {
+        const refused = yield* Effect.flip(
+          served({}, { eventsPath: "events/{task_id}", statusPath: "/status", historyPath: "/h/*" })
+        )
+        for (const field of ["eventsPath", "statusPath", "historyPath"]) assert.include(String(refused), field)
+      })
+    )
+  })
+
+suite("memory", RedisMemory.layer({ prefix: "svc-test-memory:" }), BrokerMemory.layer())
+if (TemporaryPrefix.server !== null && RunningBroker.server !== null) {
+  suite("redis and rabbitmq", TemporaryPrefix.layer, RunningBroker.layer())
+}
