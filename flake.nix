@@ -27,7 +27,8 @@
               pkgs.postgresql
               pkgs.redis
               pkgs.rabbitmq-server
-            ];
+            ]
+            ++ nixpkgs.lib.optional pkgs.stdenv.hostPlatform.isLinux pkgs.chromium;
           };
         }
       );

@@ -14,7 +14,7 @@ import * as RedisMemory from "./RedisMemory.ts"
 import * as UpstreamHttp from "./UpstreamHttp.ts"
 import * as UpstreamSimulator from "./UpstreamSimulator.ts"
 
-export const roles = ["gateway", "control", "messaging", "all"] as const
+export const roles = ["gateway", "control", "messaging", "status", "graph", "all"] as const
 export type Role = (typeof roles)[number]
 
 export type Door = "database" | "redis" | "broker" | "upstream"
@@ -23,7 +23,9 @@ export type Door = "database" | "redis" | "broker" | "upstream"
 export const usedBy: Readonly<Record<Role, ReadonlyArray<Door>>> = {
   gateway: ["database", "redis", "upstream"],
   control: ["database", "redis", "upstream"],
-  messaging: ["broker"],
+  messaging: ["redis", "broker"],
+  status: ["redis", "broker"],
+  graph: ["redis", "broker"],
   all: ["database", "redis", "broker", "upstream"]
 }
 
@@ -96,7 +98,11 @@ export const choose = (wish: Wish, settings: Settings): Result.Result<Doors, Rea
     }),
     broker: Option.match(broker.url, {
       onNone: () => ({ variant: "memory", remark: endsWithProcess, layer: BrokerMemory.layer() }),
-      onSome: (url) => ({ variant: "amqp", remark: "RABBITMQ_URL", layer: BrokerAmqp.layer({ url }) })
+      onSome: (url) => ({
+        variant: "amqp",
+        remark: "RABBITMQ_URL",
+        layer: BrokerAmqp.layer({ url, whenUnreachable: "wait" })
+      })
     }),
     upstream: Option.match(upstream.url, {
       onNone: () => ({

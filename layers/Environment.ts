@@ -3,6 +3,7 @@ import { refusedBaseUrl, trimmedBaseUrl } from "../src/control/Rules.ts"
 import type { StudioTarget } from "../src/control/StudioConnection.ts"
 import * as FrontDoor from "../src/gateway/model/FrontDoor.ts"
 import { refusedUiPath } from "../src/gateway/model/UpstreamPaths.ts"
+import { isLoopback } from "../src/status/Access.ts"
 import type { Addresses } from "./http/Addresses.ts"
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -34,6 +35,9 @@ export interface Settings {
   readonly addresses: Addresses
   readonly proxyAddress: Address
   readonly controlAddress: Address
+  /** Of statuses, dead letters and graphs; without a token it is one of this machine's alone. */
+  readonly statusAddress: Address
+  readonly statusToken: Option.Option<Redacted.Redacted>
   readonly logLevels: { readonly gateway_api: LogLevel; readonly gateway_proxy: LogLevel }
   readonly adminToken: Option.Option<Redacted.Redacted>
   readonly workerToken: Option.Option<Redacted.Redacted>
@@ -110,6 +114,17 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
   }
   const asked = Object.values(frontDoorVariables).some((variable) => (environment[variable]?.trim() ?? "") !== "")
 
+  const statusAddress = withDefault("SVC_STATUS_BIND_ADDR", address, { host: "127.0.0.1", port: 8082 })
+  const statusToken = optional("SVC_STATUS_TOKEN", credential)
+  if (!isLoopback(statusAddress.host) && Option.isNone(statusToken)) {
+    if (!mistakes.some(({ variable }) => variable === "SVC_STATUS_TOKEN")) {
+      mistakes.push({
+        variable: "SVC_STATUS_TOKEN",
+        message: "is needed, because SVC_STATUS_BIND_ADDR is no loopback address: other machines reach it"
+      })
+    }
+  }
+
   const upstreamOrigin = optional("UPSTREAM_BASE_URL", origin)
   const discoveryUrl = Option.filter(Option.fromNullOr(frontDoor.oidc_discovery_url), (url) => URL.canParse(url))
   const studioBaseUrl = optional("SVC_STUDIO_BASE_URL", baseUrl)
@@ -136,6 +151,8 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     },
     proxyAddress: withDefault("GATEWAY_BIND_ADDR", address, { host: "127.0.0.1", port: 8080 }),
     controlAddress: withDefault("GATEWAY_CONTROL_BIND_ADDR", address, { host: "127.0.0.1", port: 8081 }),
+    statusAddress,
+    statusToken,
     logLevels: withDefault("LOG_LEVEL", logLevels, { gateway_api: "Info", gateway_proxy: "Info" }),
     // whether it must be a token depends on whether one is active already: the start decides when it knows
     adminToken: optional("GATEWAY_ADMIN_TOKEN", (value) => Result.succeed(Redacted.make(value))),

@@ -22,6 +22,15 @@ const clocks = {
   connectionsCheckingInterval: 5_000
 } as const
 
+/** The JSON of a refusal to what is not HTTP, as the listener's other refusals look. */
+export type Form = (refusal: {
+  readonly code: ErrorCode
+  readonly message: string
+  readonly requestId: string
+}) => string
+
+const ofGateway: Form = ({ code, message, requestId }) => body(new GatewayError({ code, message }), "a", requestId)
+
 /** The last request of a connection, and its answer. */
 interface Running {
   readonly incoming: IncomingMessage
@@ -32,11 +41,11 @@ interface Running {
  * What Node leaves to the program on a connection.
  *
  * - What is not HTTP never reaches a program. Where it cannot be taken for another request's answer, the parser's
- *   refusal is given the gateway's form; then the connection ends, and whatever was still coming in on it.
+ *   refusal is given the listener's form; then the connection ends, and whatever was still coming in on it.
  * - A closing server hangs up on connections that are idle, and waits for the others. Those that become idle meanwhile
  *   are hung up on here, or a client's kept-alive connection would hold the exit for `keepAliveTimeout`.
  */
-const attended = (server: Server): Server => {
+const attended = (server: Server, form: Form): Server => {
   const running = new WeakMap<Duplex, Running>()
 
   const attend = (incoming: IncomingMessage, outgoing: ServerResponse) => {
@@ -55,7 +64,7 @@ const attended = (server: Server): Server => {
     }
     const [status, code, message] = unparsable[cause.code ?? ""] ?? notHttp
     const requestId = crypto.randomUUID()
-    const answer = body(new GatewayError({ code, message }), "a", requestId)
+    const answer = form({ code, message, requestId })
     socket.end(
       `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\nx-request-id: ${requestId}\r\ncontent-length: ${Buffer.byteLength(answer)}\r\nconnection: close\r\n\r\n${answer}`,
       () => socket.destroy()
@@ -83,15 +92,15 @@ const unparsable: Readonly<Record<string, Unparsable>> = {
   ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "request_body_timeout", "The request did not arrive in time."]
 }
 
-const nodeServer = (): Server => attended(createServer(clocks).setTimeout(clocks.requestTimeout))
+const nodeServer = (form: Form): Server => attended(createServer(clocks).setTimeout(clocks.requestTimeout), form)
 
 /**
  * A server at `address`. When it closes it takes no new connection, and running answers have `drainWithin` to end; then
- * whoever has not read theirs is cut off.
+ * whoever has not read theirs is cut off. `form`: default the gateway's.
  */
-export const server = (address: Address, drainWithin: Duration.Input) =>
+export const server = (address: Address, drainWithin: Duration.Input, form: Form = ofGateway) =>
   Layer.suspend(() => {
-    const server = nodeServer()
+    const server = nodeServer(form)
     const listening = NodeHttpServer.make(() => server, {
       host: address.host,
       port: address.port,
@@ -114,7 +123,7 @@ export const proxy = (address: Address, drainWithin: Duration.Input) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const proxyApp = yield* ProxyApp
-      const server = nodeServer()
+      const server = nodeServer(ofGateway)
       /** By connection: an answer that waits behind another one hears nothing of its end. */
       const running = new WeakMap<Duplex, Set<HungUp>>()
       let requests = 0

@@ -1,12 +1,13 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Cause, Console, Effect, Exit, Layer, Result, Runtime } from "effect"
+import { Cause, Config, Console, Effect, Exit, Layer, Record, Result, Runtime, Schema } from "effect"
 import { Argument, CliError, Command, Flag } from "effect/cli"
 import * as Commands from "../layers/Commands.ts"
 import * as ConfigurationCommands from "../layers/ConfigurationCommands.ts"
 import * as Doors from "../layers/Doors.ts"
 import * as Environment from "../layers/Environment.ts"
 import * as Observability from "../layers/Observability.ts"
+import * as ReplayCommands from "../layers/ReplayCommands.ts"
 import * as Roles from "../layers/roles/Roles.ts"
 import * as Start from "../layers/Start.ts"
 
@@ -39,7 +40,7 @@ const command = Command.make(
     role: Argument.Literals("role", Doors.roles).pipe(
       Argument.withDefault("all"),
       Argument.withDescription(
-        "gateway: the proxy listener; control: the operator API; messaging: the workers of the example; all: in one process"
+        "gateway: the proxy listener; control: the operator API; messaging: the workers of the example; status: statuses, event streams and dead letters of its tasks; graph: their execution graphs; all: in one process"
       )
     ),
     database: variant("database", Doors.databaseVariants, "DATABASE_URL"),
@@ -48,7 +49,11 @@ const command = Command.make(
     upstream: variant("upstream", Doors.upstreamVariants, "UPSTREAM_BASE_URL")
   },
   run
-).pipe(Command.withDescription("A governed gateway in front of a model proxy"))
+).pipe(
+  Command.withDescription(
+    "A governed gateway in front of a model proxy, and tasks that are followed, repaired and drawn"
+  )
+)
 
 const expect = Flag.String("expect").pipe(
   Flag.withSchema(Commands.Anchor),
@@ -98,6 +103,45 @@ const configuration = Command.make("configuration").pipe(
   ])
 )
 
+const named = (name: string, description: string) =>
+  Flag.String(name).pipe(Flag.optional, Flag.withDescription(description))
+
+const replay = Command.make(
+  "replay",
+  {
+    url: Flag.String("url").pipe(
+      Flag.withFallbackConfig(Config.String("SVC_STATUS_URL")),
+      Flag.withSchema(Schema.URLFromString),
+      Flag.withDescription("Of a running process that serves dead letters; without this flag SVC_STATUS_URL")
+    ),
+    job: named("job", "Only shows a job that was begun before"),
+    ids: Flag.String("id").pipe(Flag.atLeast(0), Flag.withDescription("A dlq_id; may be given many times")),
+    queue_name: named("queue", "The dead-letter queue"),
+    source_queue_name: named("source-queue", "The queue that the messages came from"),
+    reason: named("reason", "Such as handler_error"),
+    exception_type: named("exception-type", "Such as RangeError"),
+    task_id: named("task", "One task"),
+    state: Flag.Literals("state", ["dead_lettered", "replay_unknown", "replayed"]).pipe(
+      Flag.optional,
+      Flag.withDescription("Without this flag those that are open: dead_lettered")
+    ),
+    force: Flag.Boolean("force").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription("Also what was replayed before, or may have been, and so may be done twice")
+    )
+  },
+  Effect.fnUntraced(function* ({ force, ids, job, url, ...filter }) {
+    const token = yield* Config.option(Config.Redacted("SVC_STATUS_TOKEN"))
+    const { columns, isTTY } = process.stdout
+    yield* ReplayCommands.replay(
+      { url, token, job, ids, filter: Record.getSomes(filter), force },
+      { terminal: isTTY === true, columns: columns ?? 80, write: (text) => process.stdout.write(text) }
+    )
+  })
+).pipe(
+  Command.withDescription("Replays dead letters, and shows how far it is; SVC_STATUS_TOKEN is the process's token")
+)
+
 /** SIGTERM and SIGINT interrupt the program; having drained is success. */
 const teardown: Runtime.Teardown = (exit, onExit) =>
   Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? onExit(0) : Runtime.defaultTeardown(exit, onExit)
@@ -109,7 +153,7 @@ const complain = (cause: Cause.Cause<unknown>) => {
   return CliError.isCliError(error.success) ? Effect.void : Console.error(Start.describe(error.success))
 }
 
-Command.run(Command.withSubcommands(command, [audit, secrets, configuration]), { version: "0.1.0" }).pipe(
+Command.run(Command.withSubcommands(command, [audit, secrets, configuration, replay]), { version: "0.1.0" }).pipe(
   Effect.provide(NodeServices.layer),
   Effect.tapCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : complain(cause))),
   NodeRuntime.runMain({ teardown, disableErrorReporting: true })

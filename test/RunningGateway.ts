@@ -4,6 +4,8 @@ import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 import { Effect, type Scope } from "effect"
 
+import type { Role } from "../layers/Doors.ts"
+
 const root = fileURLToPath(new URL("..", import.meta.url))
 
 /** The program as its users run it: a process of its own, on ports that the kernel chooses. */
@@ -13,6 +15,8 @@ export interface RunningGateway {
   readonly proxy: string
   /** `http://127.0.0.1:port` of the control listener. */
   readonly control: string
+  /** `http://127.0.0.1:port` of the listener of statuses, dead letters and graphs. */
+  readonly status: string
   /** Everything that it wrote so far, both streams. */
   readonly output: () => string
   readonly signal: (signal: NodeJS.Signals) => void
@@ -27,7 +31,7 @@ export interface RunningGateway {
 export type Operate = (method: string, path: string, body?: unknown) => Promise<unknown>
 
 export interface Options {
-  readonly role?: "gateway" | "control" | "messaging" | "all"
+  readonly role?: Role
   readonly environment?: Readonly<Record<string, string>>
   readonly flags?: ReadonlyArray<string>
   /** The operator token to use; by default a fresh one, set as `GATEWAY_ADMIN_TOKEN`. */
@@ -55,6 +59,7 @@ export const command = (args: ReadonlyArray<string>, environment: Readonly<Recor
       ...bare(),
       GATEWAY_BIND_ADDR: "127.0.0.1:0",
       GATEWAY_CONTROL_BIND_ADDR: "127.0.0.1:0",
+      SVC_STATUS_BIND_ADDR: "127.0.0.1:0",
       LOG_LEVEL: "debug",
       ...environment
     },
@@ -88,6 +93,15 @@ const ready = async (child: ChildProcess, output: () => string, names: ReadonlyA
   }
 }
 
+const listeners: Readonly<Record<Role, ReadonlyArray<string>>> = {
+  gateway: ["control", "proxy"],
+  control: ["control"],
+  messaging: ["control"],
+  status: ["control", "status"],
+  graph: ["control", "status"],
+  all: ["control", "proxy", "status"]
+}
+
 /** A started process, ended with the scope. */
 export const start = (options: Options): Effect.Effect<RunningGateway, never, Scope.Scope> =>
   Effect.acquireRelease(
@@ -98,12 +112,13 @@ export const start = (options: Options): Effect.Effect<RunningGateway, never, Sc
         ...options,
         environment: { GATEWAY_ADMIN_TOKEN: adminToken, ...options.environment }
       })
-      await ready(child, output, role === "control" || role === "messaging" ? ["control"] : ["control", "proxy"])
+      await ready(child, output, listeners[role])
       const control = listening(output(), "control") ?? ""
       const running: RunningGateway = {
         pid: child.pid ?? 0,
         proxy: listening(output(), "proxy") ?? "",
         control,
+        status: listening(output(), "status") ?? "",
         output,
         exited,
         signal: (signal) => void child.kill(signal),

@@ -9,6 +9,8 @@ const areas: ReadonlyArray<readonly [area: string, may: ReadonlyArray<string>]> 
   // one runner: operators try out the very guardrails that requests go through
   ["src/guardrails", ["src/services", "src/gateway/model"]],
   ["src/messaging", ["src/services"]],
+  ["src/status", ["src/services", "src/messaging"]],
+  ["src/graph", ["src/services", "src/messaging", "src/status"]],
   ["src/gateway", ["src/services", "src/guardrails"]],
   ["src/control", ["src/services", "src/gateway/model", "src/guardrails"]],
   ["layers", ["src"]],

@@ -1,14 +1,35 @@
 import { Effect, Layer } from "effect"
 import { Readiness } from "../../src/control/Readiness.ts"
+import { ObservationStore } from "../../src/graph/ObservationStore.ts"
+import * as RedisObservationStore from "../../src/graph/RedisObservationStore.ts"
 import * as Library from "../../src/messaging/example/Library.ts"
 import * as Workers from "../../src/messaging/example/Workers.ts"
+import * as ObservationMetrics from "../../src/messaging/ObservationMetrics.ts"
 import { Broker } from "../../src/services/Broker.ts"
+import { Redis } from "../../src/services/Redis.ts"
+import { DeadLetterStore } from "../../src/status/DeadLetterStore.ts"
+import * as RedisDLQStore from "../../src/status/RedisDLQStore.ts"
 
-/** The workers of the example and who gives them work, with the broker left open. */
-export const layer = Layer.merge(Workers.layer, Library.layer)
+/** Who works on the example, whose dead letters are indexed and whose observations are kept and counted. */
+const workers = Layer.unwrap(
+  Effect.gen(function* () {
+    const kept = yield* RedisObservationStore.makeRedisObservationSink(yield* ObservationStore)
+    return Workers.layer({
+      dlqStore: yield* DeadLetterStore,
+      observationSink: yield* ObservationMetrics.counting(kept)
+    })
+  })
+).pipe(Layer.provide([RedisDLQStore.layer(), RedisObservationStore.layer()]))
 
-/** The broker answers, and the process is not draining. */
+/** The workers of the example and who gives them work, with broker and Redis left open. */
+export const layer = Layer.merge(workers, Library.layer)
+
+/** The broker and Redis answer, and the process is not draining. */
 export const readiness = Layer.effect(
   Readiness,
-  Effect.flatMap(Broker, (broker) => Readiness.when([broker.ping]))
+  Effect.gen(function* () {
+    const broker = yield* Broker
+    const redis = yield* Redis
+    return yield* Readiness.when([broker.ping, redis.ping])
+  })
 )

@@ -8,6 +8,8 @@ import { StartupFrontDoor } from "../../src/gateway/model/FrontDoor.ts"
 import { Lifecycle } from "../../src/gateway/model/Lifecycle.ts"
 import { GatewaySettings } from "../../src/gateway/model/Settings.ts"
 import { Guardrails } from "../../src/guardrails/Guardrails.ts"
+import type { Broker } from "../../src/services/Broker.ts"
+import type { Redis } from "../../src/services/Redis.ts"
 import type { Doors, Role } from "../Doors.ts"
 import * as EgressHttp from "../EgressHttp.ts"
 import type { Settings } from "../Environment.ts"
@@ -16,6 +18,7 @@ import * as Observability from "../Observability.ts"
 import * as Start from "../Start.ts"
 import * as Gateway from "./Gateway.ts"
 import * as Messaging from "./Messaging.ts"
+import * as Status from "./Status.ts"
 
 /**
  * The whole program of a role. What is provided later is opened earlier and closed later: readiness turns false, then
@@ -24,23 +27,41 @@ import * as Messaging from "./Messaging.ts"
 export const layer = (
   doors: Doors,
   settings: Settings
-): Layer.Layer<never, Layer.Error<ReturnType<typeof workers> | ReturnType<typeof operated>>> =>
-  doors.role === "messaging" ? workers(doors, settings) : operated(doors, doors.role, settings)
+): Layer.Layer<never, Layer.Error<ReturnType<typeof ofTasks> | ReturnType<typeof operated>>> =>
+  isOfTasks(doors.role) ? ofTasks(doors, doors.role, settings) : operated(doors, doors.role, settings)
 
-/** The program of the role `messaging`: there is nothing of operators' in it. */
-const workers = (doors: Doors, settings: Settings) =>
+const tasksRoles = ["messaging", "status", "graph"] as const
+type TasksRole = (typeof tasksRoles)[number]
+const isOfTasks = (role: Role): role is TasksRole => tasksRoles.some((one) => one === role)
+
+/** The program of a role that works on tasks, or tells of them: there is nothing of operators' in it. */
+const ofTasks = (doors: Doors, role: TasksRole, settings: Settings) =>
   beforeAll(settings).pipe(
-    Layer.provide(Messaging.layer),
+    Layer.provide(tasks(role, settings)),
     Layer.provide(probes(settings).pipe(Layer.provide(Messaging.readiness))),
     Layer.provide(Lifecycle.layer),
-    Layer.provide(doors.broker.layer)
+    Layer.provide([doors.broker.layer, doors.redis.layer])
   )
 
+const tasks = (
+  role: TasksRole,
+  settings: Settings
+): Layer.Layer<never, Layer.Error<typeof Messaging.layer | ReturnType<typeof Status.all>>, Broker | Redis> => {
+  switch (role) {
+    case "messaging":
+      return Messaging.layer
+    case "status":
+      return Status.status(settings)
+    case "graph":
+      return Status.graph(settings)
+  }
+}
+
 /** The program of a role that operators decide about. */
-const operated = (doors: Doors, role: Exclude<Role, "messaging">, settings: Settings) =>
+const operated = (doors: Doors, role: Exclude<Role, TasksRole>, settings: Settings) =>
   beforeAll(settings).pipe(
     Layer.provide(listeners(role, settings)),
-    Layer.provide(role === "all" ? Messaging.layer.pipe(Layer.provide(doors.broker.layer)) : Layer.empty),
+    Layer.provide(role === "all" ? allOfTasks(settings).pipe(Layer.provide(doors.broker.layer)) : Layer.empty),
     Layer.provide(Start.prepare(settings)),
     Layer.provide([
       Lifecycle.layer,
@@ -53,7 +74,10 @@ const operated = (doors: Doors, role: Exclude<Role, "messaging">, settings: Sett
     Layer.provide([doors.database.layer, doors.redis.layer, doors.upstream.layer, EgressHttp.layer(settings.addresses)])
   )
 
-const listeners = (role: Exclude<Role, "messaging">, settings: Settings) => {
+/** Workers go first, while the hub still stores what they say at last. */
+const allOfTasks = (settings: Settings) => Messaging.layer.pipe(Layer.provide(Status.all(settings)))
+
+const listeners = (role: Exclude<Role, TasksRole>, settings: Settings) => {
   switch (role) {
     case "control":
       return operatorApi(settings)
@@ -77,8 +101,10 @@ const probes = (settings: Settings) =>
 
 const served = { routerConfig: ControlApp.routerConfig, disableLogger: true, disableListenLog: true } as const
 
+/** Provided, not merged: what `serve` gives out has its router in it, and the next listener would take that for its own. */
 const control = <E, R>(listener: Layer.Layer<never, E, R>, entrance: string, settings: Settings) =>
-  Layer.mergeAll(listener, announced(entrance)).pipe(
+  announced(entrance).pipe(
+    Layer.provide(listener),
     Layer.provide(Observability.level(settings.logLevels.gateway_api)),
     Layer.provide(Listeners.server(settings.controlAddress, "5 seconds"))
   )

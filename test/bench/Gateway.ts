@@ -35,6 +35,7 @@ export const make = Effect.fnUntraced(function* (name: string, upstream: string,
       GATEWAY_ADMIN_TOKEN: token,
       GATEWAY_BIND_ADDR: `127.0.0.1:${port}`,
       GATEWAY_CONTROL_BIND_ADDR: `127.0.0.1:${controlPort}`,
+      SVC_STATUS_BIND_ADDR: "127.0.0.1:0",
       GATEWAY_DRAIN_SECONDS: "2",
       LOG_LEVEL: "warn"
     }

@@ -13,6 +13,7 @@ import * as Proof from "./Proof.ts"
 import * as Report from "./Report.ts"
 import * as Rounds from "./Rounds.ts"
 import * as Soak from "./Soak.ts"
+import * as Status from "./status/Bench.ts"
 import * as Usage from "./Usage.ts"
 
 const say = (line: string): void => {
@@ -72,6 +73,10 @@ const command = Command.make(
       Flag.withDefault(false),
       Flag.withDescription("Measures task messaging instead of the gateway")
     ),
+    status: Flag.Boolean("status").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription("Measures statuses instead: the hub, event streams, requests and graphs")
+    ),
     soak: Flag.Int("soak").pipe(
       Flag.optional,
       Flag.withDescription(
@@ -89,11 +94,12 @@ const command = Command.make(
       )
     )
   },
-  Effect.fnUntraced(function* ({ messaging, only, profile, quick, soak: minutes, usage: rows }) {
+  Effect.fnUntraced(function* ({ messaging, only, profile, quick, soak: minutes, status, usage: rows }) {
     const nodeFlags = Option.match(profile, {
       onNone: () => [],
       onSome: (folder) => ["--cpu-prof", `--cpu-prof-dir=${folder}`]
     })
+    if (status) return yield* Status.run(quick, nodeFlags, say)
     if (messaging) {
       if (Option.isSome(minutes)) return yield* Messaging.soak(minutes.value, nodeFlags)
       const contenders = yield* chosen(only, Contenders.names)

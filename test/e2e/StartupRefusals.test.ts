@@ -1,7 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Redacted, type Scope } from "effect"
+import * as RunningBroker from "../RunningBroker.ts"
 import * as RunningGateway from "../RunningGateway.ts"
 import * as TemporaryDatabase from "../TemporaryDatabase.ts"
+import * as TemporaryPrefix from "../TemporaryPrefix.ts"
 import { refusing, serve } from "../upstream/ScriptedServer.ts"
 import { chat, codeOf, message, messageOf } from "./Calls.ts"
 import * as Deployment from "./Deployment.ts"
@@ -54,6 +56,8 @@ const mistaken: Readonly<Record<string, string>> = {
   GATEWAY_EGRESS_PRIVATE_ADDRESSES: "canary-addresses",
   GATEWAY_BIND_ADDR: "canary-address",
   GATEWAY_CONTROL_BIND_ADDR: "127.0.0.1:canary",
+  SVC_STATUS_BIND_ADDR: "canary-listener",
+  SVC_STATUS_TOKEN: "canary token",
   LOG_LEVEL: "canary-level",
   GATEWAY_ENCRYPTION_KEY: "canary-encryption-key",
   GATEWAY_PREVIOUS_ENCRYPTION_KEY: "canary-previous-key",
@@ -114,12 +118,26 @@ describe("a start that cannot be: configuration", () => {
     { role: "gateway", door: "database", set: { REDIS_URL: "redis://127.0.0.1:1" } },
     { role: "gateway", door: "Redis", set: { DATABASE_URL: "postgres://127.0.0.1:1/x" } },
     { role: "control", door: "database", set: { REDIS_URL: "redis://127.0.0.1:1" } },
-    { role: "messaging", door: "broker", set: {} }
+    { role: "messaging", door: "broker", set: { REDIS_URL: "redis://127.0.0.1:1" } },
+    { role: "messaging", door: "Redis", set: { RABBITMQ_URL: "amqp://127.0.0.1:1" } },
+    { role: "status", door: "broker", set: { REDIS_URL: "redis://127.0.0.1:1" } },
+    { role: "status", door: "Redis", set: { RABBITMQ_URL: "amqp://127.0.0.1:1" } },
+    { role: "graph", door: "broker", set: { REDIS_URL: "redis://127.0.0.1:1" } },
+    { role: "graph", door: "Redis", set: { RABBITMQ_URL: "amqp://127.0.0.1:1" } }
   ] as const)("the role $role on a $door that is shared with nobody", ({ door, role, set }) =>
     Effect.gen(function* () {
       const ended = yield* refused({ role, environment: set })
       assert.strictEqual(ended[1].code, 78)
       readable(ended, new RegExp(`The role ${role} shares its ${door} with other processes`))
+    })
+  )
+
+  it.live("statuses for other machines without a token", () =>
+    Effect.gen(function* () {
+      const environment = { SVC_STATUS_BIND_ADDR: "0.0.0.0:0" }
+      const ended = yield* refused({ environment })
+      assert.strictEqual(ended[1].code, 78)
+      readable(ended, /SVC_STATUS_TOKEN is needed, because SVC_STATUS_BIND_ADDR is no loopback address/)
     })
   )
 
@@ -171,14 +189,19 @@ describe("a start that cannot be: what the program needs is not there", () => {
     })
   )
 
-  it.live("RabbitMQ refuses connections", () =>
-    Effect.gen(function* () {
-      const { host } = new URL(yield* refusing)
-      const environment = { RABBITMQ_URL: `amqp://user:canary@${host}` }
-      const ended = yield* refused({ role: "messaging", environment })
-      readable(ended, /The broker \(RABBITMQ_URL\) cannot be used: .*ECONNREFUSED/)
-      assert.notInclude(ended[1].output, "canary")
-    })
+  it.live.skipIf(RunningBroker.server === null || TemporaryPrefix.server === null)(
+    "RabbitMQ refuses the password",
+    () =>
+      Effect.gen(function* () {
+        const url = new URL(RunningBroker.server ?? "")
+        url.password = "canary"
+        const ended = yield* refused({
+          role: "messaging",
+          environment: { RABBITMQ_URL: url.href, REDIS_URL: TemporaryPrefix.server ?? "" }
+        })
+        readable(ended, /The broker \(RABBITMQ_URL\) cannot be used: ACCESS_REFUSED/)
+        assert.notInclude(ended[1].output, "canary")
+      })
   )
 
   it.live("Redis accepts connections and says nothing", () =>
@@ -191,13 +214,15 @@ describe("a start that cannot be: what the program needs is not there", () => {
     })
   )
 
-  it.live.each(["GATEWAY_BIND_ADDR", "GATEWAY_CONTROL_BIND_ADDR"])("the port of %s is taken", (variable) =>
-    Effect.gen(function* () {
-      const { origin } = yield* serve(() => {})
-      const { host } = new URL(origin)
-      const ended = yield* refused({ environment: { ...(yield* ownDatabase), [variable]: host } })
-      readable(ended, new RegExp(`A listener cannot open: .*EADDRINUSE.*${host}`))
-    })
+  it.live.each(["GATEWAY_BIND_ADDR", "GATEWAY_CONTROL_BIND_ADDR", "SVC_STATUS_BIND_ADDR"])(
+    "the port of %s is taken",
+    (variable) =>
+      Effect.gen(function* () {
+        const { origin } = yield* serve(() => {})
+        const { host } = new URL(origin)
+        const ended = yield* refused({ environment: { ...(yield* ownDatabase), [variable]: host } })
+        readable(ended, new RegExp(`A listener cannot open: .*EADDRINUSE.*${host}`))
+      })
   )
 
   it.live.skipIf(!Deployment.available)("PostgreSQL has no such database", () =>

@@ -1,0 +1,66 @@
+import { Layer } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
+import * as GraphRoutes from "../../src/graph/GraphRoutes.ts"
+import * as Lifespan from "../../src/graph/Lifespan.ts"
+import { reading, scanning, summarising } from "../../src/messaging/example/Topologies.ts"
+import * as Access from "../../src/status/Access.ts"
+import * as DeadLetterRoutes from "../../src/status/DeadLetterRoutes.ts"
+import * as EventStream from "../../src/status/EventStream.ts"
+import * as QueueMetrics from "../../src/status/QueueMetrics.ts"
+import * as Refusals from "../../src/status/Refusals.ts"
+import * as StatusRoutes from "../../src/status/StatusRoutes.ts"
+import type { Settings } from "../Environment.ts"
+import * as Listeners from "../Listeners.ts"
+import * as Start from "../Start.ts"
+
+/** All of the example's tasks share one status stream. */
+const lifespan = { topology: reading }
+
+/** Those that somebody works on, each with the one of its dead letters. */
+const queues = [reading, scanning, summarising]
+  .flatMap(({ queues, status }) => queues.filter(({ name }) => name !== status.queue))
+  .map(({ name }) => name)
+  .concat("svc.example.books.0", "svc.example.books.1")
+  .flatMap((name) => [name, `${name}.dlq`])
+
+const statusRoutes = Layer.merge(StatusRoutes.layer(), DeadLetterRoutes.layer({ brokerDlqQueueNames: [] }))
+
+/** The hub, statuses, event streams, histories and dead letters of the example's tasks. */
+export const status = (settings: Settings) =>
+  EventStream.drainFirst.pipe(
+    Layer.provide(listener(statusRoutes, settings)),
+    Layer.merge(QueueMetrics.layer({ queues })),
+    Layer.provide(Lifespan.statuses(lifespan)),
+    Layer.provide(Lifespan.stores(lifespan))
+  )
+
+/** The execution graphs of the example's tasks. */
+export const graph = (settings: Settings) =>
+  listener(GraphRoutes.layer(), settings).pipe(
+    Layer.provide(Lifespan.graphs(lifespan)),
+    Layer.provide(Lifespan.stores(lifespan))
+  )
+
+/** Both, behind one address. */
+export const all = (settings: Settings) =>
+  EventStream.drainFirst.pipe(
+    Layer.provide(listener(Layer.merge(statusRoutes, GraphRoutes.layer()), settings)),
+    Layer.merge(QueueMetrics.layer({ queues })),
+    Layer.provide(Lifespan.layer(lifespan))
+  )
+
+const listener = <E, R>(routes: Layer.Layer<never, E, R>, { drainSeconds, statusAddress, statusToken }: Settings) =>
+  announced.pipe(
+    Layer.provide(
+      HttpRouter.serve(Layer.mergeAll(routes, Refusals.layer, Access.layer(statusToken)), {
+        routerConfig: StatusRoutes.routerConfig,
+        disableLogger: true,
+        disableListenLog: true
+      })
+    ),
+    Layer.provide(Listeners.server(statusAddress, `${drainSeconds} seconds`, detailed))
+  )
+
+const detailed: Listeners.Form = ({ message }) => JSON.stringify({ detail: message })
+
+const announced = Layer.effectDiscard(HttpServer.addressFormattedWith((address) => Start.announce("status", address)))

@@ -1,0 +1,22 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as RunningGateway from "../RunningGateway.ts"
+
+/** Two servers of one process once shared a router: what serves one of them made its routes the other's as well. */
+describe("listeners of one process", () => {
+  it.live("have routes of their own", () =>
+    Effect.gen(function* () {
+      const process = yield* RunningGateway.start({ environment: { SVC_STATUS_TOKEN: "a-token" } })
+      const asked = (origin: string, path: string) =>
+        Effect.promise(async () => {
+          const answer = await fetch(origin + path, { headers: { authorization: "Bearer a-token" } })
+          await answer.arrayBuffer()
+          return answer.status
+        })
+      assert.strictEqual(yield* asked(process.status, "/dlq/queues"), 200)
+      assert.strictEqual(yield* asked(process.control, "/dlq/queues"), 404)
+      assert.strictEqual(yield* asked(process.control, "/admin-ui/healthz"), 200)
+      assert.strictEqual(yield* asked(process.status, "/admin-ui/healthz"), 404)
+    })
+  )
+})

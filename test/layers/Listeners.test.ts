@@ -1,0 +1,26 @@
+import { assert, it } from "@effect/vitest"
+import { Context, Effect, Layer } from "effect"
+import { HttpServer, HttpServerResponse } from "effect/http"
+import * as Listeners from "../../layers/Listeners.ts"
+import * as RawConnection from "../RawConnection.ts"
+
+it.live("what is no HTTP is refused as the listener's other refusals look", () =>
+  Effect.gen(function* () {
+    const form: Listeners.Form = ({ message }) => JSON.stringify({ detail: message })
+    const served = HttpServer.serve(Effect.succeed(HttpServerResponse.empty())).pipe(
+      Layer.provideMerge(Listeners.server({ host: "127.0.0.1", port: 0 }, "1 second", form))
+    )
+    const { address } = Context.get(yield* Layer.build(served), HttpServer.HttpServer)
+    for (const [sent, status, message] of [
+      ["GARBAGE\r\n\r\n", 400, "The request is not valid HTTP/1.1."],
+      ["GET / HTTP/1.1\r\nhost: x\r\nlast-event-id: a\r\n\0: b\r\n\r\n", 400, "The request is not valid HTTP/1.1."],
+      [`GET / HTTP/1.1\r\nx: ${"y".repeat(20_000)}\r\n\r\n`, 431, "The request's headers are larger than 16 KiB."]
+    ] as const) {
+      const connection = yield* RawConnection.open(`http://127.0.0.1:${"port" in address ? address.port : 0}`)
+      connection.write(sent)
+      const answer = RawConnection.answerOf(yield* connection.closed)
+      assert.strictEqual(answer.status, status)
+      assert.deepStrictEqual(JSON.parse(answer.body.toString()), { detail: message })
+    }
+  }).pipe(Effect.scoped)
+)
