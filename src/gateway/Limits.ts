@@ -213,7 +213,7 @@ export class Limits extends Context.Service<
   )
 }
 
-/** The stream that usage records wait in for the database. */
+/** The list that usage records wait in for the database, oldest first. */
 export const usageQueue = "usage:queue"
 
 /** The client is waiting while a counter is restored. */

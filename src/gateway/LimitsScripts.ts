@@ -210,7 +210,8 @@ const admitGroup = (call: Call, group: Group): Reply => {
  * What was given back is counted in full, once. A reservation that is neither open nor given back was settled before,
  * or Redis has lost it: nothing is counted, but the record is queued again, because the table takes it once.
  *
- * On the server, reservations that are all open are closed by one command: a call from Lua costs it more than the work.
+ * On the server, reservations that are all open are closed by one command, and all records queued by one: a call from
+ * Lua costs it more than the work.
  */
 export const settlement: Script<number> = {
   name: "settlement",
@@ -227,7 +228,7 @@ local function closeAll(open, first, n)
   end
   return redis.call('ZREM', open, unpack(members)) == n
 end
-local k, a = 2, 1
+local records, k, a = {}, 2, 1
 while a <= #ARGV do
   local m, n = tonumber(ARGV[a]), tonumber(ARGV[a + 1])
   a = a + 2
@@ -236,7 +237,7 @@ while a <= #ARGV do
   a = a + m
   local closed = m > 0 and closeAll(KEYS[k], a, n)
   for _ = 1, n do
-    redis.call('XADD', KEYS[1], '*', 'record', ARGV[a])
+    records[#records + 1] = ARGV[a]
     a = a + 1
     if m > 0 then
       local member = ARGV[a]
@@ -263,16 +264,17 @@ while a <= #ARGV do
   end
   if m > 0 then k = k + 1 + m end
 end
-return redis.call('XLEN', KEYS[1])`,
+return redis.call('RPUSH', KEYS[1], unpack(records))`,
   step: (call, [queue = "", ...keys], args) => {
     const rest = [...args]
     const names = [...keys]
+    const records: Array<string> = []
     while (rest.length > 0) {
       const [m = 0, n = 0] = rest.splice(0, 2).map(Number)
       const [reservations = "", ...counters] = m === 0 ? [] : names.splice(0, 1 + m)
       const changes = rest.splice(0, m).map(Number)
       for (let request = 0; request < n; request++) {
-        call("XADD", queue, "*", "record", rest.shift() ?? "")
+        records.push(rest.shift() ?? "")
         if (m === 0) continue
         const [member = "", amounts = ""] = rest.splice(0, 2)
         if (call("ZREM", reservations, member) === 1) continue
@@ -286,7 +288,7 @@ return redis.call('XLEN', KEYS[1])`,
         if (changes[i] !== 0 && call("EXISTS", counter) === 1) call("INCRBY", counter, changes[i]!)
       }
     }
-    return call("XLEN", queue)
+    return call("RPUSH", queue, ...records)
   },
   decode: Number
 }

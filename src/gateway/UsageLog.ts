@@ -69,7 +69,7 @@ export class UsageLog extends Context.Service<
       )
 
       // nobody settles while nobody is admitted: the length must be asked for, or a full queue would stay full for ever
-      const measure = Effect.map(redis.command("XLEN", redis.key(usageQueue)), (length) => {
+      const measure = Effect.map(redis.command("LLEN", redis.key(usageQueue)), (length) => {
         queued = Number(length)
       })
 

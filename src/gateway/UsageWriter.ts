@@ -1,6 +1,6 @@
 import { Effect, Layer, Metric, Schedule } from "effect"
 import { Database } from "../services/Database.ts"
-import { Redis, type Reply, type Script } from "../services/Redis.ts"
+import { Redis, type Script } from "../services/Redis.ts"
 import * as SqlState from "../services/SqlState.ts"
 import { usageQueue } from "./Limits.ts"
 import { summed } from "./UsageRollup.ts"
@@ -34,73 +34,82 @@ const written = Metric.counter("gateway_usage_records_written_total", { incremen
  */
 export const writeBatch = Effect.gen(function* () {
   const redis = yield* Redis
-  const queue = redis.key(usageQueue)
-  const { count, last, records } = yield* redis.run(oldest, [queue], [batchSize])
+  const keys = [redis.key(usageQueue), redis.key(`${usageQueue}:taken`)]
+  const { count, records, taken } = yield* redis.run(oldest, keys, [batchSize])
   if (count === 0) return 0
-  const mine = yield* Effect.catchIf(insert(records), SqlState.blamesValues, () => insertEach(queue, last))
+  const mine = yield* Effect.catchIf(insert(records), SqlState.blamesValues, () => insertEach(records.split("\n")))
   if (!mine) return 0
-  yield* redis.command("XTRIM", queue, "MINID", behind(last))
+  yield* redis.run(take, keys, [taken, count])
   return count
 })
 
 interface Batch {
+  /** How many were taken before them. */
+  readonly taken: string
   readonly count: number
-  /** The id of the last of them. */
-  readonly last: string
   /** A line each. The database reads them: decoding them here as well took a tenth of the gateway's time. */
   readonly records: string
 }
 
 /**
- * KEYS: usage queue. ARGV: how many. The records in one piece: taking them from one reply each took 3 µs of every
- * record.
+ * KEYS: usage queue, how many were ever taken from it. ARGV: how many. The records in one piece: taking them from one
+ * reply each took 3 µs of every record.
  */
 const oldest: Script<Batch> = {
   name: "oldest",
   lua: `
-local entries = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', ARGV[1])
-local records = {}
-for i, entry in ipairs(entries) do records[i] = entry[2][2] end
-local last = entries[#entries]
-return { #entries, last and last[1] or '', table.concat(records, '\\n') }`,
-  step: (call, [queue = ""], [count = ""]) => {
-    const entries = readEntries(call("XRANGE", queue, "-", "+", "COUNT", count))
-    return [entries.length, entries.at(-1)?.id ?? "", entries.map(({ text }) => text).join("\n")]
+local records = redis.call('LRANGE', KEYS[1], '0', ARGV[1] - 1)
+return { redis.call('GET', KEYS[2]) or '0', #records, table.concat(records, '\\n') }`,
+  step: (call, [queue = "", counter = ""], [most = ""]) => {
+    const reply = call("LRANGE", queue, "0", Number(most) - 1)
+    const records = Array.isArray(reply) ? reply : []
+    return [call("GET", counter) ?? "0", records.length, records.join("\n")]
   },
   decode: (reply) => {
-    const [count, last, records] = Array.isArray(reply) ? reply : []
-    return { count: Number(count), last: String(last), records: String(records) }
+    const [taken, count, records] = Array.isArray(reply) ? reply : []
+    return { taken: String(taken), count: Number(count), records: String(records) }
   }
 }
 
-/** The id behind `id`: what is older was written. */
-const behind = (id: string): string => {
-  const [milliseconds, sequence] = id.split("-")
-  return `${milliseconds}-${Number(sequence) + 1}`
+/**
+ * KEYS: as above. ARGV: how many were taken before these, how many these are. Does nothing where another process took
+ * them meanwhile: what is oldest now may not be in the database yet. A full Redis lets whoever shortened a list first
+ * count it.
+ */
+const take: Script<void> = {
+  name: "take",
+  lua: `
+if (redis.call('GET', KEYS[2]) or '0') ~= ARGV[1] then return 0 end
+redis.call('LTRIM', KEYS[1], ARGV[2], '-1')
+redis.call('INCRBY', KEYS[2], ARGV[2])
+return 1`,
+  step: (call, [queue = "", counter = ""], [taken = "", count = ""]) => {
+    if ((call("GET", counter) ?? "0") !== taken) return 0
+    call("LTRIM", queue, count, "-1")
+    call("INCRBY", counter, count)
+    return 1
+  },
+  decode: () => undefined
 }
 
 const writerLock = 7_238_411
 
 /** Each on its own; what the database refuses for what it says is left out. All else may pass, and is waited for. */
-const insertEach = (queue: string, last: string) =>
-  Effect.gen(function* () {
-    const redis = yield* Redis
-    for (const { id, text } of readEntries(yield* redis.command("XRANGE", queue, "-", last))) {
-      const mine = yield* Effect.catchIf(insert(text), SqlState.blamesValues, (error) =>
-        Effect.as(
-          Effect.logError("the database does not take a usage record; it is left out", { entry: id, error }),
-          true
-        )
+const insertEach = Effect.fnUntraced(function* (records: ReadonlyArray<string>) {
+  for (const record of records) {
+    const mine = yield* Effect.catchIf(insert(record), SqlState.blamesValues, (error) =>
+      Effect.as(
+        Effect.logError("the database does not take a usage record; it is left out", {
+          request: record.split("\t", 1)[0],
+          error
+        }),
+        true
       )
-      if (!mine) return false
-    }
-    return true
-  })
-
-interface Entry {
-  readonly id: string
-  readonly text: string
-}
+    )
+    if (!mine) return false
+  }
+  return true
+})
 
 /**
  * One statement, and so one transaction, with one parameter for any number of records: it stays the same, and prepared.
@@ -156,12 +165,3 @@ const kept = UsageRow.columns
   .map(([name]) => name)
   .filter((name) => name !== "created_at" && name !== "guardrails")
   .join(", ")
-
-const readEntries = (reply: Reply): ReadonlyArray<Entry> =>
-  Array.isArray(reply)
-    ? reply.flatMap((entry: Reply) => {
-        const [id, fields] = Array.isArray(entry) ? entry : []
-        const text = Array.isArray(fields) ? fields[1] : undefined
-        return typeof id === "string" ? [{ id, text: typeof text === "string" ? text : "" }] : []
-      })
-    : []

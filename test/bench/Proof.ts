@@ -24,7 +24,7 @@ export interface Proof {
 export const drained = ({ redis, redisPrefix }: Store): Effect.Effect<void, BenchFailed> =>
   Effect.asVoid(
     eventually(
-      Effect.promise(async () => ((await redis.xlen(`${redisPrefix}usage:queue`)) === 0 ? true : undefined)),
+      Effect.promise(async () => ((await redis.llen(`${redisPrefix}usage:queue`)) === 0 ? true : undefined)),
       () => new BenchFailed({ message: "the usage queue does not become empty" })
     )
   )

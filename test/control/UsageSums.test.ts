@@ -187,7 +187,7 @@ const paths = {
 const write = Effect.fnUntraced(function* (records: ReadonlyArray<Recorded>) {
   const redis = yield* Redis
   for (const record of records) {
-    yield* redis.command("XADD", redis.key(usageQueue), "*", "record", UsageRow.encode(record))
+    yield* redis.command("RPUSH", redis.key(usageQueue), UsageRow.encode(record))
   }
   assert.strictEqual(yield* writeBatch, records.length)
 })

@@ -98,7 +98,7 @@ export const make = Effect.fnUntraced(function* (options: Options = {}) {
       RunningGateway.start({ adminToken, ...more, environment: { ...environment, ...more.environment } }),
     recorded: (keyId, count) =>
       Effect.andThen(
-        eventually(redis("XLEN", key("usage:queue")), (length) => length === 0, "20 seconds"),
+        eventually(redis("LLEN", key("usage:queue")), (length) => length === 0, "20 seconds"),
         eventually(records(keyId), (found) => found.length >= count)
       )
   }

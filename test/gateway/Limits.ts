@@ -290,10 +290,8 @@ const setTime = (time: string) => TestClock.setTime(Date.parse(`2026-11-20T${tim
 
 const queued = Effect.gen(function* () {
   const { command, key } = yield* Redis
-  const entries = yield* command("XRANGE", key(usageQueue), "-", "+")
-  return Array.isArray(entries)
-    ? entries.map((entry) => (Array.isArray(entry) && Array.isArray(entry[1]) ? entry[1][1] : entry))
-    : []
+  const records = yield* command("LRANGE", key(usageQueue), "0", "-1")
+  return Array.isArray(records) ? records : []
 })
 
 /** A key of its own under `policy`, at noon of a day in November. */

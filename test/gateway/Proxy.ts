@@ -110,8 +110,8 @@ export const restarted = Effect.fnUntraced(function* (options: Options = {}) {
     journal,
     sent,
     /** Records that wait for the database, oldest first. */
-    records: Effect.map(memory.command("XRANGE", memory.key(usageQueue), "-", "+"), (entries) =>
-      (Array.isArray(entries) ? entries : []).map(([, [, line]]) => recordOf(String(line)))
+    records: Effect.map(memory.command("LRANGE", memory.key(usageQueue), "0", "-1"), (lines) =>
+      (Array.isArray(lines) ? lines : []).map((line) => recordOf(String(line)))
     ),
     redisGoes: Effect.sync(() => {
       redisIsGone = true

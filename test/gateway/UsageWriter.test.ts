@@ -130,6 +130,17 @@ layer(Proxy.database)("UsageWriter", (it) => {
     })
   )
 
+  it.effect("leaves alone what came after another process took the same records", () =>
+    Effect.gen(function* () {
+      const queue = yield* emptyQueue
+      const [both, later] = [recordOf(), recordOf()]
+      yield* queue.add(UsageRow.encode(both))
+      const overtaken = queue.writeAfter(queue.write.pipe(Effect.andThen(queue.add(UsageRow.encode(later)))))
+      assert.deepStrictEqual([yield* overtaken, yield* queue.length, yield* written([both, later])], [1, 1, 1])
+      assert.deepStrictEqual([yield* queue.write, yield* queue.length, yield* written([both, later])], [1, 0, 2])
+    })
+  )
+
   it.effect.each([
     ["what is no record", "{"],
     ["a record without an end", recordOf().id],
@@ -214,9 +225,19 @@ const emptyQueue = Effect.gen(function* () {
   const redis = Context.get(yield* Layer.build(Layer.fresh(RedisMemory.layer({ prefix: "svc-test:" }))), Redis)
   const key = redis.key(usageQueue)
   return {
-    add: (record: string): Effect.Effect<Reply, unknown> => redis.command("XADD", key, "*", "record", record),
-    length: redis.command("XLEN", key),
-    write: Effect.provideService(writeBatch, Redis, redis)
+    add: (record: string): Effect.Effect<Reply, unknown> => redis.command("RPUSH", key, record),
+    length: redis.command("LLEN", key),
+    write: Effect.provideService(writeBatch, Redis, redis),
+    /** Writes, and lets `meanwhile` happen before the records leave the queue. */
+    writeAfter: (meanwhile: Effect.Effect<unknown, unknown, Database>) =>
+      Effect.gen(function* () {
+        const first = Effect.provideContext(Effect.orDie(meanwhile), yield* Effect.context<Database>())
+        return yield* Effect.provideService(writeBatch, Redis, {
+          ...redis,
+          run: (script, keys, args) =>
+            Effect.andThen(script.name === "take" ? first : Effect.void, redis.run(script, keys, args))
+        })
+      })
   }
 })
 
