@@ -19,7 +19,7 @@ export interface Passage {
   readonly reading: Reading
   readonly maxResponseBytes: number
   /** What a policy sets on event streams. */
-  readonly stream?: StreamLimits
+  readonly stream?: StreamLimits | undefined
   /** Fields of the gateway's own on the answer, lower case. */
   readonly answerHeaders: ReadonlyArray<readonly [string, string]>
   /** What the client is shown in the place of the upstream's fields. */

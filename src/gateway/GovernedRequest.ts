@@ -207,15 +207,13 @@ export class GovernedRequest extends Context.Service<
               config.maxResponseBodyBytes,
               policy.max_response_body_bytes ?? Number.POSITIVE_INFINITY
             ),
-            ...(streamsUnlimited(policy)
-              ? {}
+            stream: streamsUnlimited(policy)
+              ? undefined
               : {
-                  stream: {
-                    seconds: policy.max_stream_duration_seconds,
-                    eventBytes: policy.max_sse_event_bytes,
-                    later
-                  }
-                }),
+                  seconds: policy.max_stream_duration_seconds,
+                  eventBytes: policy.max_sse_event_bytes,
+                  later
+                },
             answerHeaders: guard === undefined ? own : [...own, ...guard.headers()],
             onAnswer: lease.release,
             mayFallBack,
