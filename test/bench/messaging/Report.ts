@@ -72,18 +72,22 @@ const spreadOf = (ratios: ReadonlyArray<number>, unit: (ratio: number) => string
   return `${unit(median(ratios))} (${unit(least)}–${unit(most)})`
 }
 
+/**
+ * Held against amqplib with the same message: what the contract has a message say costs the broker a fifth of its time,
+ * whoever sends it.
+ */
 const publishing = (measured: Measured): ReadonlyArray<string> =>
   kinds.flatMap((kind) =>
     windows.flatMap((window: Window) => {
-      const found = ratios(measured, `publish ${kind} ${window}`, "bare")
+      const found = ratios(measured, `publish ${kind} ${window}`, "alike")
       if (found.length === 0) return []
       const how = window === 1 ? "one by one" : `with ${window} under way`
-      const alike = ratios(measured, `publish ${kind} ${window}`, "alike")
-      const ofAlike = alike.length === 0 ? "" : `, ${spreadOf(alike, percent)} of amqplib's that sends the same message`
+      const bare = ratios(measured, `publish ${kind} ${window}`, "bare")
+      const ofBare = bare.length === 0 ? "" : `, and ${spreadOf(bare, percent)} of what it does with constant bytes`
       return [
         line(
           median(found) >= 0.9,
-          `${how}, this library publishes ${spreadOf(found, percent)} of bare amqplib's messages/s to a ${kind} queue${ofAlike}; to reach: 90 %`
+          `${how}, this library publishes ${spreadOf(found, percent)} of what bare amqplib does with the same message to a ${kind} queue${ofBare}; to reach: 90 %`
         )
       ]
     })
