@@ -3,6 +3,8 @@ export interface Plan {
   readonly rounds: number
   readonly warmSeconds: number
   readonly sequentialMs: number
+  /** How often in a round, and for how long: a busy machine has slow and fast seconds, and ratios are of neighbours. */
+  readonly rates: number
   readonly rateSeconds: number
   readonly slowMs: number
   readonly briefMs: number
@@ -13,12 +15,13 @@ export interface Plan {
   readonly proofRequests: number
 }
 
-/** About ten minutes with all entrants. */
+/** About twelve minutes with all entrants. */
 export const full: Plan = {
   rounds: 5,
   warmSeconds: 8,
   sequentialMs: 4_000,
-  rateSeconds: 6,
+  rates: 3,
+  rateSeconds: 3,
   slowMs: 2_000,
   briefMs: 2_000,
   burstMs: 2_000,
@@ -34,6 +37,7 @@ export const quick: Plan = {
   rounds: 2,
   warmSeconds: 3,
   sequentialMs: 1_000,
+  rates: 1,
   rateSeconds: 2,
   slowMs: 1_000,
   briefMs: 1_000,

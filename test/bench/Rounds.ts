@@ -99,8 +99,10 @@ export const run = Effect.fnUntraced(function* (
   for (let round = 0; round < plan.rounds; round++) {
     const of = `round ${round + 1} of ${plan.rounds}`
     yield* each(`${of}, 1 connection`, round, sequential)
-    yield* each(`${of}, 32 connections`, round, rate(32))
-    yield* each(`${of}, 64 connections`, round, rate(64))
+    for (let turn = 0; turn < plan.rates; turn++) {
+      yield* each(`${of}, 32 connections`, round + turn, rate(32))
+      yield* each(`${of}, 64 connections`, round + turn, rate(64))
+    }
     yield* each(`${of}, slow upstream`, round, slow)
     yield* each(`${of}, short streams`, round, brief)
     yield* each(`${of}, unpaced streams`, round, burst)
