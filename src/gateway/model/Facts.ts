@@ -82,7 +82,7 @@ export const parse = (
     )
   }
   if (!isObject(json)) return Result.fail(problem("The body must be a JSON object."))
-  const scanned = scan(decidingObjects(routeId, text))
+  const scanned = isPlain(routeId, json, bytes) ? nothingFound : scan(decidingObjects(routeId, text))
   if (Result.isFailure(scanned)) return Result.fail(scanned.failure)
   if (routeId === "message-batches" && json["requests"] !== undefined && !Array.isArray(json["requests"])) {
     return Result.fail(problem('"requests" must be an array.', "requests"))
@@ -140,6 +140,17 @@ const valuesOf = (text: string, key: string): ReadonlyArray<string> =>
   JsonMembers.topLevel(text).flatMap((member) =>
     member.key === key ? [text.slice(member.valueStart, member.end)] : []
   )
+
+/**
+ * What `scan` would find nothing in, told for a third of its price: each name is there once and without escapes, and
+ * none of them is a tool's.
+ */
+const isPlain = (routeId: RouteId | "compat" | "service", json: JsonObject, bytes: Uint8Array): boolean =>
+  routeId !== "message-batches" &&
+  toolMembers.every((name) => json[name] === undefined) &&
+  JsonMembers.countPlain(bytes) === Object.keys(json).length
+
+const nothingFound = Result.succeed(0)
 
 /**
  * What two readers could understand differently: a key that appears twice, and a plain one in disguise
@@ -312,7 +323,7 @@ export const estimateInput = (json: Json): number => {
     } else if (isObject(value)) {
       const inline = value["type"] === "base64" && typeof value["data"] === "string" && isBase64(value["data"])
       if (inline) tokens += inlineMediaTokens
-      for (const member of Object.values(inline ? { ...value, data: null } : value)) pending.push(member)
+      for (const key of Object.keys(value)) pending.push(inline && key === "data" ? null : value[key]!)
     } else if (value !== null) {
       tokens += 1
     }
@@ -321,6 +332,7 @@ export const estimateInput = (json: Json): number => {
 }
 
 /** All of it, so that no prose passes for a picture by its first words. */
-const isDataUrl = (text: string): boolean => /^data:[^,\s]{0,256};base64,[A-Za-z0-9+/=_-]*$/.test(text)
+const isDataUrl = (text: string): boolean =>
+  text.startsWith("data:") && /^data:[^,\s]{0,256};base64,[A-Za-z0-9+/=_-]*$/.test(text)
 
 const isBase64 = (text: string): boolean => /^[A-Za-z0-9+/=_-]*$/.test(text)

@@ -1,11 +1,12 @@
 /** What a reader of JSON text looks for. */
 export const quote = 0x22
 export const comma = 0x2c
+export const colon = 0x3a
 export const openBrace = 0x7b
 export const closeBrace = 0x7d
 export const openBracket = 0x5b
 export const closeBracket = 0x5d
-const backslash = 0x5c
+export const backslash = 0x5c
 
 /**
  * Just behind the closing quote of the string that opens at `from`, in valid JSON. `indexOf` makes long strings cheap.
