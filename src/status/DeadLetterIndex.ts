@@ -81,8 +81,8 @@ local function trim(maxRecords, maxBytes, expiredBefore)
     local full = count > tonumber(maxRecords) or (bytes > tonumber(maxBytes) and count > 1)
     if not full and tonumber(expiredBefore) < 0 then return end
     local id = first(base .. 'by:all')
-    if full then drop(id, 'evicted')
-    elseif not present(id, expiredBefore) then drop(id, 'expired')
+    if not present(id, expiredBefore) then drop(id, 'expired')
+    elseif full then drop(id, 'evicted')
     else return end
   end
 end`
@@ -171,8 +171,8 @@ export const trim = (index: Index, maxRecords: string, maxBytes: string, expired
     const full = count > Number(maxRecords) || (Number(call("HGET", stats, "bytes")) > Number(maxBytes) && count > 1)
     if (!full && Number(expiredBefore) < 0) return
     const id = String(oldest(index, "by:all"))
-    if (full) drop(index, id, "evicted")
-    else if (!present(index, id, expiredBefore)) drop(index, id, "expired")
+    if (!present(index, id, expiredBefore)) drop(index, id, "expired")
+    else if (full) drop(index, id, "evicted")
     else return
   }
 }

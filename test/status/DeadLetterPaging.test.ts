@@ -106,6 +106,19 @@ describe.each(redises)("the pages of dead letters, $name", ({ redis, skip }) => 
     }).pipe(Effect.provide(RedisDLQStore.layer({ ttl_seconds: 60 }).pipe(Layer.provide(redis))))
   )
 
+  effect("that are too old count as expired, also when a newer one needs their place", () =>
+    Effect.gen(function* () {
+      const store = yield* DeadLetterStore
+      yield* TestClock.adjust("10 seconds")
+      for (const id of [1, 2]) yield* store.record(deadLetter(id))
+      // the store looks for what is too old once a minute, and has not by then
+      yield* TestClock.adjust("61 seconds")
+      yield* store.record(deadLetter(3))
+      const { evicted_total, expired_total, records } = yield* store.totals
+      assert.deepStrictEqual([records, expired_total, evicted_total], [1, 2, 0])
+    }).pipe(Effect.provide(RedisDLQStore.layer({ ttl_seconds: 60, max_records: 2 }).pipe(Layer.provide(redis))))
+  )
+
   effect("of a filter that hardly matches go on where the last one stopped", () =>
     Effect.gen(function* () {
       const store = yield* DeadLetterStore
