@@ -236,10 +236,11 @@ export const run = Effect.fnUntraced(function* (
     }
     held = []
     resumed = 0
+    // What was settled is with the server: nothing that can be seen tells an acknowledgement from one under way.
+    yield* broker.ping
     yield* cut
-    // What was held is back before anybody asks for it again.
-    yield* see("cut", "")
-    yield* restore
+    // What was held is back before anybody asks for it again. And whoever looks for a shorter program needs a connection.
+    yield* Effect.ensuring(see("cut", ""), restore)
     const consuming = consumers.filter((scope) => scope !== undefined).length
     yield* eventually(
       Effect.sync(() => resumed),
