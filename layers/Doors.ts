@@ -17,6 +17,11 @@ import * as UpstreamSimulator from "./UpstreamSimulator.ts"
 export const roles = ["gateway", "control", "messaging", "status", "graph", "all"] as const
 export type Role = (typeof roles)[number]
 
+const tasksRoles = ["messaging", "status", "graph"] as const
+/** They work on tasks, or tell of them: there is nothing of operators' in them. */
+export type TasksRole = (typeof tasksRoles)[number]
+export const isOfTasks = (role: Role): role is TasksRole => tasksRoles.some((one) => one === role)
+
 export type Door = "database" | "redis" | "broker" | "upstream"
 
 /** The doors that the program of a role goes through. */
@@ -93,7 +98,11 @@ export const choose = (wish: Wish, settings: Settings): Result.Result<Doors, Rea
       onSome: (url) => ({
         variant: "ioredis",
         remark: "REDIS_URL",
-        layer: RedisIoredis.layer({ url, prefix: settings.redisKeyPrefix })
+        layer: RedisIoredis.layer({
+          url,
+          prefix: settings.redisKeyPrefix,
+          whenUnreachable: isOfTasks(wish.role) ? "wait" : "fail"
+        })
       })
     }),
     broker: Option.match(broker.url, {

@@ -12,12 +12,12 @@ export interface Endpoint {
 type Operation = RedisError["operation"]
 
 /**
- * A connection that is ready, and closes with the scope. It fails fast: nothing is queued while it is down
+ * A connection that closes with the scope, and is not opened yet. It fails fast: nothing is queued while it is down
  * (`enableOfflineQueue`), nothing that was in flight waits for the next connection (`maxRetriesPerRequest`) or is sent
  * twice (`autoResendUnfulfilledCommands`), and a peer that leaves commands unanswered is hung up on (`socketTimeout`):
  * answers come in order, so one clock for the connection serves every command, and costs less than one for each.
  */
-export const open = Effect.fnUntraced(function* (
+export const make = Effect.fnUntraced(function* (
   endpoint: Endpoint,
   operation: Operation,
   options: Pick<RedisOptions, "retryStrategy">
@@ -25,10 +25,10 @@ export const open = Effect.fnUntraced(function* (
   const url = Redacted.value(endpoint.url)
   if (!URL.canParse(url)) return yield* RedisReply.unanswered(operation, "The Redis URL is not a URL")
   const patience = Duration.toMillis(endpoint.deadline)
-  const client = yield* Effect.acquireRelease(
+  return yield* Effect.acquireRelease(
     Effect.try({
-      try: () =>
-        new Ioredis(url, {
+      try: () => {
+        const client = new Ioredis(url, {
           protocol: 2,
           connectionName: "svc-runtime",
           disableClientInfo: true,
@@ -42,32 +42,42 @@ export const open = Effect.fnUntraced(function* (
           autoResubscribe: false,
           reconnectOnError: (error) => error.message.startsWith("READONLY"),
           ...options
-        }),
+        })
+        // without a listener ioredis writes them to the console
+        return client.on("error", () => {})
+      },
       catch: () => RedisReply.unanswered(operation, "The Redis URL is not valid")
     }),
     (client) => Effect.sync(() => client.disconnect())
   )
-  let refusal: Error | undefined
-  client.on("error", (error) => {
-    refusal = error
-  })
-  yield* Effect.callback<void, RedisError>((resume) => {
-    client.connect((error) => resume(error ? Effect.fail(failure(operation, refusal ?? error)) : Effect.void))
+})
+
+/** The connection is ready when it succeeds. */
+export const open = (client: Ioredis, operation: Operation): Effect.Effect<void, RedisError> =>
+  Effect.callback<void, RedisError>((resume) => {
+    let refusal: Error | undefined
+    const heard = (error: Error) => {
+      refusal = error
+    }
+    client.on("error", heard)
+    client.connect((error) => {
+      client.off("error", heard)
+      resume(error ? Effect.fail(failure(operation, refusal ?? error)) : Effect.void)
+    })
   }).pipe(
     Effect.timeoutOrElse({
       duration: connectWithin,
       orElse: () => Effect.fail(RedisReply.unanswered(operation, "Redis did not answer in time"))
     })
   )
-  return client
-})
 
 const connectWithin = 5_000
 
 export const failure = (operation: Operation, error: Error): RedisError =>
-  error instanceof ReplyError
-    ? RedisReply.refused(operation, error.message)
-    : RedisReply.unanswered(operation, reason(error))
+  isRefusal(error) ? RedisReply.refused(operation, error.message) : RedisReply.unanswered(operation, reason(error))
+
+/** Redis answered, and said no. */
+export const isRefusal = (error: Error): boolean => error instanceof ReplyError
 
 const reason = (error: Error): string => {
   if (error.name === "MaxRetriesPerRequestError") return "The connection to Redis was lost"

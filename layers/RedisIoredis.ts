@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { Duration, Effect, Layer, Random, RcRef, type Redacted, Schedule, type Scope } from "effect"
+import { Duration, Effect, Layer, Random, RcRef, type Redacted, Result, Schedule, type Scope } from "effect"
 import type { Callback, Redis as Ioredis } from "ioredis"
 import { Redis, type RedisError, type Reply, type Script } from "../src/services/Redis.ts"
 import * as Inbox from "./Inbox.ts"
@@ -11,6 +11,11 @@ export interface Options {
   readonly prefix: string
   /** How long a command may go unanswered. Default: 1 second. */
   readonly deadline?: Duration.Input
+  /**
+   * Where nobody answers at the start: `fail`, or `wait` as for a connection that is lost later. Who answers with a no,
+   * such as to a wrong password, fails it in either case. Default: `fail`.
+   */
+  readonly whenUnreachable?: "fail" | "wait"
 }
 
 /**
@@ -22,7 +27,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     url: options.url,
     deadline: Duration.fromInputUnsafe(options.deadline ?? "1 second")
   }
-  const client = yield* commands(endpoint)
+  const client = yield* commands(endpoint, options.whenUnreachable ?? "fail")
   const subscribe = yield* subscriptions(endpoint)
   const gather = gathering(client)
   const command: Redis["Service"]["command"] = (name, ...args) =>
@@ -90,16 +95,23 @@ const gathering = (client: Ioredis) => {
   }
 }
 
-const commands = Effect.fnUntraced(function* (endpoint: IoredisConnection.Endpoint) {
+const commands = Effect.fnUntraced(function* (endpoint: IoredisConnection.Endpoint, whenUnreachable: "fail" | "wait") {
   const random = yield* Random.Random
   const log = Effect.runForkWith(yield* Effect.context<never>())
   let reconnects = false
-  const client = yield* IoredisConnection.open(endpoint, "command", {
+  const client = yield* IoredisConnection.make(endpoint, "command", {
     retryStrategy: (attempt) =>
       reconnects ? Math.min(50 * 2 ** attempt, 2_000) * (0.5 + random.nextDoubleUnsafe() / 2) : null
   })
+  const first = yield* Effect.result(IoredisConnection.open(client, "command"))
+  if (Result.isFailure(first)) {
+    const { message, retryable } = first.failure
+    if (whenUnreachable === "fail" || !retryable) return yield* first.failure
+    yield* Effect.logWarning("Redis cannot be reached yet, and is tried until it can be", message)
+  }
   reconnects = true
-  let connected = true
+  let connected = Result.isSuccess(first)
+  let refusal = ""
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
       connected = false
@@ -109,10 +121,19 @@ const commands = Effect.fnUntraced(function* (endpoint: IoredisConnection.Endpoi
     if (connected) log(Effect.logWarning("The connection to Redis was lost"))
     connected = false
   })
+  client.on("error", (error) => {
+    // nobody answering is what is waited for; a no would be waited for in vain
+    if (!IoredisConnection.isRefusal(error) || error.message === refusal) return
+    refusal = error.message
+    log(Effect.logError("Redis refuses us", refusal))
+  })
   client.on("ready", () => {
     connected = true
+    refusal = ""
     log(Effect.logInfo("The connection to Redis is back"))
   })
+  // one that did not answer in time may be about to
+  if (client.status === "end") client.connect(() => {})
   return client
 })
 
@@ -141,7 +162,8 @@ const subscriptions = Effect.fnUntraced(function* (endpoint: IoredisConnection.E
 })
 
 const subscriber = Effect.fnUntraced(function* (endpoint: IoredisConnection.Endpoint) {
-  const client = yield* IoredisConnection.open(endpoint, "subscribe", { retryStrategy: () => null })
+  const client = yield* IoredisConnection.make(endpoint, "subscribe", { retryStrategy: () => null })
+  yield* IoredisConnection.open(client, "subscribe")
   const channels = Inbox.fanout(RedisReply.lagging)
   client.on("message", channels.publish)
   client.on("close", () => channels.fail(RedisReply.unanswered("subscribe", "The connection to Redis was lost")))

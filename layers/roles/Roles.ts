@@ -10,7 +10,7 @@ import { GatewaySettings } from "../../src/gateway/model/Settings.ts"
 import { Guardrails } from "../../src/guardrails/Guardrails.ts"
 import type { Broker } from "../../src/services/Broker.ts"
 import type { Redis } from "../../src/services/Redis.ts"
-import type { Doors, Role } from "../Doors.ts"
+import { type Doors, isOfTasks, type Role, type TasksRole } from "../Doors.ts"
 import * as EgressHttp from "../EgressHttp.ts"
 import type { Settings } from "../Environment.ts"
 import * as Listeners from "../Listeners.ts"
@@ -29,10 +29,6 @@ export const layer = (
   settings: Settings
 ): Layer.Layer<never, Layer.Error<ReturnType<typeof ofTasks> | ReturnType<typeof operated>>> =>
   isOfTasks(doors.role) ? ofTasks(doors, doors.role, settings) : operated(doors, doors.role, settings)
-
-const tasksRoles = ["messaging", "status", "graph"] as const
-type TasksRole = (typeof tasksRoles)[number]
-const isOfTasks = (role: Role): role is TasksRole => tasksRoles.some((one) => one === role)
 
 /** The program of a role that works on tasks, or tells of them: there is nothing of operators' in it. */
 const ofTasks = (doors: Doors, role: TasksRole, settings: Settings) =>

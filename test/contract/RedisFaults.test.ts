@@ -1,8 +1,10 @@
 import { inspect } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Fiber, Redacted, Schedule, Stream } from "effect"
+import { Duration, Effect, Fiber, Redacted, Schedule, type Scope, Stream } from "effect"
 import * as RedisIoredis from "../../layers/RedisIoredis.ts"
 import { Redis, type RedisError } from "../../src/services/Redis.ts"
+import { eventually } from "../Eventually.ts"
+import { logged } from "../messaging/Logged.ts"
 import * as RedisProcess from "../RedisProcess.ts"
 import * as TcpProxy from "../TcpProxy.ts"
 import { take } from "./Redis.ts"
@@ -169,8 +171,58 @@ describe.skipIf(!RedisProcess.available)("RedisIoredis: faults", () => {
         assert.isFalse(error.retryable)
         assert.match(error.message, /^WRONGPASS /)
         assert.notInclude(inspect(error, { depth: 10 }), password)
+        // nor is the right one waited for
+        const url = Redacted.make(`redis://:${password}@127.0.0.1:${server.port}`)
+        const waiting = yield* Effect.flip(Effect.provide(Redis, waits(url)))
+        assert.match(waiting.message, /^WRONGPASS /)
       }).pipe(Effect.scoped)
     )
+
+    it.live("waits for a server that is not there yet, where it is told to", () =>
+      Effect.gen(function* () {
+        const server = yield* RedisProcess.make()
+        yield* server.kill
+        yield* Effect.gen(function* () {
+          const { command, ping, subscribe } = yield* Redis
+          for (const refused of [ping, subscribe("channel")]) {
+            assert.isTrue((yield* Effect.flip<unknown, RedisError, Scope.Scope>(refused)).retryable)
+          }
+          yield* server.start
+          yield* Effect.retry(ping, Schedule.spaced("10 millis"))
+          const messages = yield* subscribe("channel")
+          yield* command("PUBLISH", "channel", "there")
+          assert.deepStrictEqual(yield* Stream.runCollect(Stream.take(messages, 1)), ["there"])
+        }).pipe(Effect.scoped, Effect.provide(waits(server.url)))
+      }).pipe(Effect.scoped)
+    )
+
+    it.live("waits for a server that does not answer yet, where it is told to, and says what it refuses then", () => {
+      const log = logged()
+      return Effect.gen(function* () {
+        const server = yield* RedisProcess.make("--requirepass", "right")
+        const proxy = yield* TcpProxy.make({ host: "127.0.0.1", port: server.port })
+        yield* proxy.freeze
+        const url = Redacted.make(`redis://:${password}@127.0.0.1:${proxy.port}`)
+        yield* Effect.gen(function* () {
+          const { ping } = yield* Redis
+          yield* proxy.thaw
+          yield* eventually(Effect.sync(log.lines), (lines) => lines.some((line) => line.includes("WRONGPASS")))
+          yield* RedisProcess.ask(
+            Redacted.make(`redis://:right@127.0.0.1:${server.port}`),
+            "CONFIG",
+            "SET",
+            "requirepass",
+            password
+          )
+          yield* Effect.retry(ping, Schedule.spaced("10 millis"))
+        }).pipe(Effect.provide(waits(url)))
+        assert.lengthOf(
+          log.lines().filter((line) => line.includes("WRONGPASS")),
+          1
+        )
+        assert.notInclude(log.lines().join("\n"), password)
+      }).pipe(Effect.scoped, Effect.provide(log.layer))
+    })
 
     it.live("fails typed when the server accepts and never answers", () =>
       Effect.gen(function* () {
@@ -185,6 +237,8 @@ describe.skipIf(!RedisProcess.available)("RedisIoredis: faults", () => {
 })
 
 const connected = (url: Redacted.Redacted) => RedisIoredis.layer({ url, prefix: "svc-test:" })
+
+const waits = (url: Redacted.Redacted) => RedisIoredis.layer({ url, prefix: "svc-test:", whenUnreachable: "wait" })
 
 const through = (proxy: TcpProxy.TcpProxy) => Redacted.make(`redis://127.0.0.1:${proxy.port}`)
 

@@ -41,28 +41,38 @@ describe.skipIf(url === null || TemporaryPrefix.server === null)("the role messa
     })
   )
 
-  it.live("waits for a broker that starts after it, and is not ready meanwhile", () =>
-    Effect.gen(function* () {
-      yield* Effect.addFinalizer(() => Effect.orDie(removed))
-      const proxy = yield* TcpProxy.make(RunningBroker.target())
-      yield* proxy.cut
-      const RABBITMQ_URL = Redacted.value(RunningBroker.through(proxy))
-      const process = yield* RunningGateway.start({
-        role: "messaging",
-        environment: { RABBITMQ_URL, ...(yield* redis) }
-      })
-      const readiness = Effect.promise(() => fetch(`${process.control}/admin-ui/readyz`)).pipe(
-        Effect.map(({ status }) => status)
-      )
-      assert.strictEqual(yield* readiness, 503)
-      assert.include(process.output(), "RabbitMQ cannot be reached yet")
-      yield* proxy.restore
-      yield* eventually(readiness, (status) => status === 200, "20 seconds")
-      process.signal("SIGTERM")
-      assert.strictEqual(yield* Effect.promise(() => process.exited), 0)
-    }).pipe(Effect.scoped)
+  it.live.each(["broker", "Redis"] as const)(
+    "waits for a %s that starts after it, and is not ready meanwhile",
+    (late) =>
+      Effect.gen(function* () {
+        yield* Effect.addFinalizer(() => Effect.orDie(removed))
+        const proxy = yield* TcpProxy.make(late === "Redis" ? redisTarget : RunningBroker.target())
+        yield* proxy.cut
+        const environment = { RABBITMQ_URL: url ?? "", ...(yield* redis) }
+        const process = yield* RunningGateway.start({
+          role: "messaging",
+          environment:
+            late === "Redis"
+              ? { ...environment, REDIS_URL: `redis://127.0.0.1:${proxy.port}` }
+              : { ...environment, RABBITMQ_URL: Redacted.value(RunningBroker.through(proxy)) }
+        })
+        const readiness = Effect.promise(() => fetch(`${process.control}/admin-ui/readyz`)).pipe(
+          Effect.map(({ status }) => status)
+        )
+        assert.strictEqual(yield* readiness, 503)
+        assert.include(process.output(), `${late === "Redis" ? late : "RabbitMQ"} cannot be reached yet`)
+        yield* proxy.restore
+        yield* eventually(readiness, (status) => status === 200, "20 seconds")
+        process.signal("SIGTERM")
+        assert.strictEqual(yield* Effect.promise(() => process.exited), 0)
+      }).pipe(Effect.scoped)
   )
 })
+
+const redisTarget = {
+  host: new URL(TemporaryPrefix.server ?? "redis://127.0.0.1").hostname,
+  port: Number(new URL(TemporaryPrefix.server ?? "redis://127.0.0.1").port || 6379)
+}
 
 /** The example's queues have fixed names, also on a broker that others use. */
 const removed = Effect.gen(function* () {

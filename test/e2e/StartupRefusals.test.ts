@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Redacted, type Scope } from "effect"
+import * as RedisProcess from "../RedisProcess.ts"
 import * as RunningBroker from "../RunningBroker.ts"
 import * as RunningGateway from "../RunningGateway.ts"
 import * as TemporaryDatabase from "../TemporaryDatabase.ts"
@@ -203,6 +204,21 @@ describe("a start that cannot be: what the program needs is not there", () => {
         assert.notInclude(ended[1].output, "canary")
       })
   )
+
+  describe.skipIf(!RedisProcess.available)("Redis refuses the password", () => {
+    it.live.each(["gateway", "messaging", "status", "graph"] as const)("of the role %s", (role) =>
+      Effect.gen(function* () {
+        const { port } = yield* RedisProcess.make("--requirepass", "right")
+        const RABBITMQ_URL = "amqp://127.0.0.1:1"
+        const ended = yield* refused({
+          role,
+          environment: { ...database, RABBITMQ_URL, REDIS_URL: `redis://:canary@127.0.0.1:${port}` }
+        })
+        readable(ended, /Redis \(REDIS_URL\) cannot be used: WRONGPASS/)
+        assert.notInclude(ended[1].output, "canary")
+      })
+    )
+  })
 
   it.live("Redis accepts connections and says nothing", () =>
     Effect.gen(function* () {
