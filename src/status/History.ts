@@ -48,6 +48,8 @@ export interface StoreOptions {
   readonly maxSeconds?: number
   /** No answer has more events. Default: 10,000. */
   readonly maxEvents?: number
+  /** Of the events of an answer, but two however large. Default: 32 MiB. */
+  readonly maxBytes?: number
 }
 
 export interface Options extends StoreOptions {
@@ -59,8 +61,6 @@ export interface Options extends StoreOptions {
   readonly aliasConfig?: ContractAliasConfig | undefined
   /** Messages that a scan looks at. Default: 1,000,000. */
   readonly maxMessages?: number
-  /** Of the events of an answer. Default: 32 MiB. */
-  readonly maxBytes?: number
 }
 
 /** Reads the store, and the broker's status queue for who asks for it with `source=stream`. */
@@ -117,9 +117,7 @@ interface Caps {
   readonly maxBytes: number
 }
 
-const capsOf = (
-  options: StoreOptions & Pick<Options, "maxMessages" | "maxBytes">
-): Effect.Effect<Caps, SettingsError> => {
+const capsOf = (options: StoreOptions & Pick<Options, "maxMessages">): Effect.Effect<Caps, SettingsError> => {
   const findings = new Findings()
   const most = (field: string, value: number, maximum: number) => findings.integer(field, value, 1, maximum) ?? value
   const caps = {
@@ -138,10 +136,10 @@ const storeReader =
   (store: StatusStore["Service"], caps: Caps): HistoryReader["Service"]["store"] =>
   (taskId, { maxScan = caps.maxEvents, maxSeconds, startOffset }) => {
     const read = Effect.map(
-      store.history(taskId, rangeOf(startOffset)),
-      ({ events }): StatusScan.Scanned => ({
-        events: events.slice(0, maxScan).map(({ json }) => json),
-        truncated: events.length > maxScan
+      store.history(taskId, { ...rangeOf(startOffset), atMost: { events: maxScan, bytes: caps.maxBytes } }),
+      ({ events, newest }): StatusScan.Scanned => ({
+        events: events.map(({ json }) => json),
+        truncated: (events.at(-1)?.sequence ?? newest) < newest
       })
     )
     return maxSeconds === undefined
