@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto"
 import type { Reset, ResetReason } from "./ClientProgress.ts"
+import * as EventId from "./EventId.ts"
 
 /** The frames of an event stream, as the text of WHATWG's server-sent events. */
 
@@ -41,9 +41,7 @@ const explained: Readonly<Record<ResetReason, string>> = {
  * is named by its hash.
  */
 export const idOf = (eventId: string): string =>
-  eventId.length <= maxLastEventIdLength && plain.test(eventId)
-    ? eventId
-    : `sha256:${createHash("sha256").update(eventId).digest("hex")}`
+  eventId.length <= maxLastEventIdLength && plain.test(eventId) ? eventId : `sha256:${EventId.hashOf(eventId)}`
 
 export const maxLastEventIdLength = 512
 

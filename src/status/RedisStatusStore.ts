@@ -1,10 +1,10 @@
-import { createHash } from "node:crypto"
 import { Effect, Layer, Metric, Stream } from "effect"
-import { isShort } from "../messaging/Envelope.ts"
+import { isShort, isText } from "../messaging/Envelope.ts"
 import { SettingsError } from "../messaging/Errors.ts"
 import { Findings } from "../messaging/Parameters.ts"
 import { type PublishedStatus, parentTaskId } from "../messaging/StatusEvent.ts"
 import { Redis, type Reply } from "../services/Redis.ts"
+import * as EventId from "./EventId.ts"
 import * as Rarely from "./Rarely.ts"
 import { indexing, reading, storing } from "./StatusScripts.ts"
 import { StatusStore, type StoredStatus } from "./StatusStore.ts"
@@ -144,7 +144,7 @@ const escaped = (taskId: string): string => taskId.replace(/[%{}]/g, encodeURICo
 const maxMemberBytes = 64
 
 const memberOf = (eventId: string): string =>
-  Buffer.byteLength(eventId) <= maxMemberBytes ? eventId : createHash("sha256").update(eventId).digest("hex")
+  Buffer.byteLength(eventId) <= maxMemberBytes && isText(eventId) ? eventId : EventId.hashOf(eventId)
 
 /** Three lines with the sequence in front of them: JSON text has no line breaks of its own. */
 const written = (event: PublishedStatus): string =>

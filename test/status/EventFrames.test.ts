@@ -25,6 +25,11 @@ describe("EventFrames", () => {
     for (const id of ["", " a", "a\nb", "x".repeat(513)]) assert.match(EventFrames.idOf(id), /^sha256:[0-9a-f]{64}$/)
   })
 
+  it("keeps ids apart that differ in half of a surrogate pair", () => {
+    const ids = ["half \ud83d", "half \ud83e", "half \ufffd"].map(EventFrames.idOf)
+    assert.lengthOf([...new Set(ids)], 3)
+  })
+
   it("takes an empty last event id for none", () => {
     assert.isUndefined(EventFrames.lastEventIdOf(""))
     assert.isUndefined(EventFrames.lastEventIdOf(undefined))

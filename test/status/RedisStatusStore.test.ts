@@ -46,6 +46,20 @@ const suite = <E>(name: string, redis: Layer.Layer<Redis, E>) =>
         })
       )
 
+      it.effect("keeps events apart whose ids differ in half of a surrogate pair", () =>
+        Effect.gen(function* () {
+          const store = yield* StatusStore
+          const id = task()
+          const ids = ["half \ud83d", "half \ud83e", "half \ufffd"]
+          const stored = yield* Effect.forEach([...ids, ...ids], (one) => store.store(event(id, one)))
+          assert.deepStrictEqual(stored, [...Array(3).fill("stored"), ...Array(3).fill("duplicate")])
+          assert.deepStrictEqual(
+            (yield* store.history(id)).events.map(({ eventId }) => eventId),
+            ids
+          )
+        })
+      )
+
       it.effect("reads behind a sequence, and the newest so many", () =>
         Effect.gen(function* () {
           const store = yield* StatusStore
