@@ -37,7 +37,7 @@ export const layer = (
       ) => {
         const path: HttpRouter.PathInput = `${executionsPath}/:task_id/${name}`
         return Effect.andThen(
-          router.add("GET", path, handler(aliasConfig, ask, answer)),
+          router.add("GET", path, Refusals.unbroken(handler(aliasConfig, ask, answer))),
           Refusals.otherMethods(router, path, ["GET"])
         )
       }

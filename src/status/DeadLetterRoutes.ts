@@ -61,7 +61,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
         >
       ) => {
         allowed.set(path, [...(allowed.get(path) ?? []), method])
-        return router.add(method, path, answered(handler).pipe(Effect.provideContext(services)))
+        return router.add(method, path, Refusals.unbroken(answered(handler)).pipe(Effect.provideContext(services)))
       }
 
       yield* add("GET", options.queuesPath ?? "/dlq/queues", queues)

@@ -1,5 +1,5 @@
 import { Effect, type Types } from "effect"
-import { HttpRouter, HttpServerError, HttpServerRequest } from "effect/http"
+import { HttpRouter, HttpServerError, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { refusal } from "./Detail.ts"
 
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const
@@ -20,22 +20,27 @@ const nothing = refusal(404, "There is nothing at this path.")
 
 const broken = refusal(500, "The request could not be answered, through no fault of its own. The log says why.")
 
+/** What breaks is refused in the shape of these routers, too: a server answers it with nothing but a status. */
+export const unbroken = <E, R>(
+  handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | HttpServerRequest.HttpServerRequest> =>
+  Effect.catchDefect(handler, (defect) =>
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method }) =>
+      Effect.as(Effect.logError(`A ${method} request broke its handler`, defect), broken)
+    )
+  )
+
 /**
- * For a listener of these routers alone: what no route answers, and what breaks, is refused in their shape too. Without it a
- * server answers both with nothing but a status.
+ * For a listener of these routers alone: what no route answers is refused in their shape, and what breaks in others'
+ * routes.
  */
 export const layer = HttpRouter.middleware(
   (httpEffect) =>
-    httpEffect.pipe(
-      Effect.catch((error: Types.unhandled | HttpServerError.HttpServerError) =>
+    unbroken(
+      Effect.catch(httpEffect, (error: Types.unhandled | HttpServerError.HttpServerError) =>
         HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
           ? Effect.succeed(nothing)
           : Effect.fail(error)
-      ),
-      Effect.catchDefect((defect) =>
-        Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method }) =>
-          Effect.as(Effect.logError(`A ${method} request broke its handler`, defect), broken)
-        )
       )
     ),
   { global: true }

@@ -59,7 +59,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, SettingsError, 
       add(HistoryReader, paths.history, (reader) => history(reader, options))
       add(StatusStore, paths.status, (store) => latest(store, options))
       for (const [path, handler] of routes) {
-        yield* router.add("GET", path, handler)
+        yield* router.add("GET", path, Refusals.unbroken(handler))
         yield* Refusals.otherMethods(router, path, ["GET"])
       }
     })

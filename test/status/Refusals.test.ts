@@ -6,10 +6,13 @@ import { HttpRouter, HttpServer, type HttpServerResponse } from "effect/http"
 import * as ExecutionGraphService from "../../src/graph/ExecutionGraphService.ts"
 import * as GraphRoutes from "../../src/graph/GraphRoutes.ts"
 import * as DeadLetterRoutes from "../../src/status/DeadLetterRoutes.ts"
+import { DeadLetterStore } from "../../src/status/DeadLetterStore.ts"
 import * as History from "../../src/status/History.ts"
 import * as RedisStatusStore from "../../src/status/RedisStatusStore.ts"
 import * as Refusals from "../../src/status/Refusals.ts"
 import * as StatusRoutes from "../../src/status/StatusRoutes.ts"
+import { StatusStore } from "../../src/status/StatusStore.ts"
+import { logged } from "../messaging/Logged.ts"
 import { shared } from "../messaging/SampleTopologies.ts"
 import { inMemory, stores } from "./DeadLetterServer.ts"
 
@@ -21,23 +24,50 @@ const broken = HttpRouter.add(
   })
 )
 
-const routes = Layer.mergeAll(
+const routers = Layer.mergeAll(
   StatusRoutes.layer(),
   DeadLetterRoutes.layer({ brokerDlqQueueNames: [] }),
-  GraphRoutes.layer(),
-  broken,
-  Refusals.layer
+  GraphRoutes.layer()
 )
 
-/** All routers behind one listener; asked by targets as they are, which `fetch` would correct. */
-const asking = Effect.gen(function* () {
-  const served = HttpRouter.serve(routes, {
-    disableLogger: true,
-    disableListenLog: true,
-    routerConfig: StatusRoutes.routerConfig
-  }).pipe(
+const config = { disableLogger: true, disableListenLog: true, routerConfig: StatusRoutes.routerConfig } as const
+
+/** As a program mounts them that has a listener of its own. */
+const alone = HttpRouter.serve(routers, config)
+
+const stored = Layer.merge(RedisStatusStore.layer(), stores())
+
+const wholeStores = Layer.effectContext(Effect.context<StatusStore | DeadLetterStore>())
+
+/** Every question to the stores is a defect. */
+const brokenStores = Layer.unwrap(
+  Effect.map(Effect.context<StatusStore | DeadLetterStore>(), (context) => {
+    const broken = Effect.die(new Error("secret of the program"))
+    return Layer.merge(
+      Layer.succeed(StatusStore, {
+        ...Context.get(context, StatusStore),
+        latest: () => broken,
+        history: () => broken
+      }),
+      Layer.succeed(DeadLetterStore, {
+        ...Context.get(context, DeadLetterStore),
+        get: () => broken,
+        list: () => broken,
+        queues: broken
+      })
+    )
+  })
+)
+
+/** Routers behind one listener; asked by targets as they are, which `fetch` would correct. */
+const asking = Effect.fnUntraced(function* (
+  listener: typeof alone = HttpRouter.serve(Layer.mergeAll(routers, broken, Refusals.layer), config),
+  over: Layer.Layer<StatusStore | DeadLetterStore, never, StatusStore | DeadLetterStore> = wholeStores
+) {
+  const served = listener.pipe(
     Layer.provide([ExecutionGraphService.layer({ topology: shared() }), History.layerStore()]),
-    Layer.provide([RedisStatusStore.layer(), stores()]),
+    Layer.provide(over),
+    Layer.provide(stored),
     Layer.provide(inMemory),
     Layer.provideMerge(NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0 }))
   )
@@ -66,7 +96,7 @@ const detail = (text: string): unknown => JSON.parse(text).detail
 describe("the routers' refusals", () => {
   it.live("have one shape, also where no route answers and where a handler breaks", () =>
     Effect.gen(function* () {
-      const ask = yield* asking
+      const ask = yield* asking()
       for (const [method, path, status] of [
         ["GET", "/nothing", 404],
         ["GET", "/status/%ZZ", 404],
@@ -84,9 +114,26 @@ describe("the routers' refusals", () => {
     })
   )
 
+  it.live("have it where a handler breaks that was mounted alone", () => {
+    const log = logged()
+    return Effect.gen(function* () {
+      const ask = yield* asking(alone, brokenStores)
+      const paths = ["/status/t", "/history?task_id=t", "/dlq/queues", "/dlq/messages/1", "/executions/t/graph"]
+      for (const path of paths) {
+        const answer = yield* ask("GET", path)
+        assert.strictEqual(answer.status, 500, path)
+        assert.match(String(detail(answer.text)), /through no fault of its own/)
+      }
+      assert.lengthOf(
+        log.lines().filter((line) => line.includes("A GET request broke its handler")),
+        paths.length
+      )
+    }).pipe(Effect.provide(log.layer))
+  })
+
   it.live("name the methods that a path has", () =>
     Effect.gen(function* () {
-      const ask = yield* asking
+      const ask = yield* asking()
       for (const [method, path, allow] of [
         ["OPTIONS", "/status/t", "GET, HEAD"],
         ["POST", "/history", "GET, HEAD"],
@@ -105,7 +152,7 @@ describe("the routers' refusals", () => {
 
   it.live("take no task for another: what a query and a path hold is read to its end", () =>
     Effect.gen(function* () {
-      const ask = yield* asking
+      const ask = yield* asking()
       assert.include((yield* ask("GET", "/history?task_id=a?b")).text, '"task_id":"a?b"')
       for (const path of ["/status/a;b", "/executions/a/graph;b"]) {
         const answer = yield* ask("GET", path)
@@ -118,7 +165,7 @@ describe("the routers' refusals", () => {
 
   it.live("do not break on a target that is no valid URL", () =>
     Effect.gen(function* () {
-      const ask = yield* asking
+      const ask = yield* asking()
       assert.strictEqual((yield* ask("GET", "http://[/dlq/messages?limit=1")).status, 200)
     })
   )
