@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { type Duration, Effect, Layer } from "effect"
+import { Duration, Effect, Layer } from "effect"
 import { HttpServer, HttpServerError } from "effect/http"
 import { body, type ErrorCode, GatewayError } from "../src/gateway/GatewayError.ts"
 import { ProxyApp } from "../src/gateway/ProxyApp.ts"
@@ -11,16 +11,19 @@ import * as Start from "./Start.ts"
 import * as WireNode from "./WireNode.ts"
 
 /**
- * Node's own clocks on a connection. Headers are due soon; the whole request within the longest `timeout_ms` that a
- * route can have, so that no unread body lingers for ever; a connection on which nothing moves for that long is
- * nobody's; and idle connections outlive the usual load balancer's minute.
+ * Node's own clocks on a connection. Headers are due soon; the whole request within `requestTimeout`, so that no unread
+ * body lingers for ever; a connection on which nothing moves for as long as a route may take is nobody's; and idle
+ * connections outlive the usual load balancer's minute.
  */
-const clocks = {
-  headersTimeout: 15_000,
-  requestTimeout: 660_000,
+const clocks = (requestTimeout: number) => ({
+  requestTimeout,
+  headersTimeout: Math.min(15_000, requestTimeout),
   keepAliveTimeout: 75_000,
-  connectionsCheckingInterval: 5_000
-} as const
+  connectionsCheckingInterval: Math.min(5_000, requestTimeout / 4)
+})
+
+/** The longest `timeout_ms` that a route can have. */
+const longestMs = 660_000
 
 /** The JSON of a refusal to what is not HTTP, as the listener's other refusals look. */
 export type Form = (refusal: {
@@ -92,15 +95,24 @@ const unparsable: Readonly<Record<string, Unparsable>> = {
   ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "request_body_timeout", "The request did not arrive in time."]
 }
 
-const nodeServer = (form: Form): Server => attended(createServer(clocks).setTimeout(clocks.requestTimeout), form)
+const nodeServer = (form: Form, requestTimeout: number): Server =>
+  attended(createServer(clocks(requestTimeout)).setTimeout(longestMs), form)
+
+export interface Options {
+  /** Default: the gateway's. */
+  readonly form?: Form
+  /** For a request to be there, with its body. Default: as long as a route of the gateway may take. */
+  readonly requestWithin?: Duration.Input
+}
 
 /**
  * A server at `address`. When it closes it takes no new connection, and running answers have `drainWithin` to end; then
- * whoever has not read theirs is cut off. `form`: default the gateway's.
+ * whoever has not read theirs is cut off.
  */
-export const server = (address: Address, drainWithin: Duration.Input, form: Form = ofGateway) =>
+export const server = (address: Address, drainWithin: Duration.Input, options: Options = {}) =>
   Layer.suspend(() => {
-    const server = nodeServer(form)
+    const { form = ofGateway, requestWithin = longestMs } = options
+    const server = nodeServer(form, Duration.toMillis(Duration.fromInputUnsafe(requestWithin)))
     const listening = NodeHttpServer.make(() => server, {
       host: address.host,
       port: address.port,
@@ -123,7 +135,7 @@ export const proxy = (address: Address, drainWithin: Duration.Input) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const proxyApp = yield* ProxyApp
-      const server = nodeServer(ofGateway)
+      const server = nodeServer(ofGateway, longestMs)
       /** By connection: an answer that waits behind another one hears nothing of its end. */
       const running = new WeakMap<Duplex, Set<HungUp>>()
       let requests = 0

@@ -58,7 +58,10 @@ const listener = <E, R>(routes: Layer.Layer<never, E, R>, { drainSeconds, status
         disableListenLog: true
       })
     ),
-    Layer.provide(Listeners.server(statusAddress, `${drainSeconds} seconds`, detailed))
+    // what is asked here is small, and whoever has no token may send a body too
+    Layer.provide(
+      Listeners.server(statusAddress, `${drainSeconds} seconds`, { form: detailed, requestWithin: "30 seconds" })
+    )
   )
 
 const detailed: Listeners.Form = ({ message }) => JSON.stringify({ detail: message })

@@ -8,7 +8,7 @@ it.live("what is no HTTP is refused as the listener's other refusals look", () =
   Effect.gen(function* () {
     const form: Listeners.Form = ({ message }) => JSON.stringify({ detail: message })
     const served = HttpServer.serve(Effect.succeed(HttpServerResponse.empty())).pipe(
-      Layer.provideMerge(Listeners.server({ host: "127.0.0.1", port: 0 }, "1 second", form))
+      Layer.provideMerge(Listeners.server({ host: "127.0.0.1", port: 0 }, "1 second", { form }))
     )
     const { address } = Context.get(yield* Layer.build(served), HttpServer.HttpServer)
     for (const [sent, status, message] of [
@@ -23,4 +23,20 @@ it.live("what is no HTTP is refused as the listener's other refusals look", () =
       assert.deepStrictEqual(JSON.parse(answer.body.toString()), { detail: message })
     }
   }).pipe(Effect.scoped)
+)
+
+it.live(
+  "a body that does not come holds its connection for no longer than a request may take, also when it is refused",
+  () =>
+    Effect.gen(function* () {
+      const form: Listeners.Form = ({ code }) => JSON.stringify({ code })
+      const options = { form, requestWithin: "200 millis" } as const
+      const served = HttpServer.serve(Effect.succeed(HttpServerResponse.empty({ status: 401 }))).pipe(
+        Layer.provideMerge(Listeners.server({ host: "127.0.0.1", port: 0 }, "1 second", options))
+      )
+      const { address } = Context.get(yield* Layer.build(served), HttpServer.HttpServer)
+      const connection = yield* RawConnection.open(`http://127.0.0.1:${"port" in address ? address.port : 0}`)
+      connection.write("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\nslow")
+      assert.match(String(yield* connection.closed), /^HTTP\/1\.1 401 [\s\S]*request_body_timeout/)
+    }).pipe(Effect.scoped, Effect.timeout("20 seconds"))
 )
