@@ -1,4 +1,4 @@
-import type { Message, Options } from "amqplib/callback_api"
+import type { Message } from "amqplib/callback_api"
 import type { Properties, Publication } from "../../src/services/Broker.ts"
 import * as Fields from "./Fields.ts"
 import * as Headers from "./Headers.ts"
@@ -54,16 +54,6 @@ export const problemOf = ({
 
 const within = (number: number, most: number): boolean => Number.isInteger(number) && number >= 0 && number <= most
 
-export const optionsOf = (properties: Properties): Options.Publish => {
-  const { headers, timestamp, persistent, ...rest } = properties
-  const options: Options.Publish = rest
-  options.mandatory = true
-  options.persistent = persistent !== false
-  if (headers !== undefined) options.headers = Fields.toWire(headers)
-  if (timestamp !== undefined) options.timestamp = Math.floor(timestamp.getTime() / 1_000)
-  return options
-}
-
 type Mutable<A> = { -readonly [K in keyof A]: A[K] }
 
 export const propertiesOf = (received: Message["properties"]): Properties => {
@@ -75,10 +65,6 @@ export const propertiesOf = (received: Message["properties"]): Properties => {
   if (received.timestamp !== undefined) properties.timestamp = new Date(received.timestamp * 1_000)
   return properties
 }
-
-/** Without a copy. */
-export const bufferOf = (content: Uint8Array): Buffer =>
-  Buffer.isBuffer(content) ? content : Buffer.from(content.buffer, content.byteOffset, content.byteLength)
 
 /** Everything that routing looks at, and the ids that tell twins apart. */
 export const sameMessage = (sent: Omit<Publication, "purpose">, returned: Message): boolean =>

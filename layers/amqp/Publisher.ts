@@ -1,8 +1,9 @@
-import { type ConfirmChannel, IllegalOperationError, type Message } from "amqplib/callback_api"
+import type { ConfirmChannel, Message } from "amqplib/callback_api"
 import { Effect } from "effect"
 import type { Outcome, Publication } from "../../src/services/Broker.ts"
 import * as Failure from "./Failure.ts"
 import * as Messages from "./Messages.ts"
+import { Outbox } from "./Outbox.ts"
 
 export interface Limits {
   /** How many publishes may be unanswered. */
@@ -13,6 +14,12 @@ export interface Limits {
 
 type Publishable = Omit<Publication, "purpose">
 type Answer = (outcome: Effect.Effect<Outcome>) => void
+
+interface Answered {
+  readonly deliveryTag: number
+  /** With all before it. */
+  readonly multiple: boolean
+}
 
 class Publishing {
   readonly publication: Publishable
@@ -67,8 +74,10 @@ export class Publisher {
   readonly #discard: ((channel: ConfirmChannel) => void) | undefined
   #waiting: Array<Publishing> = []
   #next = 0
-  readonly #sent = new Set<Publishing>()
+  /** In the order of their delivery tags, which are the channel's. */
+  readonly #sent = new Map<number, Publishing>()
   #channel: ConfirmChannel | undefined
+  #outbox: Outbox | undefined
   #openedAt = 0
   /** While the channel is about to be replaced: nothing more is sent on it. */
   #renewal: NodeJS.Timeout | undefined
@@ -103,8 +112,12 @@ export class Publisher {
   attach(channel: ConfirmChannel): void {
     this.#opening = false
     this.#channel = channel
+    this.#outbox = new Outbox(channel)
     this.#openedAt = performance.now()
     channel.on("return", (message) => this.#returned(message))
+    // In place of amqplib's own, which look for callbacks of publishes that it knows nothing of.
+    channel.removeAllListeners("ack").on("ack", (ack) => this.#answered(ack, true))
+    channel.removeAllListeners("nack").on("nack", (nack) => this.#answered(nack, false))
     this.#pump()
   }
 
@@ -128,7 +141,7 @@ export class Publisher {
   detach(why: Error): void {
     this.#channel = undefined
     this.#endRenewal()
-    const sent = [...this.#sent]
+    const sent = [...this.#sent.values()]
     this.#sent.clear()
     const culprit = Failure.ofPublish(why) ? culpritOf(sent, why) : -1
     const words = Failure.wordsOf(why)
@@ -186,37 +199,38 @@ export class Publisher {
   }
 
   #send(publishing: Publishing): void {
-    const { content, exchange, properties, routingKey } = publishing.publication
     try {
-      this.#channel!.publish(
-        exchange,
-        routingKey,
-        Messages.bufferOf(content),
-        Messages.optionsOf(properties),
-        (error: Error | null) => this.#answered(publishing, error)
-      )
-      this.#sent.add(publishing)
-    } catch (error) {
-      // amqplib encodes before it writes: nothing has left.
-      if (error instanceof IllegalOperationError) {
+      const tag = this.#outbox!.send(publishing.publication)
+      if (tag === undefined) {
         this.#channel = undefined
         this.#waiting.splice(this.#next, 0, publishing)
-      } else publishing.answer(refused("invalid", Failure.wordsOf(error)))
+      } else this.#sent.set(tag, publishing)
+    } catch (error) {
+      // Its caller changed it while it waited: nothing has left.
+      publishing.answer(refused("invalid", Failure.wordsOf(error)))
     }
   }
 
-  #answered(publishing: Publishing, error: Error | null): void {
-    // Told of each publish in turn, before the reason is: `detach` answers.
-    if (error !== null && error.message !== "message nacked") return
-    this.#sent.delete(publishing)
-    if (error !== null) {
-      publishing.answer(nacked)
-      this.#distrust()
-    } else if (publishing.returned !== undefined) publishing.answer(returned(publishing.returned))
-    else publishing.answer(confirmed)
+  #answered({ deliveryTag, multiple }: Answered, stored: boolean): void {
+    if (multiple) {
+      for (const tag of this.#sent.keys()) {
+        if (tag > deliveryTag) break
+        this.#settle(tag, stored)
+      }
+    } else this.#settle(deliveryTag, stored)
+    if (!stored) this.#distrust()
     if (this.#renewal !== undefined && this.#sent.size === 0) this.#renew()
     this.#rest()
     if (this.#next < this.#waiting.length) this.#pump()
+  }
+
+  #settle(tag: number, stored: boolean): void {
+    const publishing = this.#sent.get(tag)
+    if (publishing === undefined) return
+    this.#sent.delete(tag)
+    if (!stored) publishing.answer(nacked)
+    else if (publishing.returned !== undefined) publishing.answer(returned(publishing.returned))
+    else publishing.answer(confirmed)
   }
 
   #distrust(): void {
@@ -252,7 +266,7 @@ export class Publisher {
   #returned(message: Message): void {
     let likely: Publishing | undefined
     let found: Publishing | undefined
-    for (const publishing of this.#sent) {
+    for (const publishing of this.#sent.values()) {
       if (publishing.returned !== undefined) continue
       const { exchange, routingKey } = publishing.publication
       if (exchange !== message.fields.exchange || routingKey !== message.fields.routingKey) continue
@@ -269,7 +283,7 @@ export class Publisher {
     this.#clock = undefined
     const now = performance.now()
     let next = Number.POSITIVE_INFINITY
-    for (const publishing of this.#sent) {
+    for (const publishing of this.#sent.values()) {
       if (publishing.expiresAt <= now) publishing.answer(late(this.#limits.within))
       else if (publishing.wanted) {
         next = publishing.expiresAt

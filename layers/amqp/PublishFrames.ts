@@ -1,0 +1,222 @@
+import type { Field, Fields, Properties, Publication } from "../../src/services/Broker.ts"
+
+/**
+ * The frames of `basic.publish`, to the byte as amqplib writes them, at a fifth of its price: each byte is written once,
+ * to where it leaves from. What is written has been through `Messages.problemOf`; nothing is checked again.
+ */
+
+type Message = Omit<Publication, "purpose">
+
+/** How many bytes `write` may need. */
+export const room = ({ content }: Message, frameMax: number): number =>
+  mostBeforeBody + content.length + frameOverhead * Math.ceil(content.length / (frameMax - frameOverhead))
+
+/** Type, channel and size, and the end. */
+const frameOverhead = 8
+
+/** Headers of 64 KiB, as `Headers.problemOf` has it, eleven short strings, and what has a width of its own. */
+const mostBeforeBody = 65_536 + 11 * 256 + 128
+
+/** `mandatory`, on a channel of this number. Answers where it ended. */
+export const write = (into: Buffer, at: number, channel: number, frameMax: number, message: Message): number => {
+  const header = writeMethod(into, at, channel, message)
+  const body = writeHeader(into, header, channel, message)
+  return writeBody(into, body, channel, frameMax, message.content)
+}
+
+const methodFrame = 1
+const headerFrame = 2
+const bodyFrame = 3
+const frameEnd = 206
+
+const basicClass = 60
+const publishMethod = 40
+const mandatory = 1
+
+const writeMethod = (into: Buffer, start: number, channel: number, { exchange, routingKey }: Message): number => {
+  let at = start + 7
+  at = writeShort(into, at, basicClass)
+  at = writeShort(into, at, publishMethod)
+  at = writeShort(into, at, 0)
+  at = writeShortText(into, at, exchange)
+  at = writeShortText(into, at, routingKey)
+  into[at] = mandatory
+  return closeFrame(into, methodFrame, channel, start, at + 1)
+}
+
+const writeHeader = (into: Buffer, start: number, channel: number, { content, properties }: Message): number => {
+  let at = start + 7
+  at = writeShort(into, at, basicClass)
+  at = writeShort(into, at, 0)
+  at = writeLong(into, at, Math.floor(content.length / 4_294_967_296))
+  at = writeLong(into, at, content.length % 4_294_967_296)
+  return closeFrame(into, headerFrame, channel, start, writeProperties(into, at, properties))
+}
+
+const writeBody = (into: Buffer, start: number, channel: number, frameMax: number, content: Uint8Array): number => {
+  const most = frameMax - frameOverhead
+  if (content.length > 0 && content.length <= most) {
+    into.set(content, start + 7)
+    return closeFrame(into, bodyFrame, channel, start, start + 7 + content.length)
+  }
+  let at = start
+  for (let from = 0; from < content.length; from += most) {
+    const part = content.subarray(from, from + most)
+    into.set(part, at + 7)
+    at = closeFrame(into, bodyFrame, channel, at, at + 7 + part.length)
+  }
+  return at
+}
+
+/** Around a payload that begins seven bytes behind `start`. What does not fit would only be missing. */
+const closeFrame = (into: Buffer, type: number, channel: number, start: number, end: number): number => {
+  if (end >= into.length) throw new RangeError("The message became longer than it was")
+  into[start] = type
+  writeShort(into, start + 1, channel)
+  writeLong(into, start + 3, end - start - 7)
+  into[end] = frameEnd
+  return end + 1
+}
+
+/** Which properties follow, by their bits; amqplib writes headers even where there are none. */
+const writeProperties = (into: Buffer, start: number, properties: Properties): number => {
+  const { appId, contentEncoding, contentType, correlationId, expiration, messageId } = properties
+  const { headers, persistent, priority, replyTo, timestamp, type, userId } = properties
+  let flags = 0x2000 | 0x1000
+  let at = start + 2
+  if (contentType !== undefined) {
+    flags |= 0x8000
+    at = writeShortText(into, at, contentType)
+  }
+  if (contentEncoding !== undefined) {
+    flags |= 0x4000
+    at = writeShortText(into, at, contentEncoding)
+  }
+  at = writeTable(into, at, headers ?? {})
+  into[at] = persistent === false ? 1 : 2
+  at += 1
+  if (priority !== undefined) {
+    flags |= 0x0800
+    into[at] = priority
+    at += 1
+  }
+  if (correlationId !== undefined) {
+    flags |= 0x0400
+    at = writeShortText(into, at, correlationId)
+  }
+  if (replyTo !== undefined) {
+    flags |= 0x0200
+    at = writeShortText(into, at, replyTo)
+  }
+  if (expiration !== undefined) {
+    flags |= 0x0100
+    at = writeShortText(into, at, String(expiration))
+  }
+  if (messageId !== undefined) {
+    flags |= 0x0080
+    at = writeShortText(into, at, messageId)
+  }
+  if (timestamp !== undefined) {
+    flags |= 0x0040
+    at = writeTime(into, at, timestamp)
+  }
+  if (type !== undefined) {
+    flags |= 0x0020
+    at = writeShortText(into, at, type)
+  }
+  if (userId !== undefined) {
+    flags |= 0x0010
+    at = writeShortText(into, at, userId)
+  }
+  if (appId !== undefined) {
+    flags |= 0x0008
+    at = writeShortText(into, at, appId)
+  }
+  writeShort(into, start, flags)
+  return at
+}
+
+const writeTable = (into: Buffer, start: number, table: Fields): number => {
+  let at = start + 4
+  for (const name of Object.keys(table)) {
+    const field = table[name]
+    if (field === undefined) continue
+    at = writeField(into, writeShortText(into, at, name), field)
+  }
+  writeLong(into, start, at - start - 4)
+  return at
+}
+
+const writeList = (into: Buffer, start: number, list: ReadonlyArray<Field>): number => {
+  let at = start + 4
+  for (const field of list) at = writeField(into, at, field)
+  writeLong(into, start, at - start - 4)
+  return at
+}
+
+/** The letters are RabbitMQ's, which are not those of the standard. */
+const writeField = (into: Buffer, at: number, field: Field): number => {
+  if (typeof field === "string") return writeLongText(into, tag(into, at, "S"), field)
+  if (typeof field === "number") return writeNumber(into, at, field)
+  if (typeof field === "boolean") {
+    into[tag(into, at, "t")] = field ? 1 : 0
+    return at + 2
+  }
+  if (typeof field === "bigint") return into.writeBigInt64BE(field, tag(into, at, "l"))
+  if (field === null) return tag(into, at, "V")
+  if (field instanceof Date) return writeTime(into, tag(into, at, "T"), field)
+  if (field instanceof Uint8Array) {
+    const start = writeLong(into, tag(into, at, "x"), field.length)
+    into.set(field, start)
+    return start + field.length
+  }
+  return isList(field) ? writeList(into, tag(into, at, "A"), field) : writeTable(into, tag(into, at, "F"), field)
+}
+
+/** The narrowest integer, as amqplib has it; else a double. */
+const writeNumber = (into: Buffer, at: number, number: number): number => {
+  if (!Number.isInteger(number) || number < -(2 ** 63) || number >= 2 ** 63)
+    return into.writeDoubleBE(number, tag(into, at, "d"))
+  if (number >= -128 && number < 128) return into.writeInt8(number, tag(into, at, "b"))
+  if (number >= -32_768 && number < 32_768) return into.writeInt16BE(number, tag(into, at, "s"))
+  if (number >= -2_147_483_648 && number < 2_147_483_648) return into.writeInt32BE(number, tag(into, at, "I"))
+  return into.writeBigInt64BE(BigInt(number), tag(into, at, "l"))
+}
+
+/** `Array.isArray` does not narrow to a read-only array. */
+const isList = (field: object): field is ReadonlyArray<Field> => Array.isArray(field)
+
+const tag = (into: Buffer, at: number, letter: string): number => {
+  into[at] = letter.charCodeAt(0)
+  return at + 1
+}
+
+const writeShort = (into: Buffer, at: number, number: number): number => {
+  into[at] = number >>> 8
+  into[at + 1] = number
+  return at + 2
+}
+
+const writeLong = (into: Buffer, at: number, number: number): number => {
+  into[at] = number >>> 24
+  into[at + 1] = number >>> 16
+  into[at + 2] = number >>> 8
+  into[at + 3] = number
+  return at + 4
+}
+
+const writeTime = (into: Buffer, at: number, time: Date): number =>
+  into.writeBigUInt64BE(BigInt(Math.floor(time.getTime() / 1_000)), at)
+
+const writeShortText = (into: Buffer, at: number, text: string): number => {
+  const end = at + 1 + into.write(text, at + 1)
+  if (end - at > 256) throw new RangeError("A text became longer than AMQP carries")
+  into[at] = end - at - 1
+  return end
+}
+
+const writeLongText = (into: Buffer, at: number, text: string): number => {
+  const end = at + 4 + into.write(text, at + 4)
+  writeLong(into, at, end - at - 4)
+  return end
+}
