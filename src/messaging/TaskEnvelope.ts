@@ -1,7 +1,18 @@
 import { Effect, Result, Schema, SchemaIssue, SchemaTransformation } from "effect"
-import { encode as encodeEnvelope, Identity, JsonObject, parse, reader, ShortText, specVersion } from "./Envelope.ts"
+import {
+  encode as encodeEnvelope,
+  Identity,
+  isIdentity,
+  isShortText,
+  isWritable,
+  JsonObject,
+  parse,
+  reader,
+  ShortText,
+  specVersion
+} from "./Envelope.ts"
 import type { EnvelopeError } from "./Errors.ts"
-import { Timestamp } from "./Timestamp.ts"
+import { isCanonical, Timestamp } from "./Timestamp.ts"
 
 /**
  * 0 to 255. As lenient as the producers there are: `5.0`, `"5"` and `true` are read as numbers, since a message that
@@ -13,7 +24,7 @@ export const Priority = Schema.Union([Schema.Finite, Schema.String, Schema.Boole
     SchemaTransformation.transformEffect({
       decode: (input: number | string | boolean, options) => {
         const priority = typeof input === "string" && !/^\s*\d{1,3}(\.0+)?\s*$/.test(input) ? Number.NaN : Number(input)
-        return Number.isInteger(priority) && priority >= 0 && priority <= 255
+        return isPriority(priority)
           ? Effect.succeed(priority)
           : Effect.fail(new SchemaIssue.InvalidValue({ expected: "an integer from 0 to 255" }, input, options))
       },
@@ -21,6 +32,9 @@ export const Priority = Schema.Union([Schema.Finite, Schema.String, Schema.Boole
     })
   )
 )
+
+const isPriority = (value: unknown): value is number =>
+  typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= 255
 
 /** The declared fields, in the order of the wire. */
 export const Declared = Schema.Struct({
@@ -37,10 +51,26 @@ export const Declared = Schema.Struct({
   meta: Schema.optionalKey(JsonObject)
 })
 
+const isExact = (known: JsonObject): known is typeof Declared.Type & JsonObject => {
+  const { correlation_id, created_at, meta, payload, priority, service, spec_version, task_id, task_type } = known
+  return (
+    isIdentity(task_id) &&
+    isWritable(payload) &&
+    isCanonical(created_at) &&
+    (service === undefined || typeof service === "string") &&
+    (task_type === undefined || isShortText(task_type)) &&
+    (correlation_id === undefined || isShortText(correlation_id)) &&
+    (priority === undefined || isPriority(priority)) &&
+    typeof spec_version === "string" &&
+    (meta === undefined || isWritable(meta))
+  )
+}
+
 const decode = reader({
   kind: "task",
   schema: Declared,
-  nullable: ["service", "task_type", "correlation_id", "priority", "meta"]
+  nullable: ["service", "task_type", "correlation_id", "priority", "meta"],
+  isExact
 })
 
 /** A task as a worker gets it. Fields that the specification does not know are kept beside the others. */

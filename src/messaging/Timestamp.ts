@@ -74,7 +74,9 @@ const ofEpoch = (epoch: number): Instant | undefined => {
   return inRange(millis) ? { millis, micros: micros - millis * 1000 } : undefined
 }
 
-/** What reading and writing again would not change: almost every timestamp, told by a tenth of the work. */
+/** Whether reading and writing it again would not change it: almost every timestamp, told by a tenth of the work. */
+export const isCanonical = (value: unknown): value is Timestamp => typeof value === "string" && canonical.test(value)
+
 const canonical = (() => {
   const longMonths = "(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])"
   const shortMonths = "(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)"

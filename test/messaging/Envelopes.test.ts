@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Result } from "effect"
+import { Result, Schema } from "effect"
 import fc from "fast-check"
 import * as BatchEnvelope from "../../src/messaging/BatchEnvelope.ts"
 import * as CanonicalJson from "../../src/messaging/CanonicalJson.ts"
@@ -119,6 +119,21 @@ describe("a task envelope", () => {
     )
     assert.notInclude(error.message, "s3cret")
     assert.include(error.message, "task envelope: task_id must be string; payload must be a JSON object; priority")
+  })
+
+  it("is read, in the same order of its fields, or refused as its schema alone would, whatever is in it", () => {
+    const decode = Schema.decodeUnknownResult(TaskEnvelope.Declared)
+    const defaults = { payload: {}, created_at: now, spec_version: "1.0" }
+    fc.assert(
+      fc.property(almostTask, (given) => {
+        const expected = decode({ ...defaults, ...given })
+        const read = TaskEnvelope.read(given, now)
+        assert.strictEqual(Result.isSuccess(read), Result.isSuccess(expected))
+        if (Result.isFailure(read) || Result.isFailure(expected)) return
+        assert.deepStrictEqual(Object.entries(read.success), Object.entries(expected.success))
+      }),
+      { numRuns: 1_000 }
+    )
   })
 
   it("has the correlation id of the task, else its id", () => {
@@ -353,6 +368,29 @@ describe("reading any JSON", () => {
     fc.assert(fc.property(fc.uint8Array(), (body) => void Envelope.parse("task", body)))
   })
 })
+
+/** Of each field, mostly what is right and now and then what is not. */
+const almostTask = (() => {
+  const wrong: ReadonlyArray<unknown> = [1, -1, 5.5, true, "", " ", [], new Date(0), new Map(), { toJSON: () => 1 }]
+  const texts = ["t", "ö".repeat(127), "ö".repeat(128), "x".repeat(256), "half \ud83d", "whole \u{1f600}", " t "]
+  const times = [now, "2026-04-06T10:00:00.000001Z", "2026-04-06T12:00:00+02:00", "2026-02-30T00:00:00Z", 1_775_000_000]
+  const field = (...right: ReadonlyArray<unknown>) =>
+    fc.oneof({ weight: 9, arbitrary: fc.constantFrom(...right) }, fc.constantFrom(...wrong))
+  return fc.record(
+    {
+      meta: field({}, { a: null }),
+      spec_version: field("1.0", "7"),
+      priority: field(0, 5, 255, 256, "5", "5.0", 1.5, true),
+      correlation_id: field(...texts),
+      task_type: field(...texts),
+      service: field(...texts),
+      created_at: field(...times),
+      payload: field({}, { a: [1] }),
+      task_id: field(...texts)
+    },
+    { requiredKeys: ["task_id"] }
+  )
+})()
 
 const anyTask = fc
   .tuple(
