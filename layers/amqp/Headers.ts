@@ -13,8 +13,8 @@ const maxDepth = 100
 export const problemOf = (headers: Fields): string | undefined => {
   let left: Room = room - lengthBytes
   try {
-    for (const [name, field] of Object.entries(headers)) {
-      left = afterMember(name, field, left, 1)
+    for (const name of Object.keys(headers)) {
+      left = afterMember(name, headers[name], left, 1)
       if (typeof left === "string") return `the header ${shown(name)} ${left}`
     }
   } catch {

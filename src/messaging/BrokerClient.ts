@@ -142,7 +142,7 @@ export class BrokerClient extends Context.Service<
       const traced = yield* PublishSpan.make
       const traceIds = yield* TraceContext.current
       const oneAtATime = yield* Semaphore.make(1)
-      let capabilities: BrokerCapabilities.BrokerCapabilities | undefined
+      let ofBroker: Publications.TaskOptions = {}
       let isInitialized = false
 
       const declared = only === true ? publishOnly(topology) : declarations(topology)
@@ -156,7 +156,8 @@ export class BrokerClient extends Context.Service<
           yield* Effect.logWarning(`${topology.kind}: ${field} ${problem}`)
         }
         yield* TopologyPlan.declare(broker, topology, declared)
-        capabilities = BrokerCapabilities.of(version)
+        const capabilities = BrokerCapabilities.of(version)
+        if (capabilities !== undefined) ofBroker = { capabilities }
         isInitialized = true
       })
       const initialize = Effect.suspend(() => (isInitialized ? Effect.void : oneAtATime.withPermit(declare)))
@@ -179,10 +180,8 @@ export class BrokerClient extends Context.Service<
 
       const now = () => Timestamp.ofMillis(clock.currentTimeMillisUnsafe())
       const uniqueId = () => randomUUID().replaceAll("-", "")
-      const known = (options?: PublishOptions): Publications.TaskOptions => ({
-        ...options,
-        ...(capabilities !== undefined && { capabilities })
-      })
+      const known = (options?: PublishOptions): Publications.TaskOptions =>
+        options === undefined ? ofBroker : { ...options, ...ofBroker }
 
       const workflow = (input: Workflow, target: Publications.WorkflowTarget, options?: PublishOptions) =>
         prepared(() => {
@@ -220,7 +219,7 @@ export class BrokerClient extends Context.Service<
                 tasks.map((task) => aliases.inbound(task)),
                 options,
                 now(),
-                capabilities
+                ofBroker.capabilities
               ),
             (publications) => ManyTasks.publishAll(publications, publish, options)
           ),

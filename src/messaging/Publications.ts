@@ -30,17 +30,19 @@ export const task = (topology: Topology, envelope: TaskEnvelope.TaskEnvelope, op
   const { exchange, family } = taskPlane(topology)
   const priority = priorityFor(family, envelope.priority, options.capabilities)
   if (Result.isFailure(priority)) return Result.fail(priority.failure)
-  return Result.map(TaskEnvelope.encode(envelope), (content) => ({
+  const content = TaskEnvelope.encode(envelope)
+  if (Result.isFailure(content)) return Result.fail(content.failure)
+  return Result.succeed({
     purpose: "tasks",
     exchange,
     routingKey: routingKey.success,
-    content,
+    content: content.success,
     properties: properties({
       correlationId: TaskEnvelope.correlationId(envelope),
       priority: priority.success,
       headers: { task_id: envelope.task_id, ...options.headers }
     })
-  }))
+  })
 }
 
 /** Many tasks in one message, which has one priority and one routing key: the tasks must agree on both. */
@@ -167,17 +169,19 @@ export const raw = (
 
 const json = "application/json"
 
-const properties = (given: {
+const properties = ({
+  correlationId,
+  headers,
+  priority
+}: {
   readonly correlationId: string | undefined
   readonly priority: number | undefined
   readonly headers: Fields
-}): Properties => ({
-  contentType: json,
-  persistent: true,
-  headers: given.headers,
-  ...(given.correlationId !== undefined && { correlationId: given.correlationId }),
-  ...(given.priority !== undefined && { priority: given.priority })
-})
+}): Properties => {
+  const always = { contentType: json, persistent: true, headers }
+  if (correlationId === undefined) return priority === undefined ? always : { ...always, priority }
+  return priority === undefined ? { ...always, correlationId } : { ...always, correlationId, priority }
+}
 
 const statusPublication = (
   { status }: Topology,
