@@ -143,6 +143,10 @@ const node = Effect.fnUntraced(function* (
     /** Waits for the port. */
     open,
     kill,
+    /** Of a server that is killed: as if that had been before it wrote down what elects the leaders of its streams. */
+    forgetStreams: Effect.sync(() =>
+      rmSync(join(environment.RABBITMQ_MNESIA_BASE, name, "coordination", name, "names.dets"))
+    ),
     /** By RabbitMQ's own tool; about a second each. */
     control,
     /** How many messages have died in quorum queues, and are in no other queue yet: AMQP counts them nowhere. */
@@ -151,8 +155,9 @@ const node = Effect.fnUntraced(function* (
 })
 
 /**
- * RabbitMQ 3.10 writes down the name of a new quorum queue half a second later. Killed before, it does not find the log
- * again: the queue has no leader then, and whoever makes it elect one gives it an empty log.
+ * RabbitMQ 3.10 writes down the name of a new quorum queue half a second to a second later. Killed before, it does not
+ * find the log again: the queue has no leader then, and whoever makes it elect one gives it an empty log. The same goes
+ * for what elects the leaders of all streams, when the first of them is declared.
  */
 export const writtenDown = Effect.sleep("2 seconds")
 

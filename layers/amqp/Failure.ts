@@ -40,11 +40,19 @@ const reasons: Readonly<Record<number, Reason>> = {
   406: "mismatch"
 }
 
+/** With the code of a queue that is not there, which is another matter. */
+const isDown = /^NOT_FOUND - home node .* is down or inaccessible$/
+
+const lostTrack =
+  "where this lasts and the node is up, the queue is a stream that RabbitMQ lost track of in a crash: the README says how it comes back"
+
 export const failure = (operation: Operation, error: unknown): BrokerError => {
   const code = codeOf(error)
+  const words = wordsOf(error)
+  if (isDown.test(words)) return new BrokerError({ operation, reason: "down", message: `${words}; ${lostTrack}` })
   const silent = operation === "connect" ? "unreachable" : "lost"
   const reason = code === undefined ? silent : (reasons[code] ?? "refused")
-  return new BrokerError({ operation, reason, message: wordsOf(error) })
+  return new BrokerError({ operation, reason, message: words })
 }
 
 /** It cannot be sent: amqplib threw while it encoded. */

@@ -141,7 +141,7 @@ const isPassing = (error: Unredelivered): boolean => {
     case "PublishRefused":
       return error.reason === "nacked" || error.reason === "blocked" || error.reason === "unreachable"
     case "BrokerError":
-      return ["unreachable", "lost", "timeout", "not_found"].includes(error.reason)
+      return ["unreachable", "lost", "timeout", "not_found", "down"].includes(error.reason)
     default:
       return false
   }

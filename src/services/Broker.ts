@@ -5,6 +5,7 @@ import { Context, type Effect, type Option, Schema, type Scope, type Stream } fr
  *   whether it was carried out is unknown; `timeout`: the broker did not answer in time; `closed`: this side has closed.
  * - `not_found` (404), `mismatch` (406: other arguments, unknown delivery tag), `denied` (403), `locked` (405), `refused`
  *   (anything else the broker said no to, or a URL that is none): the broker's own words are in `message`.
+ * - `down` (404 as well): the queue is there, and the node that has it is not, or a stream has no leader.
  */
 export class BrokerError extends Schema.TaggedError<BrokerError>()("BrokerError", {
   operation: Schema.Literals(["connect", "declare", "examine", "inspect", "remove", "consume", "channel"]),
@@ -14,6 +15,7 @@ export class BrokerError extends Schema.TaggedError<BrokerError>()("BrokerError"
     "timeout",
     "closed",
     "not_found",
+    "down",
     "mismatch",
     "denied",
     "locked",
