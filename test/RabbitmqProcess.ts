@@ -26,16 +26,16 @@ export const make = Effect.fnUntraced(function* (environment: Readonly<Record<st
 })
 
 /** Three that find each other by their names when they start for the first time. That takes about twenty seconds. */
-export const cluster = Effect.fnUntraced(function* () {
+export const cluster = Effect.fnUntraced(function* (environment: Readonly<Record<string, string>> = {}) {
   const shared = yield* home
   const all = yield* Effect.all([Effect.all(ports), Effect.all(ports), Effect.all(ports)])
   const peers = all.map(({ port }, n) => `cluster_formation.classic_config.nodes.${n + 1} = ${nameOf(port)}`)
   const configuration = ["cluster_formation.peer_discovery_backend = classic_config", ...peers]
   const [a, b, c] = all
   const nodes = yield* Effect.all([
-    node(shared, a, configuration),
-    node(shared, b, configuration),
-    node(shared, c, configuration)
+    node(shared, a, configuration, environment),
+    node(shared, b, configuration, environment),
+    node(shared, c, configuration, environment)
   ])
   yield* Effect.forEach(nodes, (node) => node.start, { concurrency: "unbounded", discard: true })
   return nodes
@@ -160,6 +160,11 @@ const node = Effect.fnUntraced(function* (
  * for what elects the leaders of all streams, when the first of them is declared.
  */
 export const writtenDown = Effect.sleep("2 seconds")
+
+/** For the environment: how long RabbitMQ waits until it offers again what no queue took. By default three minutes. */
+export const offeringSoon = {
+  RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: "-rabbit dead_letter_worker_publisher_confirm_timeout 1000"
+}
 
 const deadLettering =
   "lists:sum([N || Q <- rabbit_amqqueue:list(), amqqueue:get_type(Q) =:= rabbit_quorum_queue, " +

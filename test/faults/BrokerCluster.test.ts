@@ -22,7 +22,7 @@ describe.skipIf(!wanted || !RabbitmqProcess.available)("a cluster of three Rabbi
     "loses nothing that was confirmed when the node of the queue's leader is killed, nor when the clients' own node is",
     () =>
       Effect.gen(function* () {
-        const [a, b, c] = yield* RabbitmqProcess.cluster()
+        const [a, b, c] = yield* RabbitmqProcess.cluster(RabbitmqProcess.offeringSoon)
         const publishing = yield* Layer.build(desk("svc-test-publishers", [a.url, b.url, c.url]))
         const consuming = yield* Layer.build(desk("svc-test-consumers", [b.url, c.url, a.url]))
         yield* Effect.gen(function* () {

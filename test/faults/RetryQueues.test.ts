@@ -43,7 +43,7 @@ describe.skipIf(!RabbitmqProcess.available)("retry queues of a RabbitMQ that fai
 
   it.live("keep a retry whose queue is not there, over a kill as well, until it is", () =>
     Effect.gen(function* () {
-      const server = yield* RabbitmqProcess.make(soon)
+      const server = yield* RabbitmqProcess.make(RabbitmqProcess.offeringSoon)
       yield* Effect.gen(function* () {
         const broker = yield* Broker
         const waiting = yield* retrying(200)
@@ -79,9 +79,6 @@ describe.skipIf(!RabbitmqProcess.available)("retry queues of a RabbitMQ that fai
 const source = "tasks.queue"
 
 const rounds = 3
-
-/** Until RabbitMQ offers again what no queue took. By default three minutes. */
-const soon = { RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: "-rabbit dead_letter_worker_publisher_confirm_timeout 1000" }
 
 const many = (prefix: string, count: number) => Array.from({ length: count }, (_, n) => `${prefix}-${n}`)
 
