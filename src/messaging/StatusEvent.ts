@@ -3,7 +3,10 @@ import * as CanonicalJson from "./CanonicalJson.ts"
 import {
   encode as encodeEnvelope,
   Identity,
+  isIdentity,
   isJsonObject,
+  isShortText,
+  isWritable,
   JsonObject,
   parse,
   reader,
@@ -12,7 +15,7 @@ import {
   unwritable
 } from "./Envelope.ts"
 import { EnvelopeError } from "./Errors.ts"
-import { Timestamp } from "./Timestamp.ts"
+import { isCanonical, Timestamp } from "./Timestamp.ts"
 
 /** The declared fields, in the order of the wire. */
 export const Declared = Schema.Struct({
@@ -31,10 +34,26 @@ export const Declared = Schema.Struct({
   task_type: Schema.optionalKey(Schema.String)
 })
 
+const isExact = (known: JsonObject): known is typeof Declared.Type & JsonObject =>
+  isIdentity(known["task_id"]) &&
+  typeof known["status"] === "string" &&
+  isCanonical(known["timestamp"]) &&
+  isTextOrMissing(known["message"]) &&
+  isWritable(known["meta"]) &&
+  (known["result"] === undefined || isWritable(known["result"])) &&
+  (known["correlation_id"] === undefined || isShortText(known["correlation_id"])) &&
+  isTextOrMissing(known["event_id"]) &&
+  isTextOrMissing(known["service"]) &&
+  typeof known["spec_version"] === "string" &&
+  isTextOrMissing(known["task_type"])
+
+const isTextOrMissing = (value: unknown): boolean => value === undefined || typeof value === "string"
+
 const decode = reader({
   kind: "status",
   schema: Declared,
-  nullable: ["message", "result", "correlation_id", "event_id", "service", "task_type"]
+  nullable: ["message", "result", "correlation_id", "event_id", "service", "task_type"],
+  isExact
 })
 
 /** Something that happened to a task. Fields that the specification does not know are kept beside the others. */

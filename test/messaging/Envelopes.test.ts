@@ -122,18 +122,8 @@ describe("a task envelope", () => {
   })
 
   it("is read, in the same order of its fields, or refused as its schema alone would, whatever is in it", () => {
-    const decode = Schema.decodeUnknownResult(TaskEnvelope.Declared)
     const defaults = { payload: {}, created_at: now, spec_version: "1.0" }
-    fc.assert(
-      fc.property(almostTask, (given) => {
-        const expected = decode({ ...defaults, ...given })
-        const read = TaskEnvelope.read(given, now)
-        assert.strictEqual(Result.isSuccess(read), Result.isSuccess(expected))
-        if (Result.isFailure(read) || Result.isFailure(expected)) return
-        assert.deepStrictEqual(Object.entries(read.success), Object.entries(expected.success))
-      }),
-      { numRuns: 1_000 }
-    )
+    readsAs(TaskEnvelope.Declared, almostTask, defaults, (given) => TaskEnvelope.read(given, now))
   })
 
   it("has the correlation id of the task, else its id", () => {
@@ -237,6 +227,11 @@ describe("a batch envelope", () => {
 })
 
 describe("a status event", () => {
+  it("is read, in the same order of its fields, or refused as its schema alone would, whatever is in it", () => {
+    const defaults = { timestamp: now, meta: {}, spec_version: "1.0" }
+    readsAs(StatusEvent.Declared, almostStatus, defaults, (given) => StatusEvent.read(given, now))
+  })
+
   it("is validated in every form, and always gets a timestamp", () => {
     assert.deepStrictEqual(status({ task_id: "t", status: "queued" }), {
       task_id: "t",
@@ -369,28 +364,65 @@ describe("reading any JSON", () => {
   })
 })
 
-/** Of each field, mostly what is right and now and then what is not. */
-const almostTask = (() => {
-  const wrong: ReadonlyArray<unknown> = [1, -1, 5.5, true, "", " ", [], new Date(0), new Map(), { toJSON: () => 1 }]
-  const texts = ["t", "ö".repeat(127), "ö".repeat(128), "x".repeat(256), "half \ud83d", "whole \u{1f600}", " t "]
-  const times = [now, "2026-04-06T10:00:00.000001Z", "2026-04-06T12:00:00+02:00", "2026-02-30T00:00:00Z", 1_775_000_000]
-  const field = (...right: ReadonlyArray<unknown>) =>
-    fc.oneof({ weight: 9, arbitrary: fc.constantFrom(...right) }, fc.constantFrom(...wrong))
-  return fc.record(
-    {
-      meta: field({}, { a: null }),
-      spec_version: field("1.0", "7"),
-      priority: field(0, 5, 255, 256, "5", "5.0", 1.5, true),
-      correlation_id: field(...texts),
-      task_type: field(...texts),
-      service: field(...texts),
-      created_at: field(...times),
-      payload: field({}, { a: [1] }),
-      task_id: field(...texts)
-    },
-    { requiredKeys: ["task_id"] }
+const readsAs = (
+  declared: Schema.Codec<object, unknown>,
+  envelopes: fc.Arbitrary<object>,
+  defaults: object,
+  read: (given: object) => Result.Result<object, EnvelopeError>
+) => {
+  const decode = Schema.decodeUnknownResult(declared)
+  fc.assert(
+    fc.property(envelopes, (given) => {
+      const expected = decode({ ...defaults, ...given })
+      const found = read(given)
+      assert.strictEqual(Result.isSuccess(found), Result.isSuccess(expected))
+      if (Result.isFailure(found) || Result.isFailure(expected)) return
+      assert.deepStrictEqual(Object.entries(found.success), Object.entries(expected.success))
+    }),
+    { numRuns: 1_000 }
   )
+}
+
+/** Mostly what is right, and now and then what is not. */
+const field = (() => {
+  const wrong: ReadonlyArray<unknown> = [1, -1, 5.5, true, "", " ", [], new Date(0), new Map(), { toJSON: () => 1 }]
+  return (...right: ReadonlyArray<unknown>) =>
+    fc.oneof({ weight: 9, arbitrary: fc.constantFrom(...right) }, fc.constantFrom(...wrong))
 })()
+const texts = ["t", "ö".repeat(127), "ö".repeat(128), "x".repeat(256), "half \ud83d", "whole \u{1f600}", " t "]
+const times = [now, "2026-04-06T10:00:00.000001Z", "2026-04-06T12:00:00+02:00", "2026-02-30T00:00:00Z", 1_775_000_000]
+
+const almostTask = fc.record(
+  {
+    meta: field({}, { a: null }),
+    spec_version: field("1.0", "7"),
+    priority: field(0, 5, 255, 256, "5", "5.0", 1.5, true),
+    correlation_id: field(...texts),
+    task_type: field(...texts),
+    service: field(...texts),
+    created_at: field(...times),
+    payload: field({}, { a: [1] }),
+    task_id: field(...texts)
+  },
+  { requiredKeys: ["task_id"] }
+)
+
+const almostStatus = fc.record(
+  {
+    task_type: field(...texts),
+    spec_version: field("1.0", "7"),
+    service: field(...texts),
+    event_id: field(...texts),
+    correlation_id: field(...texts),
+    result: field({}, { a: [1] }),
+    meta: field({}, { a: null }),
+    message: field(...texts),
+    timestamp: field(...times),
+    status: field("queued", ""),
+    task_id: field(...texts)
+  },
+  { requiredKeys: ["task_id", "status"] }
+)
 
 const anyTask = fc
   .tuple(
