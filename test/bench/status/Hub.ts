@@ -56,9 +56,11 @@ export interface Measured {
   readonly broker: ReadonlyArray<number>
   readonly atGoal: Pace
   readonly atHalf: Pace
+  /** At half of what was stored at the goal: what a machine without time for the goal sustains. */
+  readonly atHalfOfStored: Pace
 }
 
-/** From publish to store: with a backlog that was there before, at the goal, and at half of it. */
+/** From publish to store: with a backlog that was there before, at the goal, at half of it, and of what it came to. */
 export const measure = Effect.fnUntraced(function* (
   seconds: number,
   nodeFlags: ReadonlyArray<string>,
@@ -138,11 +140,13 @@ export const measure = Effect.fnUntraced(function* (
     yield* drained
     return pace
   })
+  const atGoal = yield* paced(goal)
   const measured: Measured = {
     backlog: drainedFrom,
     broker: delivered,
-    atGoal: yield* paced(goal),
-    atHalf: yield* paced(goal / 2)
+    atGoal,
+    atHalf: yield* paced(goal / 2),
+    atHalfOfStored: yield* paced(Math.min(goal, Math.round(atGoal.storedPerSecond)) / 2)
   }
   return measured
 }, Effect.scoped)
