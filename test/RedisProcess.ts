@@ -4,6 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Redacted, Schedule } from "effect"
 import { Redis as Ioredis } from "ioredis"
+import { end } from "./EndedProcess.ts"
 import * as LocalPort from "./LocalPort.ts"
 
 /** Without the binary there is nothing to kill: what needs it is skipped. */
@@ -23,11 +24,7 @@ export const make = Effect.fnUntraced(function* (...options: ReadonlyArray<strin
     running = spawn("redis-server", ["--port", String(port), "--save", "", "--dir", directory, ...options])
     return Effect.retry(LocalPort.answers(port), Schedule.spaced("20 millis"))
   })
-  const kill = Effect.callback<void>((resume) => {
-    if (running === undefined || running.exitCode !== null || running.signalCode !== null) return resume(Effect.void)
-    running.once("exit", () => resume(Effect.void))
-    running.kill("SIGKILL")
-  })
+  const kill = Effect.suspend(() => end(running, "SIGKILL"))
   const signal = (name: NodeJS.Signals) => Effect.sync(() => void running?.kill(name))
   yield* Effect.acquireRelease(start, () => kill)
   return {

@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from "node:child_process"
-import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
@@ -8,6 +7,7 @@ import * as RedisIoredis from "../../layers/RedisIoredis.ts"
 import { Broker } from "../../src/services/Broker.ts"
 import { DeadLetterStore } from "../../src/status/DeadLetterStore.ts"
 import { ReplayJobs } from "../../src/status/ReplayJobs.ts"
+import { end } from "../EndedProcess.ts"
 import { eventually } from "../Eventually.ts"
 import * as RabbitmqProcess from "../RabbitmqProcess.ts"
 import * as RunningBroker from "../RunningBroker.ts"
@@ -134,11 +134,7 @@ const killable = Effect.fnUntraced(function* (prefix: string) {
   const start = Effect.sync(() => {
     running = spawn(process.execPath, args, { stdio: "ignore" })
   })
-  const kill = Effect.promise(async () => {
-    if (running === undefined || running.exitCode !== null || running.signalCode !== null) return
-    running.kill("SIGKILL")
-    await once(running, "exit")
-  })
+  const kill = Effect.suspend(() => end(running, "SIGKILL"))
   yield* Effect.acquireRelease(start, () => kill)
   return { kill, start }
 })

@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from "node:child_process"
-import { once } from "node:events"
 import { closeSync, fstatSync, mkdtempSync, openSync, readSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -8,6 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Fiber, Layer, Option, Redacted, Schema } from "effect"
 import * as BrokerAmqp from "../../layers/BrokerAmqp.ts"
 import { BrokerClient } from "../../src/messaging/BrokerClient.ts"
+import { end } from "../EndedProcess.ts"
 import { eventually } from "../Eventually.ts"
 import { letters } from "../messaging/Letters.ts"
 import * as RabbitmqProcess from "../RabbitmqProcess.ts"
@@ -208,13 +208,6 @@ const recruit = Effect.fnUntraced(function* (proxy: TcpProxy.TcpProxy) {
     })
     return { child, journal }
   }
-  const end = (child: ChildProcess, signal: NodeJS.Signals) =>
-    Effect.promise(async () => {
-      if (child.exitCode !== null || child.signalCode !== null) return
-      const exited = once(child, "exit")
-      child.kill(signal)
-      await exited
-    })
   yield* Effect.addFinalizer(() => Effect.forEach(atWork, ({ child }) => end(child, "SIGKILL"), { discard: true }))
   for (let n = 0; n < workers; n++) atWork.push(start())
 

@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from "node:child_process"
-import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Redacted, Schedule } from "effect"
@@ -8,6 +7,7 @@ import * as RedisIoredis from "../../layers/RedisIoredis.ts"
 import { BrokerClient } from "../../src/messaging/BrokerClient.ts"
 import * as RedisStatusStore from "../../src/status/RedisStatusStore.ts"
 import { StatusStore } from "../../src/status/StatusStore.ts"
+import { end } from "../EndedProcess.ts"
 import { eventually } from "../Eventually.ts"
 import * as RabbitmqProcess from "../RabbitmqProcess.ts"
 import * as RedisProcess from "../RedisProcess.ts"
@@ -120,12 +120,10 @@ const crew = Effect.fnUntraced(function* ({ rabbitmq, redis }: Servers, kind: st
         if (running === launched) setTimeout(() => running === launched && launch(), 200)
       })
     }
-    const kill = Effect.promise(async () => {
+    const kill = Effect.suspend(() => {
       const killed = running
       running = undefined
-      if (killed === undefined || killed.exitCode !== null || killed.signalCode !== null) return
-      killed.kill("SIGKILL")
-      await once(killed, "exit")
+      return end(killed, "SIGKILL")
     })
     const start = Effect.sync(launch)
     yield* Effect.acquireRelease(start, () => kill)
