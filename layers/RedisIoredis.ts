@@ -4,6 +4,7 @@ import type { Callback, Redis as Ioredis } from "ioredis"
 import { Redis, type RedisError, type Reply, type Script } from "../src/services/Redis.ts"
 import * as Inbox from "./Inbox.ts"
 import * as IoredisConnection from "./IoredisConnection.ts"
+import { RedisCall } from "./RedisCall.ts"
 import * as RedisReply from "./RedisReply.ts"
 
 export interface Options {
@@ -33,8 +34,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const command: Redis["Service"]["command"] = (name, ...args) =>
     Effect.callback((resume) => {
       gather()
-      // Upper case keeps ioredis from reshaping the reply: it turns "hgetall" into an object.
-      client.call(name.toUpperCase(), [...args], answer("command", resume))
+      client.sendCommand(new RedisCall(name.toUpperCase(), args, answer("command", resume)))
     })
   return Redis.of({
     key: RedisReply.keyOf(options.prefix),
@@ -70,11 +70,12 @@ const runScript = (client: Ioredis, gather: () => void): Redis["Service"]["run"]
       Effect.callback<Reply, RedisError>((resume) => {
         const finish = answer("script", resume)
         gather()
-        client.call("EVALSHA", [hashOf(script), keys.length, ...keys, ...args], (error, reply) => {
+        const answered: Callback<unknown> = (error, reply) => {
           if (error?.message.startsWith("NOSCRIPT"))
-            client.call("EVAL", [script.lua, keys.length, ...keys, ...args], finish)
+            client.sendCommand(new RedisCall("EVAL", [script.lua, keys.length, ...keys, ...args], finish))
           else finish(error, reply)
-        })
+        }
+        client.sendCommand(new RedisCall("EVALSHA", [hashOf(script), keys.length, ...keys, ...args], answered))
       }),
       script.decode
     )
