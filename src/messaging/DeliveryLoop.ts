@@ -1,5 +1,6 @@
 import { Cause, Deferred, Duration, Effect, Exit, type Fiber } from "effect"
 import type { Broker, Delivery, Fields, Settlement } from "../services/Broker.ts"
+import { Bag, InBag } from "./Bag.ts"
 import * as DeliverySpan from "./DeliverySpan.ts"
 import * as HandlerFailure from "./HandlerFailure.ts"
 
@@ -71,14 +72,18 @@ const forgottenAfter = 30
  * A delivery in work. A fiber for each costs half a microsecond, of the 25 that a checked message takes with amqplib's
  * part, and it is what lets a lost channel interrupt the handlers of its deliveries.
  */
-class InWork {
+class InWork extends InBag {
   readonly delivery: Delivery
+  /** Of the deliveries of this loop. */
+  readonly number: number
   fiber: Fiber.Fiber<unknown, unknown> | undefined
   /** The broker gives it to somebody again, or will: it is not to be settled. */
   isVoid = false
 
-  constructor(delivery: Delivery) {
+  constructor(delivery: Delivery, number: number) {
+    super()
     this.delivery = delivery
+    this.number = number
   }
 }
 
@@ -92,7 +97,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
   const consuming = Effect.fnUntraced(function* (stopping: Deferred.Deferred<void>) {
     const fork = Effect.runForkWith(yield* Effect.context<R>())
     const traced = yield* DeliverySpan.make
-    const inWork = new Set<InWork>()
+    const inWork = new Bag<InWork>()
     /** Their channel is gone, and they have not ended yet. */
     const abandoned = new Set<InWork>()
     const maxAbandoned = concurrency * abandonedPerPlace
@@ -111,8 +116,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
     }
 
     const take = (delivery: Delivery) => {
-      const work = new InWork(delivery)
-      delivered++
+      const work = new InWork(delivery, delivered++)
       inWork.add(work)
       if (abandoned.size < maxAbandoned) begin(work)
       else held.push(work)
@@ -163,8 +167,8 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
       })
     }
 
-    const lose = (works: Iterable<InWork>) => {
-      for (const work of Array.from(works)) {
+    const lose = (works: ReadonlyArray<InWork>) => {
+      for (const work of works) {
         work.isVoid = true
         inWork.delete(work)
         if (held.includes(work)) held.splice(held.indexOf(work), 1)
@@ -197,7 +201,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
       yield* Effect.timeoutOption(emptied, stopWithin)
       if (inWork.size > 0) {
         yield* Effect.logWarning(`${name} gives back what it could not end in time`, namesOf(inWork))
-        lose(inWork)
+        lose(inOrder(inWork))
       }
       const fibers = Array.from(abandoned).flatMap(({ fiber }) => (fiber === undefined ? [] : [awaited(fiber)]))
       yield* Effect.timeoutOption(Effect.all(fibers, { concurrency: "unbounded", discard: true }), interruptWithin)
@@ -250,7 +254,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
         prefetch: concurrency,
         ...(given && { arguments: given }),
         onDelivery: take,
-        onLost: (epoch) => lose(Array.from(inWork).filter(({ delivery }) => delivery.epoch === epoch))
+        onLost: (epoch) => lose(inOrder(inWork).filter(({ delivery }) => delivery.epoch === epoch))
       })
       yield* Effect.addFinalizer(() => Effect.andThen(cancel, drain))
       if (!started) {
@@ -304,12 +308,15 @@ const awaited = (fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<void> =>
 
 const maxNamed = 10
 
+/** As they were delivered. */
+const inOrder = (works: Iterable<InWork>): Array<InWork> =>
+  Array.from(works).sort((one, other) => one.number - other.number)
+
 /** By what a person can find them by. */
-const namesOf = (works: ReadonlySet<InWork>): string => {
-  const named = Array.from(works)
-    .slice(0, maxNamed)
-    .map(({ delivery }) => nameOf(delivery))
-  const more = works.size - named.length
+const namesOf = (works: Iterable<InWork>): string => {
+  const all = inOrder(works)
+  const named = all.slice(0, maxNamed).map(({ delivery }) => nameOf(delivery))
+  const more = all.length - named.length
   return `${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}`
 }
 
