@@ -1,5 +1,12 @@
 import { Array as Arr, Duration, Effect, Layer, Redacted, SubscriptionRef } from "effect"
-import { Broker, type BrokerError, type Outcome, type Purpose } from "../src/services/Broker.ts"
+import {
+  Broker,
+  type BrokerError,
+  type Outcome,
+  type Publication,
+  type Purpose,
+  type Server
+} from "../src/services/Broker.ts"
 import * as Consumer from "./amqp/Consumer.ts"
 import type { Link } from "./amqp/Link.ts"
 import * as OwnChannel from "./amqp/OwnChannel.ts"
@@ -33,13 +40,13 @@ export interface Options {
   readonly publishWithin?: Duration.Input
   /** For each step of closing in order. Default: 2 seconds. */
   readonly closeWithin?: Duration.Input
-  /** How many publishes of a purpose may be unanswered: 1 to 1,000. Default: 256. */
+  /** How many publishes of a purpose may be unanswered, of statuses those to one exchange: 1 to 1,000. Default: 256. */
   readonly windows?: Partial<Readonly<Record<Purpose, number>>>
 }
 
 /**
- * RabbitMQ over AMQP 0-9-1, by amqplib's connections and channels: one connection, a confirm channel for each purpose,
- * and a channel for each consumer. What amqplib leaves open is closed here: heartbeats are on, a close settles whatever
+ * RabbitMQ over AMQP 0-9-1, by amqplib's connections and channels: one connection, a confirm channel for each purpose and
+ * each exchange of statuses, and a channel for each consumer. What amqplib leaves open is closed here: heartbeats are on, a close settles whatever
  * the peer does, channels come back as connections do, and what a callback throws harms nobody else.
  */
 const make = Effect.fnUntraced(function* (options: Options) {
@@ -63,16 +70,27 @@ const make = Effect.fnUntraced(function* (options: Options) {
     window: Math.min(Math.max(options.windows?.[purpose] ?? 256, 1), 1_000),
     within
   })
-  const publishers: Readonly<Record<Purpose, Publisher>> = {
-    tasks: yield* publishing(recovery, limitsOf("tasks")),
-    retries: yield* publishing(recovery, limitsOf("retries")),
-    statuses: yield* publishing(recovery, limitsOf("statuses"))
+  const publisher = yield* publishers(recovery)
+  const ofPurpose = { tasks: publisher(limitsOf("tasks")), retries: publisher(limitsOf("retries")) }
+  const ofStatuses = new Map<string, Publisher>()
+  let latest: Publisher | undefined
+  let closed: string | undefined
+  const publisherOf = ({ exchange, purpose }: Publication): Publisher => {
+    if (purpose !== "statuses") return ofPurpose[purpose]
+    const known = ofStatuses.get(exchange)
+    if (known !== undefined) return known
+    if (latest !== undefined && ofStatuses.size === maxStatusExchanges) return latest
+    latest = publisher(limitsOf(purpose), miscountsStreams)
+    if (closed !== undefined) latest.close(closed)
+    ofStatuses.set(exchange, latest)
+    return latest
   }
   // What is under way gets a little time for its answer.
   yield* Effect.addFinalizer(() =>
     Effect.suspend(() => {
-      const all = Object.values(publishers)
-      for (const publisher of all) publisher.close("The broker was closed")
+      const all = [...Object.values(ofPurpose), ...ofStatuses.values()]
+      closed = "The broker was closed"
+      for (const publisher of all) publisher.close(closed)
       return Effect.timeoutOption(
         Effect.forEach(all, (publisher) => publisher.idle, { concurrency: "unbounded", discard: true }),
         closeWithin
@@ -86,7 +104,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     remove: topology.remove,
     inspect: topology.inspect,
     publish: (publication) =>
-      Effect.callback<Outcome>((resume) => Effect.sync(publishers[publication.purpose].publish(publication, resume))),
+      Effect.callback<Outcome>((resume) => Effect.sync(publisherOf(publication).publish(publication, resume))),
     consume: (consumed) => Consumer.make(recovery, topology, consumed),
     channel: ({ prefetch }) =>
       Effect.flatMap(recovery.link("channel"), (link) => OwnChannel.make(link, limitsOf("tasks"), prefetch)),
@@ -99,46 +117,56 @@ const isOne = (url: Options["url"]): url is Url => typeof url === "string" || Re
 
 const redacted = (url: Url): Redacted.Redacted => (typeof url === "string" ? Redacted.make(url) : url)
 
-/** Publishes of one purpose, over all links. */
-const publishing = Effect.fnUntraced(function* (recovery: Recovery.Recovery, limits: Limits) {
+/**
+ * Statuses to so many exchanges have a channel for each exchange; those to further ones share the last. A stream of RabbitMQ
+ * before 4.0 loses what it confirms when the channel carries more than what is for it (see `Publisher.attach`).
+ */
+const maxStatusExchanges = 16
+
+/** Each for publishes of one purpose, over all links. */
+const publishers = Effect.fnUntraced(function* (recovery: Recovery.Recovery) {
   const fork = Effect.runForkWith(yield* Effect.context<never>())
   const scope = yield* Effect.scope
-  let link: Link | undefined
-  const open = () => {
-    const opened = link
-    if (opened === undefined) return publisher.unopened()
-    const opening = opened
-      .confirmChannel("channel", (why) => publisher.detach(why))
-      .pipe(
-        Effect.map((channel) => publisher.attach(channel)),
-        Effect.catch((error) =>
-          Effect.logWarning("A channel to publish on could not be opened", error.message).pipe(
-            Effect.andThen(Effect.sleep(reopenAfterMs)),
-            Effect.andThen(
-              Effect.sync(() => {
-                publisher.unopened()
-                publisher.wake()
-              })
+  return (limits: Limits, doubts: (server: Server) => boolean = () => false): Publisher => {
+    let link: Link | undefined
+    const open = () => {
+      const opened = link
+      if (opened === undefined) return publisher.unopened()
+      const opening = opened
+        .confirmChannel("channel", (why) => publisher.detach(why))
+        .pipe(
+          Effect.map((channel) => publisher.attach(channel, doubts(opened.server))),
+          Effect.catch((error) =>
+            Effect.logWarning("A channel to publish on could not be opened", error.message).pipe(
+              Effect.andThen(Effect.sleep(reopenAfterMs)),
+              Effect.andThen(
+                Effect.sync(() => {
+                  publisher.unopened()
+                  publisher.wake()
+                })
+              )
             )
           )
         )
-      )
-    fork(Effect.forkIn(opening, scope))
-  }
-  const publisher: Publisher = new Publisher(limits, open, (channel) => {
-    if (link !== undefined) fork(link.closeChannel(channel))
-  })
-  recovery.onLink((next) => {
-    link = next
-    next.onEnd(() => {
-      if (link === next) link = undefined
+      fork(Effect.forkIn(opening, scope))
+    }
+    const publisher: Publisher = new Publisher(limits, open, (channel) => {
+      if (link !== undefined) fork(link.closeChannel(channel))
     })
-    next.onBlocked(() => publisher.block(next.blocked))
-    publisher.block(next.blocked)
-    publisher.wake()
-  })
-  return publisher
+    recovery.onLink((next) => {
+      link = next
+      next.onEnd(() => {
+        if (link === next) link = undefined
+      })
+      next.onBlocked(() => publisher.block(next.blocked))
+      publisher.block(next.blocked)
+      publisher.wake()
+    })
+    return publisher
+  }
 })
+
+const miscountsStreams = ({ version }: Server): boolean => Number.parseInt(version, 10) < 4
 
 /** After a refusal; a connection that is gone wakes the publisher by its successor. */
 const reopenAfterMs = 100

@@ -1,9 +1,23 @@
+import type { EventEmitter } from "node:events"
 import type { ConfirmChannel, Message } from "amqplib/callback_api"
 import { Effect } from "effect"
-import type { Outcome, Publication } from "../../src/services/Broker.ts"
+import type { Outcome } from "../../src/services/Broker.ts"
+import { culpritOf, refusalOf, sharesFate } from "./Culprit.ts"
 import * as Failure from "./Failure.ts"
 import * as Messages from "./Messages.ts"
 import { Outbox } from "./Outbox.ts"
+import {
+  type Answer,
+  confirmed,
+  late,
+  nacked,
+  nackedWords,
+  type Publishable,
+  Publishing,
+  refused,
+  returned,
+  unknown
+} from "./Publishing.ts"
 
 export interface Limits {
   /** How many publishes may be unanswered. */
@@ -12,40 +26,10 @@ export interface Limits {
   readonly within: number
 }
 
-type Publishable = Omit<Publication, "purpose">
-type Answer = (outcome: Effect.Effect<Outcome>) => void
-
 interface Answered {
   readonly deliveryTag: number
   /** With all before it. */
   readonly multiple: boolean
-}
-
-class Publishing {
-  readonly publication: Publishable
-  readonly expiresAt: number
-  returned: string | undefined
-  #answer: Answer | undefined
-
-  constructor(publication: Publishable, expiresAt: number, answer: Answer) {
-    this.publication = publication
-    this.expiresAt = expiresAt
-    this.#answer = answer
-  }
-
-  get wanted(): boolean {
-    return this.#answer !== undefined
-  }
-
-  answer(outcome: Effect.Effect<Outcome>): void {
-    this.#answer?.(outcome)
-    this.#answer = undefined
-  }
-
-  /** Nobody listens any more. */
-  leave(): void {
-    this.#answer = undefined
-  }
 }
 
 /**
@@ -55,30 +39,36 @@ class Publishing {
  */
 const renewAfterMs = 500
 
-/** For the answers that the channel still owes; if they do not come, it stays. */
+/** For the answers that the channel still owes; if they do not come, it stays, unless it confirms in vain. */
 const renewWithinMs = 250
 
 /**
- * The publishes of one purpose: a window of unanswered ones on one confirm channel, and a line of those who wait for
- * their turn. Plain callbacks, as this is the hot path; what is in the line outlives the channel, and the connection.
+ * Publishes of one purpose: a window of unanswered ones on one confirm channel, and a line of those who wait for their
+ * turn. Plain callbacks, as this is the hot path; what is in the line outlives the channel, and the connection.
  *
  * What is in the window when the channel ends may be stored. One thing is known: the broker handles a channel in order,
  * and nothing behind what it closed the channel for. So behind such a publish the rest goes back to the line, those to
  * the same exchange share its fate, and the outcome of those in front of it is unknown.
  */
-export class Publisher {
+export class Publisher<C extends EventEmitter = ConfirmChannel> {
   readonly #limits: Limits
   /** To be answered by `attach`. */
   readonly #open: () => void
   /** Takes a channel that is to be replaced; none where there is only one. */
-  readonly #discard: ((channel: ConfirmChannel) => void) | undefined
+  readonly #discard: ((channel: C) => void) | undefined
   #waiting: Array<Publishing> = []
   #next = 0
   /** In the order of their delivery tags, which are the channel's. */
   readonly #sent = new Map<number, Publishing>()
-  #channel: ConfirmChannel | undefined
+  #channel: C | undefined
   #outbox: Outbox | undefined
   #openedAt = 0
+  /** A broker whose confirmations are not to be believed once the channel miscounts. */
+  #doubts = false
+  /** Something was returned, so that the channel has counted further than a stream behind it. */
+  #miscounts = false
+  /** Of what is confirmed in vain, and stays in `#sent` to be sent again on the next channel. */
+  readonly #doubted = new Set<number>()
   /** While the channel is about to be replaced: nothing more is sent on it. */
   #renewal: NodeJS.Timeout | undefined
   #opening = false
@@ -87,7 +77,7 @@ export class Publisher {
   #onIdle: (() => void) | undefined
   #clock: NodeJS.Timeout | undefined
 
-  constructor(limits: Limits, open: () => void, discard?: (channel: ConfirmChannel) => void) {
+  constructor(limits: Limits, open: () => void, discard?: (channel: C) => void) {
     this.#limits = limits
     this.#open = open
     this.#discard = discard
@@ -109,9 +99,19 @@ export class Publisher {
     return () => publishing.leave()
   }
 
-  attach(channel: ConfirmChannel): void {
+  /**
+   * `doubts`: whether the publishes may be for a stream of RabbitMQ before 4.0. When such a stream gets another leader,
+   * that one is sent what the leader before had not written, by the numbers of the channel instead of the stream's own.
+   * Where the channel has counted further, since the broker returned something while the stream was not there, what
+   * follows is taken for duplicates: confirmed, and never written (rabbitmq/rabbitmq-server#12236). So there, what is
+   * confirmed behind something that was returned is sent again, on a new channel, and may be stored twice. That the channel
+   * is ahead is not seen where another queue alone has taken a publish.
+   */
+  attach(channel: C, doubts = false): void {
     this.#opening = false
     this.#channel = channel
+    this.#doubts = doubts
+    this.#miscounts = false
     this.#outbox = new Outbox(channel)
     this.#openedAt = performance.now()
     channel.on("return", (message) => this.#returned(message))
@@ -141,19 +141,17 @@ export class Publisher {
   detach(why: Error): void {
     this.#channel = undefined
     this.#endRenewal()
-    const sent = [...this.#sent.values()]
-    this.#sent.clear()
+    const sent = this.#takeSent()
     const culprit = Failure.ofPublish(why) ? culpritOf(sent, why) : -1
     const words = Failure.wordsOf(why)
     const again: Array<Publishing> = []
     sent.forEach((publishing, index) => {
       if (culprit < 0 || index < culprit) publishing.answer(unknown("lost", words))
       else if (index === culprit || sharesFate(publishing, sent[culprit], why))
-        publishing.answer(refused(refusalOf(why), words))
-      else if (publishing.wanted) again.push(publishing)
+        publishing.notStored(refused(refusalOf(why), words), words)
+      else again.push(publishing)
     })
-    this.#waiting = again.concat(this.#waiting.slice(this.#next))
-    this.#next = 0
+    this.#line(again)
     this.#rest()
     this.wake()
   }
@@ -161,7 +159,7 @@ export class Publisher {
   /** Nothing is taken any more, and nobody in the line gets a turn. */
   close(detail: string): void {
     this.#closed = detail
-    for (const publishing of this.#waiting.slice(this.#next)) publishing.answer(refused("closed", detail))
+    for (const publishing of this.#waiting.slice(this.#next)) publishing.notStored(refused("closed", detail), detail)
     this.#waiting = []
     this.#next = 0
     this.#rest()
@@ -219,31 +217,69 @@ export class Publisher {
       }
     } else this.#settle(deliveryTag, stored)
     if (!stored) this.#distrust()
-    if (this.#renewal !== undefined && this.#sent.size === 0) this.#renew()
+    if (this.#renewal !== undefined && this.#sent.size === this.#doubted.size) this.#renew()
     this.#rest()
     if (this.#next < this.#waiting.length) this.#pump()
   }
 
   #settle(tag: number, stored: boolean): void {
     const publishing = this.#sent.get(tag)
-    if (publishing === undefined) return
+    if (publishing === undefined || this.#doubted.has(tag)) return
+    const { returned: whyReturned } = publishing
+    if (stored && whyReturned === undefined && this.#doubts && this.#miscounts) {
+      this.#doubted.add(tag)
+      publishing.mayBeStored = true
+      this.#renewal ??= setTimeout(endPatience, renewWithinMs, this)
+      return
+    }
     this.#sent.delete(tag)
-    if (!stored) publishing.answer(nacked)
-    else if (publishing.returned !== undefined) publishing.answer(returned(publishing.returned))
-    else publishing.answer(confirmed)
+    if (!stored) publishing.notStored(nacked, nackedWords)
+    else if (whyReturned === undefined) publishing.answer(confirmed)
+    else {
+      // what took it for a stream would have counted it as well
+      this.#miscounts = true
+      publishing.notStored(returned(whyReturned), whyReturned)
+    }
   }
 
   #distrust(): void {
     if (this.#discard === undefined || this.#channel === undefined || this.#renewal !== undefined) return
-    if (performance.now() - this.#openedAt > renewAfterMs) this.#renewal = setTimeout(stay, renewWithinMs, this)
+    if (performance.now() - this.#openedAt > renewAfterMs) this.#renewal = setTimeout(endPatience, renewWithinMs, this)
   }
 
   #renew(): void {
     const channel = this.#channel
     this.#channel = undefined
     this.#endRenewal()
-    if (channel !== undefined) this.#discard?.(channel)
+    const sent = this.#takeSent()
+    for (const publishing of sent) {
+      publishing.mayBeStored = true
+      publishing.returned = undefined
+    }
+    this.#line(sent)
+    if (channel !== undefined) {
+      // what it still says is of publishes that are sent again
+      for (const answer of ["ack", "nack", "return"]) channel.removeAllListeners(answer)
+      this.#discard?.(channel)
+    }
     this.wake()
+  }
+
+  /** In front of those who wait. After the close nobody does. */
+  #line(again: ReadonlyArray<Publishing>): void {
+    if (this.#closed !== undefined) {
+      for (const publishing of again) publishing.notStored(refused("closed", this.#closed), this.#closed)
+      return
+    }
+    this.#waiting = [...again.filter(({ wanted }) => wanted), ...this.#waiting.slice(this.#next)]
+    this.#next = 0
+  }
+
+  #takeSent(): Array<Publishing> {
+    const sent = [...this.#sent.values()]
+    this.#sent.clear()
+    this.#doubted.clear()
+    return sent
   }
 
   #endRenewal(): void {
@@ -251,8 +287,13 @@ export class Publisher {
     this.#renewal = undefined
   }
 
-  /** The channel still owes answers, and goes on. */
-  stay(): void {
+  /** The channel still owes answers. */
+  endPatience(): void {
+    if (this.#doubted.size > 0) {
+      this.#renew()
+      this.#rest()
+      return
+    }
     this.#endRenewal()
     this.#openedAt = performance.now()
     this.#pump()
@@ -283,9 +324,12 @@ export class Publisher {
     this.#clock = undefined
     const now = performance.now()
     let next = Number.POSITIVE_INFINITY
+    let isOverdue = false
     for (const publishing of this.#sent.values()) {
-      if (publishing.expiresAt <= now) publishing.answer(late(this.#limits.within))
-      else if (publishing.wanted) {
+      if (publishing.expiresAt <= now) {
+        publishing.answer(late(this.#limits.within))
+        isOverdue = true
+      } else if (publishing.wanted) {
         next = publishing.expiresAt
         break
       }
@@ -297,9 +341,14 @@ export class Publisher {
         break
       }
       this.#next += 1
-      publishing.answer(this.#turnless())
+      publishing.answer(publishing.mayBeStored ? late(this.#limits.within) : this.#turnless())
     }
     if (next < Number.POSITIVE_INFINITY) this.#clock = setTimeout(expire, Math.ceil(next - now), this)
+    // a new leader confirms by the wrong numbers: some publishes are never answered, and would fill the window
+    if (isOverdue && this.#doubts && this.#miscounts) {
+      this.#renew()
+      this.#rest()
+    }
   }
 
   #turnless(): Effect.Effect<Outcome> {
@@ -309,25 +358,9 @@ export class Publisher {
   }
 }
 
-const expire = (publisher: Publisher): void => publisher.expire()
+const expire = (publisher: { expire(): void }): void => publisher.expire()
 
-const stay = (publisher: Publisher): void => publisher.stay()
-
-const confirmed: Effect.Effect<Outcome> = Effect.succeed({ _tag: "Confirmed" })
-
-const returned = (detail: string): Effect.Effect<Outcome> => Effect.succeed({ _tag: "Returned", detail })
-
-const refused = (
-  reason: Extract<Outcome, { readonly _tag: "Refused" }>["reason"],
-  detail: string
-): Effect.Effect<Outcome> => Effect.succeed({ _tag: "Refused", reason, detail })
-
-const nacked = refused("nacked", "The broker could not store it: a full queue, or a failing one")
-
-const unknown = (reason: "lost" | "deadline", detail: string): Effect.Effect<Outcome> =>
-  Effect.succeed({ _tag: "Unknown", reason, detail })
-
-const late = (within: number) => unknown("deadline", `RabbitMQ did not answer within ${within} ms`)
+const endPatience = (publisher: { endPatience(): void }): void => publisher.endPatience()
 
 const refuse = (answer: Answer, reason: "invalid" | "closed", detail: string): (() => void) => {
   answer(refused(reason, detail))
@@ -338,24 +371,4 @@ const wordsOfReturn = (message: Message): string => {
   const { exchange, routingKey } = message.fields
   const text: unknown = "replyText" in message.fields ? message.fields.replyText : "NO_ROUTE"
   return `${text}: no queue of exchange "${exchange}" takes the routing key "${routingKey}"`
-}
-
-/** Which of them the broker means; -1: it does not say. */
-const culpritOf = (sent: ReadonlyArray<Publishing>, why: Error): number => {
-  const words = Failure.wordsOf(why)
-  const size = / message size (\d+) /.exec(words)?.[1]
-  return sent.findIndex(({ publication: { content, exchange, properties } }) => {
-    if (words.includes(`exchange '${exchange}'`)) return true
-    if (size !== undefined) return content.length === Number(size)
-    return properties.userId !== undefined && words.includes(`user_id property set to '${properties.userId}'`)
-  })
-}
-
-const sharesFate = (publishing: Publishing, culprit: Publishing | undefined, why: Error): boolean =>
-  Failure.wordsOf(why).includes("exchange '") && publishing.publication.exchange === culprit?.publication.exchange
-
-const refusalOf = (why: Error): "no_exchange" | "denied" | "invalid" => {
-  const code = Failure.codeOf(why)
-  if (code === 404) return "no_exchange"
-  return code === 403 ? "denied" : "invalid"
 }

@@ -103,8 +103,12 @@ export interface Properties {
 }
 
 /**
- * Publishes of one purpose share a channel and a window of unanswered publishes. What kills a channel, such as an
- * exchange that does not exist, fails the innocent publishes of its own purpose alone.
+ * Publishes of one purpose share a channel and a window of unanswered publishes; on RabbitMQ, of statuses, those to one
+ * exchange. What kills a channel, such as an exchange that does not exist, fails the innocent publishes of its own purpose
+ * alone.
+ *
+ * A status may be stored twice by one publish: RabbitMQ before 4.0 confirms some that it loses, which are sent again with
+ * some that it did not. Its event id tells.
  */
 export type Purpose = "tasks" | "retries" | "statuses"
 
@@ -246,7 +250,7 @@ export class Broker extends Context.Service<
       queue: string
     ) => Effect.Effect<Option.Option<{ readonly messages: number; readonly consumers: number }>, BrokerError>
 
-    /** Waits for its turn in the window of its purpose. Never fails: what is known is the outcome. */
+    /** Waits for its turn in its window. Never fails: what is known is the outcome. */
     readonly publish: (publication: Publication) => Effect.Effect<Outcome>
 
     /** Succeeds when the broker has registered the consumer. The scope closes its channel: unsettled deliveries return. */

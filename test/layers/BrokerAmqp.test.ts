@@ -1,11 +1,24 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Option, Redacted } from "effect"
+import { Context, Effect, Fiber, Layer, Option, Redacted } from "effect"
 import { Broker, type Delivery, type Outcome, type Properties, type Publication } from "../../src/services/Broker.ts"
 import { eventually } from "../Eventually.ts"
 import * as RunningBroker from "../RunningBroker.ts"
 
 describe.skipIf(RunningBroker.server === null)("BrokerAmqp", () => {
   const broker = RunningBroker.layer({ publishWithin: "3 seconds" })
+
+  it.live("refuses at once what comes after its end, also a status to an exchange that it has not heard of", () =>
+    Effect.gen(function* () {
+      const { publish } = yield* Effect.scoped(
+        Effect.map(Layer.build(RunningBroker.layer()), (built) => Context.get(built, Broker))
+      )
+      for (const purpose of ["tasks", "statuses"] as const) {
+        const message = { purpose, exchange: "", routingKey: "nowhere", content: Buffer.from("late"), properties: {} }
+        const outcome = yield* Effect.timeout(publish(message), "2 seconds")
+        assert.strictEqual(outcome._tag === "Refused" ? outcome.reason : outcome._tag, "closed")
+      }
+    })
+  )
 
   it.live("takes its address as a text, alone or in a list", () =>
     Effect.gen(function* () {

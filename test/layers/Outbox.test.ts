@@ -2,10 +2,11 @@ import { setImmediate as turn } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Outbox } from "../../layers/amqp/Outbox.ts"
 import * as PublishFrames from "../../layers/amqp/PublishFrames.ts"
+import * as FakeChannel from "./FakeChannel.ts"
 
 describe("Outbox", () => {
   it("sends the publishes of one turn in one write, and counts their tags", async () => {
-    const { channel, writes } = open()
+    const { channel, writes } = FakeChannel.open()
     const outbox = new Outbox(channel)
     assert.deepStrictEqual(
       ["a", "b", "c"].map((text) => outbox.send(message(text))),
@@ -20,7 +21,7 @@ describe("Outbox", () => {
   })
 
   it("does not write over what the socket has not sent yet, and uses the place again once it has", async () => {
-    const { channel, connection, writes } = open()
+    const { channel, connection, writes } = FakeChannel.open()
     const outbox = new Outbox(channel)
     connection.stream.writableLength = 1
     for (const text of ["a", "b"]) {
@@ -37,7 +38,7 @@ describe("Outbox", () => {
   })
 
   it("keeps the order of messages of which one alone is larger than its buffer", async () => {
-    const { channel, connection, writes } = open()
+    const { channel, connection, writes } = FakeChannel.open()
     connection.stream.writableLength = 1
     const outbox = new Outbox(channel)
     const texts = ["a", "b".repeat(1_000_000), "c", "d".repeat(200_000), "e".repeat(200_000), "f"]
@@ -47,7 +48,7 @@ describe("Outbox", () => {
   })
 
   it.each(["channel", "connection"] as const)("takes and sends nothing once the %s begins to close", async (which) => {
-    const parts = open()
+    const parts = FakeChannel.open()
     const outbox = new Outbox(parts.channel)
     assert.strictEqual(outbox.send(message("a")), 1)
     parts[which].sendMessage = () => {}
@@ -58,7 +59,7 @@ describe("Outbox", () => {
   })
 
   it("sends nothing of a message that cannot be written, and the next one whole", async () => {
-    const { channel, writes } = open()
+    const { channel, writes } = FakeChannel.open()
     const outbox = new Outbox(channel)
     assert.throws(() => outbox.send({ ...message("a"), routingKey: "x".repeat(256) }), RangeError)
     assert.strictEqual(outbox.send(message("b")), 1)
@@ -71,8 +72,6 @@ describe("Outbox", () => {
   })
 })
 
-const frameMax = 4_096
-
 const message = (text: string) => ({
   exchange: "exchange",
   routingKey: "key",
@@ -82,26 +81,6 @@ const message = (text: string) => ({
 
 const frames = (text: string): Buffer => {
   const given = message(text)
-  const into = Buffer.alloc(PublishFrames.room(given, frameMax))
-  return into.subarray(0, PublishFrames.write(into, 0, 1, frameMax, given))
-}
-
-class Opened {
-  sendMessage() {}
-}
-
-const open = () => {
-  const writes: Array<Buffer> = []
-  const connection = new (class extends Opened {
-    frameMax = frameMax
-    stream = { writableLength: 0 }
-    sendBytes(bytes: Buffer) {
-      writes.push(bytes)
-    }
-  })()
-  const channel = new (class extends Opened {
-    ch = 1
-    connection = connection
-  })()
-  return { connection, channel, writes }
+  const into = Buffer.alloc(PublishFrames.room(given, FakeChannel.frameMax))
+  return into.subarray(0, PublishFrames.write(into, 0, 1, FakeChannel.frameMax, given))
 }

@@ -131,7 +131,7 @@ export const run = Effect.fnUntraced(function* (
   prefix: string,
   settled: (look: Effect.Effect<Sight>, step: number) => Effect.Effect<Sight>
 ) {
-  const { broker, cut, restore } = subject
+  const { broker, cut, observer, restore } = subject
   const names = [`${prefix}:0`, `${prefix}:1`, `${prefix}:0:dead`, `${prefix}:1:dead`]
   const [first = "", second = "", ...graves] = names
   const wanted: Declarations = {
@@ -145,7 +145,10 @@ export const run = Effect.fnUntraced(function* (
     ],
     bindings: []
   }
-  yield* Effect.acquireRelease(broker.declare(wanted), () => Effect.ignore(broker.remove({ queues: names })))
+  // by the observer as well: the subject's connection may just have been cut
+  yield* Effect.acquireRelease(broker.declare(wanted), () =>
+    Effect.forEach([broker, observer], ({ remove }) => Effect.ignore(remove({ queues: names })))
+  )
 
   const consumers: Array<Scope.Closeable | undefined> = [undefined, undefined]
   let resumed = 0
