@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import { once } from "node:events"
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, type Scope } from "effect"
 
@@ -34,26 +35,37 @@ export interface Options {
   readonly role?: Role
   readonly environment?: Readonly<Record<string, string>>
   readonly flags?: ReadonlyArray<string>
+  /** Node strips the types itself, as with `npm start`, or has tsx do it. Default: `node`. */
+  readonly types?: "node" | "tsx"
   /** The operator token to use; by default a fresh one, set as `GATEWAY_ADMIN_TOKEN`. */
   readonly adminToken?: string
 }
 
 export const newAdminToken = () => `op_live_${randomBytes(32).toString("hex")}`
 
-const startsWithin = 30_000
+const startsWithin = 60_000
 
 /** Nothing of the outer environment gets in but what a program needs to run at all. */
-const bare = () => ({ PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "" })
+const bare = () => ({
+  PATH: process.env["PATH"] ?? "",
+  HOME: process.env["HOME"] ?? "",
+  // halves the time of a start, of which the suite has hundreds
+  NODE_COMPILE_CACHE: join(root, "node_modules", ".cache", "compiled")
+})
 
 /** Starts a process and answers at once, whether or not it will ever listen. */
 export const launch = (options: Options) => {
-  const { environment = {}, flags = [], role = "all" } = options
-  return command([role, ...flags], environment)
+  const { environment = {}, flags = [], role = "all", types = "node" } = options
+  return command([role, ...flags], environment, types)
 }
 
 /** The program with those words behind its name. */
-export const command = (args: ReadonlyArray<string>, environment: Readonly<Record<string, string>>) => {
-  const child = spawn(process.execPath, ["--import", "tsx", "src/main.ts", ...args], {
+export const command = (
+  args: ReadonlyArray<string>,
+  environment: Readonly<Record<string, string>>,
+  types: "node" | "tsx" = "node"
+) => {
+  const child = spawn(process.execPath, [...(types === "tsx" ? ["--import", "tsx"] : []), "src/main.ts", ...args], {
     cwd: root,
     env: {
       ...bare(),

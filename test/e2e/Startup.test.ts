@@ -21,7 +21,7 @@ const stop = (gateway: RunningGateway.RunningGateway) =>
 describe("start-up: one command, and nothing set", () => {
   it.live("prints a token, and with a key that it makes a model answers offline", () =>
     Effect.gen(function* () {
-      const gateway = yield* RunningGateway.start({ environment: noAdminToken })
+      const gateway = yield* RunningGateway.start({ environment: noAdminToken, types: "tsx" })
       assert.match(gateway.output(), /database +embedded .*lost at exit/)
       assert.match(gateway.output(), /redis +memory .*lost at exit/)
       assert.match(gateway.output(), /upstream +simulator/)
