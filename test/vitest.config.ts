@@ -7,8 +7,9 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     exclude: ["node_modules/**", "test/bench/**"],
     globalSetup: ["test/servers.ts"],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // of a machine that is slow, and busy: some tests start five processes
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     pool: "forks",
     maxWorkers: 2,
     reporters: ["default"]

@@ -45,6 +45,7 @@ describe.skipIf(!RabbitmqProcess.available)("tasks, workers and a RabbitMQ that 
       yield* Effect.gen(function* () {
         const load = yield* publishing
         yield* crew.complete
+        yield* RabbitmqProcess.writtenDown
 
         const random = SeededRandom.of(seed)
         /** Of the broker's port opening, to the next delivery; milliseconds. */
@@ -199,7 +200,7 @@ const recruit = Effect.fnUntraced(function* (proxy: TcpProxy.TcpProxy) {
   const start = () => {
     const journal = join(directory, `worker-${journals.length}`)
     journals.push(journal)
-    const child = spawn(process.execPath, ["--import", "tsx", program, urlThrough(proxy), journal], {
+    const child = spawn(process.execPath, [program, urlThrough(proxy), journal], {
       cwd: root,
       stdio: ["ignore", "ignore", "inherit"]
     })
