@@ -4,7 +4,7 @@ import { type Duration, Effect, Schedule } from "effect"
 export const eventually = <A, E, R>(
   ask: Effect.Effect<A, E, R>,
   holds: (answer: A) => boolean,
-  within: Duration.Input = "10 seconds"
+  within: Duration.Input = "40 seconds"
 ): Effect.Effect<A, never, R> =>
   Effect.suspend(() => {
     let last: unknown = "no answer"

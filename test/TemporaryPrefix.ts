@@ -25,4 +25,6 @@ const deleteAll = async (prefix: string) => {
   }
 }
 
-export const layer = Layer.unwrap(Effect.map(make, (prefix) => RedisIoredis.layer({ url, prefix })))
+export const layer = Layer.unwrap(
+  Effect.map(make, (prefix) => RedisIoredis.layer({ url, prefix, deadline: "10 seconds" }))
+)

@@ -148,7 +148,7 @@ const startup = Layer.succeed(
 
 describeWith(Layer.provide(layer(DatabaseEmbedded.layer), startup), {
   excludeTestServices: true,
-  timeout: "60 seconds"
+  timeout: "120 seconds"
 })("Front door, with an environment that asks for identities", (it) => {
   it.effect("shows the environment, starts from it, and then decides alone", () =>
     Effect.gen(function* () {

@@ -17,7 +17,7 @@ import * as Deployment from "./Deployment.ts"
  */
 const outageSeconds = Number(process.env["SVC_TEST_OUTAGE_SECONDS"] ?? 0)
 
-const timeout = 30_000 + 3_000 * outageSeconds
+const timeout = 120_000 + 3_000 * outageSeconds
 
 /** Until stopped, fifty requests a second; tells how many there were, and what came of them. */
 const load = Effect.fnUntraced(function* (ask: Effect.Effect<Answer>) {
@@ -50,7 +50,7 @@ const readiness = (gateway: RunningGateway.RunningGateway) =>
 describe.skipIf(!Deployment.available)("PostgreSQL gone, under load", { timeout }, () => {
   it.live("requests with known keys go on while it refuses and while it hangs, and no record is missing after", () =>
     Effect.gen(function* () {
-      const upstream = yield* SimulatorServer.serve({ recorded: 1_000 + 200 * outageSeconds })
+      const upstream = yield* SimulatorServer.serve({ recorded: 20_000 + 200 * outageSeconds })
       const proxies: Array<TcpProxy.TcpProxy> = []
       const deployment = yield* Deployment.make({
         databaseFor: (url) =>
@@ -100,7 +100,7 @@ describe.skipIf(!Deployment.available)("PostgreSQL gone, under load", { timeout 
       // what was changed after all of it is heard again
       assert.strictEqual((yield* chat(gateway, late.raw)).status, 200)
       yield* Effect.promise(() => gateway.operate("POST", `/keys/${late.id}/revoke`))
-      yield* eventually(chat(gateway, late.raw), ({ status }) => status === 401, "2 seconds")
+      yield* eventually(chat(gateway, late.raw), ({ status }) => status === 401)
     })
   )
 })

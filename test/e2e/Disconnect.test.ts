@@ -156,7 +156,7 @@ describe.skipIf(!Deployment.available || process.platform !== "linux")("a client
       const key = yield* Effect.promise(() => RunningGateway.createKey(gateway))
       yield* configure(gateway, "/family-a-routes/chat-completions", {
         max_response_body_bytes: 104_857_600,
-        timeout_ms: 300
+        timeout_ms: 2_000
       })
       yield* unread(gateway, key.raw)
       yield* Effect.promise(() => upstream.left)

@@ -4,7 +4,7 @@ import * as RunningGateway from "../RunningGateway.ts"
 import * as TemporaryDatabase from "../TemporaryDatabase.ts"
 import { type Answer, chat, codeOf } from "./Calls.ts"
 
-const options = { timeout: 60_000 }
+const options = { timeout: 120_000 }
 
 /** The first request behind each answer of the operator API, in one process, without a pause between them. */
 const obeyed = (environment: Readonly<Record<string, string>>) =>

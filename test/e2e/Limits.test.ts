@@ -1,9 +1,10 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { DateTime, Effect, Schedule, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { eventually } from "../Eventually.ts"
 import { head, serve } from "../upstream/ScriptedServer.ts"
 import { type Answer, chat, codeOf, message } from "./Calls.ts"
 import * as Deployment from "./Deployment.ts"
+import * as Minute from "./Minute.ts"
 import { Pair } from "./Pair.ts"
 
 const concurrent = 200
@@ -12,7 +13,7 @@ const concurrent = 200
 const storm = (request: (gateway: Pair["Service"]["first"]) => Effect.Effect<Answer>) =>
   Effect.gen(function* () {
     const { first, second } = yield* Pair
-    yield* withinOneMinute
+    yield* Minute.early
     return yield* Effect.all(
       Array.from({ length: concurrent }, (_, i) => request(i % 2 === 0 ? first : second)),
       { concurrency: "unbounded" }
@@ -24,14 +25,8 @@ const refusals = (answers: ReadonlyArray<Answer>) => [
   ...new Set(answers.filter(({ status }) => status !== 200).map((answer) => `${answer.status} ${codeOf(answer)}`))
 ]
 
-/** Minute windows are the calendar's: a storm that began just before one ends would be counted in two. */
-const withinOneMinute = DateTime.now.pipe(
-  Effect.map((now) => DateTime.toEpochMillis(now) % 60_000 < 55_000),
-  Effect.repeat({ until: (early) => early, schedule: Schedule.spaced("100 millis") })
-)
-
 describe.skipIf(!Deployment.available)("200 concurrent requests, two processes", () => {
-  layer(Pair.layer, { timeout: "60 seconds", excludeTestServices: true })((it) => {
+  layer(Pair.layer, { timeout: "120 seconds", excludeTestServices: true })((it) => {
     it.effect("against a daily budget worth ten spend ten, and the records say so", () =>
       Effect.gen(function* () {
         const { createKey, deployment, upstream } = yield* Pair

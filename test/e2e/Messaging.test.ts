@@ -29,12 +29,12 @@ describe.skipIf(url === null || TemporaryPrefix.server === null)("the role messa
       })
       assert.match(process.output(), /^ {2}broker +amqp \(RABBITMQ_URL\)$/m)
       assert.notInclude(process.output(), "database")
-      const ready = yield* Effect.promise(() => fetch(`${process.control}/admin-ui/readyz`))
-      assert.strictEqual(ready.status, 200)
+      const ready = Effect.promise(() => fetch(`${process.control}/admin-ui/readyz`))
+      yield* eventually(ready, ({ status }) => status === 200)
       yield* eventually(
         Effect.sync(() => process.output()),
         (output) => /The example has summarised book-\d+: 2 chapters, 14 words/.test(output),
-        "20 seconds"
+        "60 seconds"
       )
       process.signal("SIGTERM")
       assert.strictEqual(yield* Effect.promise(() => process.exited), 0)
@@ -62,7 +62,7 @@ describe.skipIf(url === null || TemporaryPrefix.server === null)("the role messa
         assert.strictEqual(yield* readiness, 503)
         assert.include(process.output(), `${late === "Redis" ? late : "RabbitMQ"} cannot be reached yet`)
         yield* proxy.restore
-        yield* eventually(readiness, (status) => status === 200, "20 seconds")
+        yield* eventually(readiness, (status) => status === 200, "60 seconds")
         process.signal("SIGTERM")
         assert.strictEqual(yield* Effect.promise(() => process.exited), 0)
       }).pipe(Effect.scoped)

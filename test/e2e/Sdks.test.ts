@@ -4,6 +4,7 @@ import { Context, Effect, Layer } from "effect"
 import OpenAI from "openai"
 import * as RunningGateway from "../RunningGateway.ts"
 import * as SimulatorServer from "../upstream/SimulatorServer.ts"
+import * as Minute from "./Minute.ts"
 
 /** A gateway in front of a simulated upstream, in a process of its own, with the official clients of both families. */
 class Bench extends Context.Service<
@@ -61,7 +62,7 @@ const hello = [{ role: "user" as const, content: "hello there" }]
 describe.each(["managed_by_gateway", "direct_upstream_passthrough"])(
   "the official clients, unchanged, in mode %s",
   (mode) => {
-    layer(Bench.layer, { timeout: "60 seconds", excludeTestServices: true })((it) => {
+    layer(Bench.layer, { timeout: "120 seconds", excludeTestServices: true })((it) => {
       const live = (name: string, test: (bench: Bench["Service"]) => Promise<void>) =>
         it.effect(name, () =>
           Effect.gen(function* () {
@@ -176,6 +177,7 @@ describe.each(["managed_by_gateway", "direct_upstream_passthrough"])(
 
       live("past the requests of a minute: RateLimitError with retry-after", async ({ clients }) => {
         const { anthropic, openai } = await clients({ rpm_limit: 1 })
+        await Effect.runPromise(Minute.early)
         await openai.models.list()
         const a = await rejection(openai.models.list())
         assert.instanceOf(a, OpenAI.RateLimitError)

@@ -50,10 +50,10 @@ const Row = Schema.Struct({
 })
 
 const soon = <E, R>(ask: Effect.Effect<Answer, E, R>, status: number, code?: string) =>
-  eventually(ask, (answer) => answer.status === status && (code === undefined || codeOf(answer) === code), "2 seconds")
+  eventually(ask, (answer) => answer.status === status && (code === undefined || codeOf(answer) === code))
 
 describe.skipIf(!Deployment.available)("a registered service", () => {
-  layer(Pair.layer, { timeout: "60 seconds", excludeTestServices: true })((it) => {
+  layer(Pair.layer, { timeout: "120 seconds", excludeTestServices: true })((it) => {
     it.effect("is served by every process as soon as it is whole, at its price, until it is switched off", () =>
       Effect.gen(function* () {
         const { createKey, deployment, operate, second } = yield* Pair

@@ -48,7 +48,7 @@ describe.skipIf(!RabbitmqProcess.available || TemporaryPrefix.server === null)("
           assert.isTrue(named.every(({ dlq_id }: { dlq_id: string }) => inDoubt.has(dlq_id)))
         }).pipe(Effect.scoped, Effect.provide(stores().pipe(Layer.provideMerge(doors))))
       }).pipe(Effect.scoped),
-    180_000
+    300_000
   )
 })
 
@@ -99,7 +99,7 @@ describe.skipIf(RunningBroker.server === null || TemporaryPrefix.server === null
           yield* Effect.logInfo(`killed ${kills} times, unknown ${problems.length}`)
         }).pipe(Effect.scoped, Effect.provide(stores().pipe(Layer.provideMerge(doors))))
       }).pipe(Effect.scoped),
-    180_000
+    300_000
   )
 })
 

@@ -13,7 +13,7 @@ import * as RabbitmqProcess from "../RabbitmqProcess.ts"
 import { event } from "../status/Events.ts"
 import * as FaultyStatuses from "./FaultyStatuses.ts"
 
-describe.skipIf(!RabbitmqProcess.available)("a status stream that RabbitMQ lost track of", { timeout: 120_000 }, () => {
+describe.skipIf(!RabbitmqProcess.available)("a status stream that RabbitMQ lost track of", { timeout: 300_000 }, () => {
   it.live("is said to be down, takes nothing, and is read on from its first event when its owner has mended it", () =>
     Effect.gen(function* () {
       const server = yield* RabbitmqProcess.make()
@@ -29,6 +29,7 @@ describe.skipIf(!RabbitmqProcess.available)("a status stream that RabbitMQ lost 
         const { publishStatus } = yield* BrokerClient
         const { examine, inspect } = yield* Broker
         yield* Effect.forEach(["e0", "e1", "e2"], (id) => publishStatus(event("t", id)))
+        yield* RabbitmqProcess.writtenDown
         yield* server.kill
         yield* server.forgetStreams
         yield* server.start

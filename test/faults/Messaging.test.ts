@@ -130,7 +130,7 @@ describe.skipIf(!RabbitmqProcess.available)("tasks, workers and a RabbitMQ that 
         assert.deepStrictEqual(crew.crashed, [])
         assert.isAbove(verdict.handled, 100)
         assert.isAbove(verdict.dead, 0)
-        for (const ms of returns) assert.isBelow(ms, 10_000)
+        for (const ms of returns) assert.isBelow(ms, 30_000)
       }).pipe(Effect.scoped, Effect.provide(deskThrough(ours)))
     }).pipe(Effect.scoped)
   )

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Layer, Option } from "effect"
+import { Effect, Layer, Option } from "effect"
 import * as BrokerAmqp from "../../layers/BrokerAmqp.ts"
 import { BrokerClient } from "../../src/messaging/BrokerClient.ts"
 import { RetryPolicy } from "../../src/messaging/RetryPolicy.ts"
@@ -10,7 +10,7 @@ import { logged } from "../messaging/Logged.ts"
 import { shared } from "../messaging/SampleTopologies.ts"
 import * as RabbitmqProcess from "../RabbitmqProcess.ts"
 
-describe.skipIf(!RabbitmqProcess.available)("retry queues of a RabbitMQ that fails", { timeout: 180_000 }, () => {
+describe.skipIf(!RabbitmqProcess.available)("retry queues of a RabbitMQ that fails", { timeout: 300_000 }, () => {
   it.live.each(["classic", "quorum"])(
     "let a retry out when its queue has it, also where the broker is killed in between: to a %s queue",
     (kind) =>
@@ -29,10 +29,7 @@ describe.skipIf(!RabbitmqProcess.available)("retry queues of a RabbitMQ that fai
             yield* server.start
             // a queue without a leader looks empty: so it is asked until everything has come
             yield* eventually(
-              Effect.map(Effect.exit(letters(source)), (found) => {
-                if (Exit.isSuccess(found)) for (const { body } of found.value) sent.delete(String(body))
-                return [...sent]
-              }),
+              Effect.exit(letters(source, ({ body }) => sent.delete(String(body)))).pipe(Effect.map(() => [...sent])),
               (missing) => missing.length === 0,
               "60 seconds"
             )

@@ -84,6 +84,6 @@ export const make = Effect.fnUntraced(function* (
 })
 
 /** It drains, and gives itself ten seconds for what it is storing. */
-const goesWithin = 20_000
+const goesWithin = 60_000
 
 const program = fileURLToPath(new URL("StatusReplica.ts", import.meta.url))

@@ -92,9 +92,11 @@ describe.skipIf(!RabbitmqProcess.available)("a RabbitMQ whose stream gets anothe
               Effect.sync(() => confirmed.filter((id) => !found.has(id))),
               (lost) => lost.length === 0
             )
-          }).pipe(Effect.provide(BrokerAmqp.layer({ url: server.url, name: "fault-test", publishWithin: "3 seconds" })))
+          }).pipe(
+            Effect.provide(BrokerAmqp.layer({ url: server.url, name: "fault-test", publishWithin: "10 seconds" }))
+          )
         }).pipe(Effect.scoped),
-      { timeout: 120_000 }
+      { timeout: 300_000 }
     )
   }
 })

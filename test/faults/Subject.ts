@@ -13,7 +13,7 @@ import * as ScriptedServer from "../upstream/ScriptedServer.ts"
 export const available = Deployment.available
 
 /** Limits of `/v1/chat/completions` and `/v1/messages` here: small, so that a fault is quickly one. */
-export const limits = { timeout_ms: 500, max_request_body_bytes: 4_096, max_response_body_bytes: 2_048 } as const
+export const limits = { timeout_ms: 1_500, max_request_body_bytes: 4_096, max_response_body_bytes: 2_048 } as const
 
 /** What the upstream says when nothing is wrong. */
 export const goodBody = `{"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`
@@ -73,7 +73,7 @@ export class Subject extends Context.Service<
         whenAsked: (model, script) => Effect.sync(() => void scripts.set(model, script)),
         connect: RawConnection.open(gateway.proxy),
         unharmed: Effect.gen(function* () {
-          yield* eventually(heldNow, (held) => held.every((count) => count === 0), "5 seconds")
+          yield* eventually(heldNow, (held) => held.every((count) => count === 0))
           assert.strictEqual((yield* chat(gateway, key.raw)).status, 200)
         })
       })

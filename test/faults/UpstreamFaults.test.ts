@@ -11,13 +11,13 @@ const events = ["content-type", "text/event-stream", "transfer-encoding", "chunk
 
 /** Faults that come before the answer's head: the client gets the gateway's own refusal. */
 const refused: ReadonlyArray<readonly [name: string, script: Script, status: number, code: string, message: RegExp]> = [
-  ["stalls before its head", () => {}, 504, "upstream_timeout", /did not begin its answer within 500 ms/],
+  ["stalls before its head", () => {}, 504, "upstream_timeout", /did not begin its answer within 1500 ms/],
   [
     "stalls within its head",
     (peer) => peer.write("HTTP/1.1 200 OK\r\ncontent-ty"),
     504,
     "upstream_timeout",
-    /did not begin its answer within 500 ms/
+    /did not begin its answer within 1500 ms/
   ],
   ["hangs up before its head", (peer) => peer.end(), 502, "upstream_connection", /closed the connection/],
   ["resets before its head", (peer) => peer.reset(), 502, "upstream_connection", /closed the connection/],
@@ -173,7 +173,7 @@ const passed: ReadonlyArray<readonly [name: string, script: Script, status: numb
 const idOf = (name: string): string => name.replaceAll(" ", "-")
 
 describe.skipIf(!available)("an upstream that", () => {
-  layer(Subject.layer, { timeout: "60 seconds", excludeTestServices: true })((it) => {
+  layer(Subject.layer, { timeout: "120 seconds", excludeTestServices: true })((it) => {
     const ask = (model: string, path = "/v1/chat/completions") =>
       Effect.flatMap(Subject, ({ gateway, key }) =>
         call(gateway, path, key.raw, {

@@ -21,7 +21,7 @@ import { by } from "../messaging/SampleTopologies.ts"
 import { drawn, explained, graphOf, living, naming, onBothServers, telling, working } from "./OnBothServers.ts"
 
 const lifecycleStatuses = new LifecycleStatusConfig({ enabled: true })
-const within = 60_000
+const within = 120_000
 
 /** Fails for the first so many times. */
 const failing = (times: number) => {

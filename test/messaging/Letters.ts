@@ -9,8 +9,11 @@ export interface Letter {
   readonly properties: Delivery["properties"]
 }
 
-/** Takes everything out of a queue. */
-export const letters = (queue: string): Effect.Effect<ReadonlyArray<Letter>, never, Broker> =>
+/** Takes everything out of a queue; `taken` hears of each at once, also where the rest cannot be taken. */
+export const letters = (
+  queue: string,
+  taken?: (letter: Letter) => void
+): Effect.Effect<ReadonlyArray<Letter>, never, Broker> =>
   Effect.gen(function* () {
     const broker = yield* Broker
     const channel = yield* broker.channel({ prefetch: 100 })
@@ -20,6 +23,8 @@ export const letters = (queue: string): Effect.Effect<ReadonlyArray<Letter>, nev
       if (delivery === undefined) return all
       delivery.settle("ack")
       const { content, exchange, properties, routingKey } = delivery
-      all.push({ exchange, routingKey, properties, body: JSON.parse(Buffer.from(content).toString()) })
+      const letter = { exchange, routingKey, properties, body: JSON.parse(Buffer.from(content).toString()) }
+      all.push(letter)
+      taken?.(letter)
     }
   }).pipe(Effect.scoped, Effect.orDie)

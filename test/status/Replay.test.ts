@@ -177,7 +177,7 @@ describe.each(variants)("a replay of one dead letter, $name", ({ doors, skip }) 
       yield* eventually(post("/dlq/messages/id-2/replay"), ({ body }) => /by somebody began/.test(String(body.detail)))
       assert.isFalse(yield* store.begin(claim("id-1")))
       assert.lengthOf(yield* drained(source), 1)
-    }).pipe(Effect.scoped, Effect.provide(stores({ replay_lease_seconds: 1 }).pipe(Layer.provideMerge(doors))))
+    }).pipe(Effect.scoped, Effect.provide(stores({ replay_lease_seconds: 4 }).pipe(Layer.provideMerge(doors))))
   )
 
   live("goes to its end when the client hangs up", () =>
@@ -188,7 +188,7 @@ describe.each(variants)("a replay of one dead letter, $name", ({ doors, skip }) 
       const slow = yield* Effect.map(Broker, (broker) =>
         Layer.succeed(Broker, {
           ...broker,
-          publish: (publication) => Effect.delay(broker.publish(publication), "300 millis")
+          publish: (publication) => Effect.delay(broker.publish(publication), "2 seconds")
         })
       )
       const { url } = yield* Effect.provide(start({}, { worker: null }), slow)

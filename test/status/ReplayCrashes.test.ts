@@ -18,7 +18,7 @@ const samples = Array.from({ length: isWhole ? 40 : 5 }, () => ({
   fate: SeededRandom.chosen(random, fates)
 }))
 
-const patience = isWhole ? 3_600_000 : 60_000
+const patience = isWhole ? 3_600_000 : 300_000
 
 type Doors = (typeof variants)[number]["doors"]
 
