@@ -1,5 +1,6 @@
 import { connect, createServer, type Server, type Socket } from "node:net"
 import { Effect } from "effect"
+import * as LocalPort from "./LocalPort.ts"
 
 /** Stands between a client and a server, and misbehaves on demand. */
 export interface TcpProxy {
@@ -54,7 +55,8 @@ export const make = Effect.fnUntraced(function* (
     })
 
   let server = createServer(accept)
-  const port = yield* listen(server, 0)
+  // that nobody is given while it is cut
+  const port = yield* listen(server, yield* LocalPort.free)
   yield* Effect.addFinalizer(() => hangUp(server))
   return {
     port,

@@ -37,7 +37,7 @@ const servers = {
     variable: "DATABASE_URL",
     local: "postgres://postgres@127.0.0.1:5432/postgres",
     answers: (url) =>
-      PgConnection.make({ url: Redacted.make(url), connectTimeout: "2 seconds" }).pipe(
+      PgConnection.make({ url: Redacted.make(url), connectTimeout: "20 seconds" }).pipe(
         Effect.scoped,
         Effect.isSuccess,
         Effect.runPromise
@@ -53,7 +53,7 @@ const servers = {
     variable: "REDIS_URL",
     local: "redis://127.0.0.1:6379",
     answers: async (url) => {
-      const client = new Ioredis(url, { lazyConnect: true, connectTimeout: 2_000, retryStrategy: () => null })
+      const client = new Ioredis(url, { lazyConnect: true, connectTimeout: 20_000, retryStrategy: () => null })
       client.on("error", () => {})
       const answer = await client.connect().then(
         () => true,
@@ -75,7 +75,7 @@ const servers = {
     answers: (url) =>
       new Promise((resolve) => {
         const { hostname, port } = new URL(url)
-        const socket = connect({ host: hostname, port: Number(port || 5672), timeout: 2_000 })
+        const socket = connect({ host: hostname, port: Number(port || 5672), timeout: 20_000 })
         const settle = (answer: boolean) => {
           socket.destroy()
           resolve(answer)

@@ -31,7 +31,7 @@ const amqp = Layer.unwrap(
     url.port = String(port)
     return Layer.merge(
       Layer.succeed(ConnectionFaults, { cut, restore }),
-      BrokerAmqp.layer({ url: Redacted.make(url.href), name: "svc-test-contract" })
+      BrokerAmqp.layer({ url: Redacted.make(url.href), name: "svc-test-contract", answerWithin: "30 seconds" })
     )
   })
 )
@@ -50,12 +50,12 @@ describe.skipIf(server === null)("a random program", () => {
         const bounds = { numRuns: 20, interruptAfterTimeLimit: 15_000, seed: Number(process.env["SVC_TEST_SEED"] ?? 1) }
         yield* Effect.promise(() => fc.assert(fc.asyncProperty(program, both), bounds))
       }).pipe(Effect.scoped),
-    60_000
+    300_000
   )
 })
 
 /** How long the server may take to come to where the model is. */
-const comesTo = "3 seconds"
+const comesTo = "20 seconds"
 
 /** Longer than the lifetime of a brief message. */
 const lapse = 4

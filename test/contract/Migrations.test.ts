@@ -50,7 +50,7 @@ describe.skipIf(TemporaryDatabase.server === null)("Migrations: two processes", 
       Effect.gen(function* () {
         const migrated = (url: Redacted.Redacted) =>
           Migrations.run.pipe(Effect.provide(DatabasePostgres.layer({ url })))
-        for (let round = 0; round < 20; round++) {
+        for (let round = 0; round < 10; round++) {
           const url = yield* TemporaryDatabase.make
           const ran = yield* Effect.all([migrated(url), migrated(url)], { concurrency: 2 })
           assert.sameMembers(
@@ -59,6 +59,6 @@ describe.skipIf(TemporaryDatabase.server === null)("Migrations: two processes", 
           )
         }
       }).pipe(Effect.scoped),
-    120_000
+    600_000
   )
 })

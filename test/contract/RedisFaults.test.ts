@@ -38,7 +38,7 @@ describe.skipIf(!RedisProcess.available)("RedisIoredis: faults", () => {
         yield* Effect.repeat(Effect.isSuccess(ping), { until: (answered) => !answered })
         const [elapsed, error] = yield* Effect.timed(Effect.flip(command("GET", "k")))
         assert.isTrue(error.retryable)
-        assert.isBelow(Duration.toMillis(elapsed), 200)
+        assert.isBelow(Duration.toMillis(elapsed), 900)
         assert.isTrue((yield* Effect.flip(run(take, ["b", "l"], [5, 1]))).retryable)
         yield* server.start
         yield* Effect.retry(ping, Schedule.spaced("10 millis"))
@@ -76,7 +76,7 @@ describe.skipIf(!RedisProcess.available)("RedisIoredis: faults", () => {
           concurrency: 3
         })) {
           assert.isTrue(error.retryable)
-          assert.isBelow(Duration.toMillis(elapsed), 1_500)
+          assert.isBelow(Duration.toMillis(elapsed), 4_000)
         }
         yield* proxy.thaw
         yield* Effect.retry(ping, Schedule.spaced("10 millis"))
@@ -147,7 +147,7 @@ describe.skipIf(!RedisProcess.available)("RedisIoredis: faults", () => {
         yield* subscribe("channel")
         yield* proxy.freeze
       }).pipe(Effect.scoped, Effect.provide(connected(through(proxy))), Effect.timed)
-      assert.isBelow(Duration.toMillis(elapsed), 3_000)
+      assert.isBelow(Duration.toMillis(elapsed), 10_000)
     }).pipe(Effect.scoped)
   )
 

@@ -86,8 +86,8 @@ export const suite = (name: string, variant: Layer.Layer<Upstream | Target>): vo
       it.live("a pause is not a stall", () =>
         Effect.gen(function* () {
           const sink = collector({ chunk: (soFar) => (soFar === 1 ? "pause" : "continue") })
-          const fiber = yield* Effect.forkChild(exchange(requests.chatStream, sink, { idleWithinMs: 40 }))
-          yield* Effect.sleep(120)
+          const fiber = yield* Effect.forkChild(exchange(requests.chatStream, sink, { idleWithinMs: 500 }))
+          yield* Effect.sleep(1_200)
           sink.drain()
           yield* Fiber.join(fiber)
           assert.match(sink.body.toString(), /\[DONE\]\n\n$/)
@@ -154,7 +154,7 @@ export const suite = (name: string, variant: Layer.Layer<Upstream | Target>): vo
       it.live("an answer that falls silent times out", () =>
         Effect.gen(function* () {
           const sink = collector()
-          const stalled = exchange(modelled(requests.chatStream, "simulate-stall"), sink, { idleWithinMs: 60 })
+          const stalled = exchange(modelled(requests.chatStream, "simulate-stall"), sink, { idleWithinMs: 1_000 })
           const error = yield* Effect.flip(stalled)
           assert.deepStrictEqual([error.phase, error.reason], ["body", "timeout"])
           assert.isAbove(sink.chunks.length, 0)
@@ -164,7 +164,7 @@ export const suite = (name: string, variant: Layer.Layer<Upstream | Target>): vo
       it.live("an answer that does not begin times out", () =>
         Effect.gen(function* () {
           const sink = collector()
-          const slow = exchange(modelled(requests.chat, "simulate-slow"), sink, { headersWithinMs: 60 })
+          const slow = exchange(modelled(requests.chat, "simulate-slow"), sink, { headersWithinMs: 1_000 })
           const error = yield* Effect.flip(slow)
           assert.deepStrictEqual([error.phase, error.reason], ["headers", "timeout"])
           assert.isUndefined(sink.status)

@@ -402,6 +402,6 @@ suite("Configuration as code, every kind", (it) => {
         yield* Effect.promise(() => fc.assert(law, { numRuns: 20 }))
         assert.strictEqual(at(yield* ok("GET", `${admin}/audit-events/verification`), "intact"), true)
       }),
-    60_000
+    300_000
   )
 })

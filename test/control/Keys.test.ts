@@ -153,7 +153,7 @@ suite("Keys", (it) => {
       const hashOf = (raw: unknown) => createHash("sha256").update(String(raw)).digest("hex")
       const stored = Effect.map(
         sql`SELECT encode(key_hash, 'hex') AS hash, encode(previous_key_hash, 'hex') AS previous,
-          round(extract(epoch FROM previous_key_expires_at - now()))::int AS grace FROM api_keys
+          previous_key_expires_at - now() BETWEEN interval '59 minutes' AND interval '1 hour' AS lasts FROM api_keys
           WHERE id = ${idOf(made, "key")}`,
         ([row]) => row
       )
@@ -162,7 +162,7 @@ suite("Keys", (it) => {
       assert.deepStrictEqual(yield* stored, {
         hash: hashOf(at(first, "raw_key")),
         previous: hashOf(at(made, "raw_key")),
-        grace: 3600
+        lasts: true
       })
       const { key_prefix, previous_key_expires_at, rotation_due_at, updated_at: _, ...same } = Object(at(first, "key"))
       assert.deepInclude(at(made, "key"), {
@@ -175,10 +175,10 @@ suite("Keys", (it) => {
       assert.isNull(rotation_due_at)
 
       const second = yield* ok("POST", `${path}/rotate`, { body: {} })
-      assert.deepStrictEqual(yield* stored, { hash: hashOf(at(second, "raw_key")), previous: null, grace: null })
+      assert.deepStrictEqual(yield* stored, { hash: hashOf(at(second, "raw_key")), previous: null, lasts: null })
       assert.isNull(at(second, "key", "previous_key_expires_at"))
       const third = yield* ok("POST", `${path}/rotate`)
-      assert.deepStrictEqual(yield* stored, { hash: hashOf(at(third, "raw_key")), previous: null, grace: null })
+      assert.deepStrictEqual(yield* stored, { hash: hashOf(at(third, "raw_key")), previous: null, lasts: null })
       for (const grace_seconds of [-1, 2_592_001, 0.5, "1"]) {
         const refused = yield* call("POST", `${path}/rotate`, { body: { grace_seconds } })
         assert.deepStrictEqual(refusalOf(refused), { status: 422, code: "invalid_request", param: "grace_seconds" })

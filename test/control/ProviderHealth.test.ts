@@ -131,7 +131,7 @@ suite("Provider health", (it) => {
         const [state] = yield* checked
         assert.deepInclude(state, { status: "unhealthy", last_error_code: "timeout" })
       }).pipe(Effect.scoped),
-    10_000
+    120_000
   )
 
   it.effect("a state can be written whole, and sent back as it was read", () =>

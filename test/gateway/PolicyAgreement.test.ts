@@ -175,6 +175,6 @@ layer(simulator)("the simulator and the gateway", (it) => {
           ]
         )
       }),
-    60_000
+    300_000
   )
 })

@@ -30,7 +30,7 @@ it.live(
   () =>
     Effect.gen(function* () {
       const form: Listeners.Form = ({ code }) => JSON.stringify({ code })
-      const options = { form, requestWithin: "200 millis" } as const
+      const options = { form, requestWithin: "2 seconds" } as const
       const served = HttpServer.serve(Effect.succeed(HttpServerResponse.empty({ status: 401 }))).pipe(
         Layer.provideMerge(Listeners.server({ host: "127.0.0.1", port: 0 }, "1 second", options))
       )

@@ -59,7 +59,7 @@ layer(UpstreamHttp.layer, { excludeTestServices: true })("UpstreamHttp: flow", (
 
   it.effect("chunks within the deadline keep a long answer alive", () =>
     Effect.gen(function* () {
-      const { origin } = yield* SimulatorServer.serve({ paceMs: 30 })
+      const { origin } = yield* SimulatorServer.serve({ paceMs: 200 })
       const sink = collector()
       const body = { model: "m", stream: true, messages: [{ role: "user", content: "word ".repeat(6) }] }
       yield* exchange(origin, sink, {
@@ -67,8 +67,8 @@ layer(UpstreamHttp.layer, { excludeTestServices: true })("UpstreamHttp: flow", (
         target: "/v1/chat/completions",
         headers: ["authorization", "Bearer any"],
         body: Buffer.from(JSON.stringify(body)),
-        headersWithinMs: 150,
-        idleWithinMs: 150
+        headersWithinMs: 1_000,
+        idleWithinMs: 1_000
       })
       assert.match(sink.body.toString(), /\[DONE\]/)
     })
@@ -174,7 +174,9 @@ layer(UpstreamHttp.layer, { excludeTestServices: true })("UpstreamHttp: connecti
         await peer.write(answer("ok"))
       })
       const sinks = Array.from({ length: 600 }, () => collector())
-      yield* Effect.forEach(sinks, (sink) => exchange(origin, sink), { concurrency: "unbounded" })
+      yield* Effect.forEach(sinks, (sink) => exchange(origin, sink, { headersWithinMs: 60_000 }), {
+        concurrency: "unbounded"
+      })
       assert.isTrue(sinks.every((sink) => sink.body.toString() === "ok"))
     })
   )
@@ -256,13 +258,13 @@ describe("UpstreamHttp: limits and closing", () => {
         await peer.request()
         Deferred.doneUnsafe(first, Effect.succeed(peer))
         await peer.request()
-        await Effect.runPromise(Effect.sleep(200))
+        await Effect.runPromise(Effect.sleep(1_500))
         await peer.write(answer("second"))
       })
       const one = yield* Effect.forkChild(exchange(origin, collector()))
       const peer = yield* Deferred.await(first)
-      const next = yield* Effect.forkChild(exchange(origin, collector(), { headersWithinMs: 500 }))
-      yield* Effect.sleep(400)
+      const next = yield* Effect.forkChild(exchange(origin, collector(), { headersWithinMs: 3_000 }))
+      yield* Effect.sleep(2_000)
       yield* Effect.promise(() => peer.write(answer("first")))
       yield* Fiber.join(one)
       yield* Fiber.join(next)

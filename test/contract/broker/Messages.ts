@@ -67,7 +67,7 @@ export const reader = Effect.fnUntraced(function* (
     ...more
   })
   const take = Effect.timeoutOrElse(Queue.take(deliveries), {
-    duration: "5 seconds",
+    duration: "30 seconds",
     orElse: () => Effect.die(new Error(`nothing arrived from ${queue}`))
   })
   return {
