@@ -123,6 +123,11 @@ describe.skipIf(RunningBroker.server === null)("BrokerAmqp: faults", () => {
         )
         assert.strictEqual(received[0]!.settle("ack"), "stale")
         const waiting = yield* Effect.forkChild(publish(to(queue, "late")), { startImmediately: true })
+        // it is in the queue again, so in front of what comes later
+        yield* eventually(
+          elsewhere(queue),
+          Option.exists(({ messages }) => messages === 1)
+        )
         yield* proxy.restore
         assert.deepStrictEqual(yield* Fiber.join(waiting), confirmed)
         yield* eventually(
@@ -201,6 +206,8 @@ describe.skipIf(RunningBroker.server === null)("BrokerAmqp: faults", () => {
         })
         yield* remove({ queues: [gone] })
         yield* proxy.cut
+        // a broker that has not noticed yet keeps an exclusive queue for the connection that it takes for alive
+        yield* eventually(elsewhere(kept), Option.isNone)
         yield* proxy.restore
         yield* eventually(Effect.isSuccess(ping), (answered) => answered)
         assert.deepStrictEqual(yield* publish({ ...to("a.b"), exchange }), confirmed)
@@ -415,6 +422,10 @@ const confirmed: Outcome = { _tag: "Confirmed" }
 
 /** The size and the method of the frame. */
 const channelOpen = Buffer.from([0, 0, 0, 5, 0, 20, 0, 10])
+
+/** What another connection sees of a queue. */
+const elsewhere = (queue: string) =>
+  Effect.flatMap(Broker, ({ inspect }) => inspect(queue)).pipe(Effect.provide(RunningBroker.layer()))
 
 const through = (proxy: TcpProxy.TcpProxy, options: Partial<BrokerAmqp.Options> = {}) =>
   RunningBroker.layer({ url: RunningBroker.through(proxy), ...options })

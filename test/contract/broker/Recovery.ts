@@ -62,8 +62,9 @@ export const laws: Laws = (it) => {
         if (first === undefined || second === undefined || third === undefined) return
         yield* settleAll([second])
         yield* ready(queue, 0)
-        // Acknowledgements are gathered for some milliseconds.
+        // Acknowledgements are gathered for some milliseconds; what is answered behind them shows that they were read.
         yield* Effect.sleep(30)
+        yield* Effect.flatMap(Broker, ({ ping }) => ping)
         yield* cutHere
         yield* eventually(
           Effect.sync(() => lost),
