@@ -157,8 +157,8 @@ const node = Effect.fnUntraced(function* (
 /**
  * RabbitMQ 3.10 writes down the name of a new quorum queue half a second to a second later. Killed before, it does not
  * find the log again: the queue has no leader then, and whoever makes it elect one gives it an empty log. The same goes
- * for what elects the leaders of all streams, when the first of them is declared. Classic queues that were as young were
- * gone as well, with what they had confirmed: twice in some 150 kills.
+ * for what elects the leaders of all streams, when the first of them is declared. A classic queue as young was gone as
+ * well, with what it had confirmed: once in some 110 kills.
  */
 export const writtenDown = Effect.sleep("2 seconds")
 

@@ -5,7 +5,7 @@ import { Database } from "../../src/services/Database.ts"
 
 /** What every `Database` promises, on the real clock. */
 export const suite = <E>(name: string, layer: Layer.Layer<Database, E>) =>
-  describeWith(layer, { excludeTestServices: true, timeout: "120 seconds" })(`Database: ${name}`, (it) => {
+  describeWith(layer, { excludeTestServices: true })(`Database: ${name}`, (it) => {
     it.effect("commits what a transaction did", () =>
       Effect.gen(function* () {
         const { transaction } = yield* Database

@@ -206,7 +206,7 @@ describe("Audit chain", () => {
   })
 })
 
-describeWith(DatabaseEmbedded.layer, { excludeTestServices: true, timeout: "120 seconds" })("Audit chain", (it) => {
+describeWith(DatabaseEmbedded.layer, { excludeTestServices: true })("Audit chain", (it) => {
   it.effect("the migration chains the events that were there before it", () =>
     Effect.gen(function* () {
       const { sql } = yield* Database

@@ -147,8 +147,7 @@ const startup = Layer.succeed(
 )
 
 describeWith(Layer.provide(layer(DatabaseEmbedded.layer), startup), {
-  excludeTestServices: true,
-  timeout: "120 seconds"
+  excludeTestServices: true
 })("Front door, with an environment that asks for identities", (it) => {
   it.effect("shows the environment, starts from it, and then decides alone", () =>
     Effect.gen(function* () {

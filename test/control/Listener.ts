@@ -64,7 +64,7 @@ type Services = Layer.Success<ReturnType<typeof layer>>
 
 /** The same tests on the embedded database and, where there is one, on a PostgreSQL server. */
 export const suite = (name: string, tests: (it: Vitest.MethodsNonLive<Services>) => void) => {
-  const options = { excludeTestServices: true, timeout: "120 seconds" } as const
+  const options = { excludeTestServices: true } as const
   describeWith(layer(DatabaseEmbedded.layer), options)(`${name} (embedded)`, tests)
   describe.skipIf(TemporaryDatabase.server === null)("on a server", () => {
     describeWith(layer(TemporaryDatabase.layer), options)(`${name} (postgres)`, tests)

@@ -19,7 +19,7 @@ const tokens = Effect.flatMap(
 const empty = Effect.flatMap(Database, ({ sql }) => sql`DELETE FROM operator_tokens`)
 
 const rules = <E>(name: string, database: Layer.Layer<Database, E>) => {
-  const options = { excludeTestServices: true, timeout: "120 seconds" } as const
+  const options = { excludeTestServices: true } as const
 
   describeWith(MigratedDatabase.of(database), options)(`the first operator token (${name})`, (it) => {
     it.effect("is made and handed over once when none is given", () =>

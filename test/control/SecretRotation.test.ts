@@ -63,8 +63,7 @@ const canaries = ["canary-1", "canary-2", "canary-3"]
 
 const rules = <E>(name: string, database: Layer.Layer<Database, E>) =>
   describeWith(Layer.provideMerge(AuditChain.layer, MigratedDatabase.of(database)), {
-    excludeTestServices: true,
-    timeout: "120 seconds"
+    excludeTestServices: true
   })(`Secret rotation (${name})`, (it) => {
     it.effect("knows every sealed column that there is", () =>
       Effect.gen(function* () {

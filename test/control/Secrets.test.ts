@@ -13,7 +13,7 @@ const logs = Layer.mergeAll(
   Layer.succeed(References.MinimumLogLevel, "All")
 )
 
-const options = { excludeTestServices: true, timeout: "120 seconds" } as const
+const options = { excludeTestServices: true } as const
 
 describeWith(Layer.provideMerge(layer(DatabaseEmbedded.layer), logs), options)("Secrets", (it) => {
   it.effect("a credential is in no answer, no audit event, no log line and no table, whatever is done with it", () =>

@@ -172,7 +172,7 @@ const ofEnvironment = Option.some({
   base_url: "http://127.0.0.1:1",
   token: Option.some(Redacted.make("environment-token"))
 })
-const options = { excludeTestServices: true, timeout: "120 seconds" } as const
+const options = { excludeTestServices: true } as const
 
 describe("Studio of the environment", () => {
   describeWith(layer(DatabaseEmbedded.layer, { studio: ofEnvironment }), options)("start-up rule 5", (it) => {

@@ -26,7 +26,7 @@ const answering = (next: Upstream.Script) =>
 
 const html = (body: string) => Upstream.answers(200, ["Content-Type", "text/html; charset=utf-8"], body)
 
-const options = { excludeTestServices: true, timeout: "120 seconds" } as const
+const options = { excludeTestServices: true } as const
 
 /** Credentials are stored as they are, so that a test can store one. */
 const listener = layer(DatabaseEmbedded.layer, { vaultKey: Option.none(), upstream })

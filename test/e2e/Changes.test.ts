@@ -46,7 +46,7 @@ const blockingGuardrail = Effect.gen(function* () {
 })
 
 describe.skipIf(!Deployment.available)("what an operator changes at one process holds in the other", () => {
-  layer(Pair.layer, { timeout: "120 seconds", excludeTestServices: true })((it) => {
+  layer(Pair.layer, { excludeTestServices: true })((it) => {
     it.effect("a revoked key is refused within 250 ms of the operator's answer", () =>
       Effect.gen(function* () {
         const { createKey, operate, second } = yield* Pair

@@ -77,7 +77,7 @@ const stated = (secret: string) => {
   }
 }
 
-layer(Subject.layer, { timeout: "120 seconds", excludeTestServices: true })("who is there, over HTTP", (it) => {
+layer(Subject.layer, { excludeTestServices: true })("who is there, over HTTP", (it) => {
   it.effect("a token of the provider or headers of the gateway in front, and a key in the header that was named", () =>
     Effect.gen(function* () {
       const { gateway, issuer, key, signer } = yield* Subject

@@ -4,8 +4,6 @@ import * as RunningGateway from "../RunningGateway.ts"
 import * as TemporaryDatabase from "../TemporaryDatabase.ts"
 import { type Answer, chat, codeOf } from "./Calls.ts"
 
-const options = { timeout: 120_000 }
-
 /** The first request behind each answer of the operator API, in one process, without a pause between them. */
 const obeyed = (environment: Readonly<Record<string, string>>) =>
   Effect.gen(function* () {
@@ -32,15 +30,12 @@ const obeyed = (environment: Readonly<Record<string, string>>) =>
   })
 
 describe("where one process is everything, an operator's answer means that the change is in force", () => {
-  it.live("on the embedded database", () => Effect.scoped(obeyed({})), options)
+  it.live("on the embedded database", () => Effect.scoped(obeyed({})))
 
-  it.live.skipIf(TemporaryDatabase.server === null)(
-    "on a server",
-    () =>
-      Effect.gen(function* () {
-        const database = yield* TemporaryDatabase.make
-        yield* obeyed({ DATABASE_URL: Redacted.value(database) })
-      }).pipe(Effect.scoped),
-    options
+  it.live.skipIf(TemporaryDatabase.server === null)("on a server", () =>
+    Effect.gen(function* () {
+      const database = yield* TemporaryDatabase.make
+      yield* obeyed({ DATABASE_URL: Redacted.value(database) })
+    }).pipe(Effect.scoped)
   )
 })

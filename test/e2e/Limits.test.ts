@@ -26,7 +26,7 @@ const refusals = (answers: ReadonlyArray<Answer>) => [
 ]
 
 describe.skipIf(!Deployment.available)("200 concurrent requests, two processes", () => {
-  layer(Pair.layer, { timeout: "120 seconds", excludeTestServices: true })((it) => {
+  layer(Pair.layer, { excludeTestServices: true })((it) => {
     it.effect("against a daily budget worth ten spend ten, and the records say so", () =>
       Effect.gen(function* () {
         const { createKey, deployment, upstream } = yield* Pair

@@ -62,7 +62,7 @@ const hello = [{ role: "user" as const, content: "hello there" }]
 describe.each(["managed_by_gateway", "direct_upstream_passthrough"])(
   "the official clients, unchanged, in mode %s",
   (mode) => {
-    layer(Bench.layer, { timeout: "120 seconds", excludeTestServices: true })((it) => {
+    layer(Bench.layer, { excludeTestServices: true })((it) => {
       const live = (name: string, test: (bench: Bench["Service"]) => Promise<void>) =>
         it.effect(name, () =>
           Effect.gen(function* () {

@@ -53,7 +53,7 @@ const soon = <E, R>(ask: Effect.Effect<Answer, E, R>, status: number, code?: str
   eventually(ask, (answer) => answer.status === status && (code === undefined || codeOf(answer) === code))
 
 describe.skipIf(!Deployment.available)("a registered service", () => {
-  layer(Pair.layer, { timeout: "120 seconds", excludeTestServices: true })((it) => {
+  layer(Pair.layer, { excludeTestServices: true })((it) => {
     it.effect("is served by every process as soon as it is whole, at its price, until it is switched off", () =>
       Effect.gen(function* () {
         const { createKey, deployment, operate, second } = yield* Pair

@@ -314,7 +314,7 @@ const unasked = ScriptedServer.answer('data: {"for":"somebody else"}\n\n')
 const runs = 80
 
 describe.skipIf(!Deployment.available)("a stream, however it is split on its way", () => {
-  layer(Bench.layer, { timeout: "120 seconds", excludeTestServices: true })((it) => {
+  layer(Bench.layer, { excludeTestServices: true })((it) => {
     for (const variant of variants) {
       it.effect.each([...framings])(
         `of ${variant.name}, at random (%s): the same bytes, and the same usage`,

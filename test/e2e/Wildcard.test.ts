@@ -123,7 +123,7 @@ const expose = (gateway: RunningGateway.RunningGateway, settings: Readonly<Recor
 const ui = "/admin-ui/upstream-ui"
 
 describe.skipIf(!Deployment.available)("the wildcard, of the whole program", () => {
-  layer(Subject.layer, { timeout: "120 seconds", excludeTestServices: true })((it) => {
+  layer(Subject.layer, { excludeTestServices: true })((it) => {
     it.effect("answers without a body stay without, and the connection goes on behind them", () =>
       Effect.gen(function* () {
         const { gateway, key } = yield* Subject

@@ -7,7 +7,7 @@ import * as RunningBroker from "../RunningBroker.ts"
 
 describe.skipIf(!RabbitmqProcess.available)("a RabbitMQ that fails under load", () => {
   it.live(
-    "loses nothing that was confirmed when it is killed, and is worked with within a second of its return",
+    "loses nothing that was confirmed when it is killed, and is worked with again when it is back",
     () =>
       Effect.gen(function* () {
         const server = yield* RabbitmqProcess.make()

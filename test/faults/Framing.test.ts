@@ -45,7 +45,7 @@ const unserved: ReadonlyArray<readonly [name: string, request: string, status: n
 ]
 
 describe.skipIf(!available)("on the wire", () => {
-  layer(Subject.layer, { timeout: "120 seconds", excludeTestServices: true })((it) => {
+  layer(Subject.layer, { excludeTestServices: true })((it) => {
     for (const [name, fields, body] of ambiguous) {
       it.effect(`${name}: no second request comes out of it, and the connection ends`, () =>
         Effect.gen(function* () {

@@ -61,7 +61,7 @@ const get = Effect.fnUntraced(function* (line: string, fields: string) {
 })
 
 describe.skipIf(!available)("refused before any upstream hears of it:", () => {
-  layer(Subject.layer, { timeout: "120 seconds", excludeTestServices: true })((it) => {
+  layer(Subject.layer, { excludeTestServices: true })((it) => {
     const silently = <A, E, R>(test: Effect.Effect<A, E, R>) =>
       Effect.gen(function* () {
         const { unharmed, upstreamSaw } = yield* Subject
@@ -161,7 +161,7 @@ describe.skipIf(!available)("refused before any upstream hears of it:", () => {
 })
 
 describe.skipIf(!available)("in direct mode, with the client's own credential,", () => {
-  layer(Subject.layer, { timeout: "120 seconds", excludeTestServices: true })((it) => {
+  layer(Subject.layer, { excludeTestServices: true })((it) => {
     const own = { authorization: "Bearer of-the-client", "content-type": "application/json" }
     const line = "POST /v1/chat/completions"
 

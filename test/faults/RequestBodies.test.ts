@@ -24,7 +24,7 @@ const wrong: ReadonlyArray<readonly [name: string, body: string, message: RegExp
 ]
 
 describe.skipIf(!available)("a request body that", () => {
-  layer(Subject.layer, { timeout: "120 seconds", excludeTestServices: true })((it) => {
+  layer(Subject.layer, { excludeTestServices: true })((it) => {
     for (const [name, body, message] of wrong) {
       it.effect(`${name} is refused by name, and no upstream hears of it`, () =>
         Effect.gen(function* () {
@@ -154,7 +154,7 @@ describe.skipIf(!available)("a request body that", () => {
 })
 
 describe.skipIf(!available)("a client that asks first (Expect: 100-continue)", () => {
-  layer(Subject.layer, { timeout: "120 seconds", excludeTestServices: true })((it) => {
+  layer(Subject.layer, { excludeTestServices: true })((it) => {
     it.effect("is told to go on, once it is known that the body is wanted", () =>
       Effect.gen(function* () {
         const subject = yield* Subject

@@ -173,7 +173,7 @@ const passed: ReadonlyArray<readonly [name: string, script: Script, status: numb
 const idOf = (name: string): string => name.replaceAll(" ", "-")
 
 describe.skipIf(!available)("an upstream that", () => {
-  layer(Subject.layer, { timeout: "120 seconds", excludeTestServices: true })((it) => {
+  layer(Subject.layer, { excludeTestServices: true })((it) => {
     const ask = (model: string, path = "/v1/chat/completions") =>
       Effect.flatMap(Subject, ({ gateway, key }) =>
         call(gateway, path, key.raw, {

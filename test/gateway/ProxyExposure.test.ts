@@ -21,7 +21,7 @@ const answers: Readonly<Record<Decision, Answered>> = {
   forbidden: [403, "insufficient_identity_authorization"]
 }
 
-layer(Proxy.database, { timeout: "120 seconds" })("Exposure over HTTP", (it) => {
+layer(Proxy.database)("Exposure over HTTP", (it) => {
   for (const ui_exposure of UiExposure.literals) {
     for (const admin_api_exposure of AdminApiExposure.literals) {
       it.effect(`ui ${ui_exposure}, admin ${admin_api_exposure}: what reaches the upstream, and for whom`, () =>
@@ -164,7 +164,7 @@ const bringings = (key: Proxy.IssuedKey): Readonly<Record<string, Bringing>> => 
 
 const trusting = FrontDoorSettings.save({ identity_enabled: false, trusted_gateway_header_enabled: true })
 
-layer(Proxy.database, { timeout: "120 seconds" })("Exposure over HTTP, with an identity asked for", (it) => {
+layer(Proxy.database)("Exposure over HTTP, with an identity asked for", (it) => {
   for (const ui_exposure of UiExposure.literals) {
     for (const admin_api_exposure of AdminApiExposure.literals) {
       it.effect(`ui ${ui_exposure}, admin ${admin_api_exposure}: what reaches the upstream, and for whom`, () =>

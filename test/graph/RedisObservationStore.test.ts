@@ -113,39 +113,36 @@ describe("RedisObservationStore", () => {
 })
 
 describe.skipIf(TemporaryPrefix.server === null)("RedisObservationStore: its script's Lua and TypeScript", () => {
-  it.live(
-    "answer the same to any sequence of observations, and leave the same history",
-    () =>
-      Effect.gen(function* () {
-        const lua = Context.get(yield* Layer.build(TemporaryPrefix.layer), Redis)
-        const typescript = Context.get(yield* Layer.build(RedisMemory.layer({ prefix: "svc:" })), Redis)
-        let run = 0
-        const play = (redis: Redis["Service"], observed: ReadonlyArray<readonly [string, number]>, number: number) =>
-          Effect.gen(function* () {
-            const key = redis.key(`observed-{${number}}`)
-            const said: Array<unknown> = []
-            for (const [observation, maxlen] of observed) {
-              said.push(yield* redis.run(RedisObservationStore.append, [key], [observation, maxlen, 60]))
-              said.push(yield* redis.command("ZRANGEBYSCORE", key, "-inf", "+inf", "WITHSCORES"))
-              said.push(Number(yield* redis.command("TTL", key)) > 50)
-            }
-            return said
-          })
-        const promise = Effect.runPromiseWith(yield* Effect.context<never>())
-        const property = fc.asyncProperty(
-          fc.array(fc.tuple(fc.constantFrom("a", "b", "c", "d", "é", "🚀", ""), fc.integer({ min: 1, max: 4 })), {
-            maxLength: 20
-          }),
-          async (observed) => {
-            run++
-            assert.deepStrictEqual(
-              await promise(play(typescript, observed, run)),
-              await promise(play(lua, observed, run))
-            )
+  it.live("answer the same to any sequence of observations, and leave the same history", () =>
+    Effect.gen(function* () {
+      const lua = Context.get(yield* Layer.build(TemporaryPrefix.layer), Redis)
+      const typescript = Context.get(yield* Layer.build(RedisMemory.layer({ prefix: "svc:" })), Redis)
+      let run = 0
+      const play = (redis: Redis["Service"], observed: ReadonlyArray<readonly [string, number]>, number: number) =>
+        Effect.gen(function* () {
+          const key = redis.key(`observed-{${number}}`)
+          const said: Array<unknown> = []
+          for (const [observation, maxlen] of observed) {
+            said.push(yield* redis.run(RedisObservationStore.append, [key], [observation, maxlen, 60]))
+            said.push(yield* redis.command("ZRANGEBYSCORE", key, "-inf", "+inf", "WITHSCORES"))
+            said.push(Number(yield* redis.command("TTL", key)) > 50)
           }
-        )
-        yield* Effect.promise(() => fc.assert(property, { numRuns: 60 }))
-      }).pipe(Effect.scoped),
-    60_000
+          return said
+        })
+      const promise = Effect.runPromiseWith(yield* Effect.context<never>())
+      const property = fc.asyncProperty(
+        fc.array(fc.tuple(fc.constantFrom("a", "b", "c", "d", "é", "🚀", ""), fc.integer({ min: 1, max: 4 })), {
+          maxLength: 20
+        }),
+        async (observed) => {
+          run++
+          assert.deepStrictEqual(
+            await promise(play(typescript, observed, run)),
+            await promise(play(lua, observed, run))
+          )
+        }
+      )
+      yield* Effect.promise(() => fc.assert(property, { numRuns: 60 }))
+    }).pipe(Effect.scoped)
   )
 })

@@ -39,8 +39,7 @@ describe.skipIf(TemporaryPrefix.server === null)("dead letters: the scripts' Lua
           }
         )
         yield* Effect.promise(() => fc.assert(same, { numRuns: 150 }))
-      }).pipe(Effect.scoped),
-    120_000
+      }).pipe(Effect.scoped)
   )
 })
 

@@ -18,54 +18,48 @@ const command = (args: ReadonlyArray<string>, environment: Readonly<Record<strin
   })
 
 describe("the command that replays dead letters", () => {
-  it.live(
-    "replays what it names, says how far it is, and tells by its exit code whether anything is left",
-    () =>
-      Effect.gen(function* () {
-        const store = yield* DeadLetterStore
-        const source = yield* queue("source")
-        const { post, url } = yield* start({}, { worker: { window: 10, perSecond: 200 } })
-        for (let n = 0; n < 100; n++) yield* store.record(deadLetter(n, { source_queue_name: source }))
-        yield* store.record(deadLetter("gone", { source_queue_name: `${source}-gone`, reason: "stage_timeout" }))
+  it.live("replays what it names, says how far it is, and tells by its exit code whether anything is left", () =>
+    Effect.gen(function* () {
+      const store = yield* DeadLetterStore
+      const source = yield* queue("source")
+      const { post, url } = yield* start({}, { worker: { window: 10, perSecond: 200 } })
+      for (let n = 0; n < 100; n++) yield* store.record(deadLetter(n, { source_queue_name: source }))
+      yield* store.record(deadLetter("gone", { source_queue_name: `${source}-gone`, reason: "stage_timeout" }))
 
-        const whole = yield* command(["--reason", "handler_error", "--exception-type", "RangeError"], {
-          SVC_STATUS_URL: url
-        })
-        assert.strictEqual(whole.code, 0, whole.output)
-        assert.match(whole.output, /^\d+\/100 done: \d+ replayed$/m)
-        assert.match(whole.output, /Done: 100 replayed of 100\.$/)
-        assert.lengthOf(yield* drained(source), 100)
+      const whole = yield* command(["--reason", "handler_error", "--exception-type", "RangeError"], {
+        SVC_STATUS_URL: url
+      })
+      assert.strictEqual(whole.code, 0, whole.output)
+      assert.match(whole.output, /^\d+\/100 done: \d+ replayed$/m)
+      assert.match(whole.output, /Done: 100 replayed of 100\.$/)
+      assert.lengthOf(yield* drained(source), 100)
 
-        const failed = yield* command(["--url", url, "--id", "id-gone", "--id", "id-1"])
-        assert.strictEqual(failed.code, 1, failed.output)
-        assert.match(failed.output, /failed id-gone: There is no queue .*gone any more/)
-        assert.match(failed.output, /1 failed and 0 are unknown, of 2/)
+      const failed = yield* command(["--url", url, "--id", "id-gone", "--id", "id-1"])
+      assert.strictEqual(failed.code, 1, failed.output)
+      assert.match(failed.output, /failed id-gone: There is no queue .*gone any more/)
+      assert.match(failed.output, /1 failed and 0 are unknown, of 2/)
 
-        const forced = yield* command(["--url", url, "--id", "id-1", "--force"])
-        assert.strictEqual(forced.code, 0, forced.output)
+      const forced = yield* command(["--url", url, "--id", "id-1", "--force"])
+      assert.strictEqual(forced.code, 0, forced.output)
 
-        const { body: job } = yield* post("/dlq/replays", { ids: ["id-2"] })
-        const followed = yield* command(["--url", url, "--job", job.replay_id])
-        assert.deepStrictEqual([followed.code, /Done: 0 replayed, 1 skipped of 1\./.test(followed.output)], [0, true])
-      }).pipe(provided),
-    120_000
+      const { body: job } = yield* post("/dlq/replays", { ids: ["id-2"] })
+      const followed = yield* command(["--url", url, "--job", job.replay_id])
+      assert.deepStrictEqual([followed.code, /Done: 0 replayed, 1 skipped of 1\./.test(followed.output)], [0, true])
+    }).pipe(provided)
   )
 
-  it.live(
-    "refuses what says nothing or too much, and shows what the server refuses",
-    () =>
-      Effect.gen(function* () {
-        const { url } = yield* start()
-        const nothing = yield* command(["--url", url])
-        assert.deepStrictEqual([nothing.code, /--id, or a filter/.test(nothing.output)], [1, true], nothing.output)
-        const refused = yield* command(["--url", url, "--state", "replayed"])
-        assert.deepStrictEqual([refused.code, /422: .*filter\.state/.test(refused.output)], [1, true], refused.output)
-        const unnamed = yield* command(["--id", "x"])
-        assert.notStrictEqual(unnamed.code, 0)
-        const nowhere = yield* command(["--url", `${url}/nowhere`, "--id", "x"])
-        assert.strictEqual(nowhere.code, 1, nowhere.output)
-      }).pipe(provided),
-    120_000
+  it.live("refuses what says nothing or too much, and shows what the server refuses", () =>
+    Effect.gen(function* () {
+      const { url } = yield* start()
+      const nothing = yield* command(["--url", url])
+      assert.deepStrictEqual([nothing.code, /--id, or a filter/.test(nothing.output)], [1, true], nothing.output)
+      const refused = yield* command(["--url", url, "--state", "replayed"])
+      assert.deepStrictEqual([refused.code, /422: .*filter\.state/.test(refused.output)], [1, true], refused.output)
+      const unnamed = yield* command(["--id", "x"])
+      assert.notStrictEqual(unnamed.code, 0)
+      const nowhere = yield* command(["--url", `${url}/nowhere`, "--id", "x"])
+      assert.strictEqual(nowhere.code, 1, nowhere.output)
+    }).pipe(provided)
   )
 
   it.live("draws a bar over itself on a terminal, as wide as that is", () =>
