@@ -220,11 +220,8 @@ local function closeAll(open, first, n)
   local members, seen = {}, {}
   for j = 1, n do
     local member = ARGV[first + 3 * j - 2]
-    if seen[member] then return false end
+    if seen[member] or not redis.call('ZSCORE', open, member) then return false end
     members[j], seen[member] = member, true
-  end
-  for _, held in ipairs(redis.call('ZMSCORE', open, unpack(members))) do
-    if not held then return false end
   end
   return redis.call('ZREM', open, unpack(members)) == n
 end
