@@ -1,5 +1,6 @@
 import { Cause, Clock, Context, Effect, Exit, Layer, Option, Result } from "effect"
 import { Upstream } from "../services/Upstream.ts"
+import * as AnyBody from "./AnyBody.ts"
 import * as Billing from "./Billing.ts"
 import { BodyAdmission } from "./BodyAdmission.ts"
 import { ControlState } from "./ControlState.ts"
@@ -24,7 +25,6 @@ import * as OutputBound from "./OutputBound.ts"
 import * as Request from "./Request.ts"
 import * as RequestBody from "./RequestBody.ts"
 import * as ServiceBilling from "./ServiceBilling.ts"
-import * as ServiceBody from "./ServiceBody.ts"
 import type * as Target from "./Target.ts"
 import type * as Telemetry from "./Telemetry.ts"
 import type * as Tracing from "./Tracing.ts"
@@ -381,7 +381,7 @@ export class GovernedRequest extends Context.Service<
           const byPolicy = failure.code === "request_body_too_large" && options.limit.setBy !== "the route"
           refuse(failure, byPolicy ? Denied.ofBody(effective) : undefined)
         }
-        if (service === undefined) {
+        if (target.routeId !== "service" && target.routeId !== "compat") {
           RequestBody.read(
             wire,
             options,
@@ -393,10 +393,11 @@ export class GovernedRequest extends Context.Service<
           )
         } else {
           const bodiesDecide = () =>
+            service === undefined ||
             Policy.looksAtBodies(effective.policy) ||
             control.snapshot().layers.of.model.size > 0 ||
             guarding.looksAtRequests(effective.guardrails)
-          ServiceBody.read(
+          AnyBody.read(
             wire,
             service,
             options,
@@ -404,7 +405,10 @@ export class GovernedRequest extends Context.Service<
             whenRead((understood) => {
               const body = understood()
               if (Result.isFailure(body)) refuseBody(body.failure)
-              else decide(body.success, body.success.bytes?.length ?? 0, ServiceBilling.of(service, body.success))
+              else {
+                const charge = service && ServiceBilling.of(service, body.success)
+                decide(body.success, body.success.bytes?.length ?? 0, charge)
+              }
             })
           )
         }

@@ -38,7 +38,7 @@ export const fields = (
     const [, quotedName, plainName] = nameParameter.exec(parameters) ?? []
     const name = quotedName?.replace(/\\(.)/g, "$1") ?? plainName
     if (name !== undefined && wanted.has(name) && !fileParameter.test(parameters)) {
-      if (seen.has(name)) return Result.fail("A field of the form that decides about its price stands there twice.")
+      if (seen.has(name)) return Result.fail(`The form has the field ${name} twice.`)
       seen.add(name)
       const value = textOf(body.subarray(Math.min(content + 4, end), end))
       if (value !== undefined) found.set(name, value)

@@ -1,9 +1,9 @@
+import type { Body } from "./AnyBody.ts"
 import * as Billing from "./Billing.ts"
 import type { Wanted } from "./model/Estimate.ts"
 import { toNanos } from "./model/Price.ts"
 import type { ServiceCall } from "./model/ServiceCall.ts"
 import * as ServicePricing from "./model/ServicePricing.ts"
-import type { Body } from "./ServiceBody.ts"
 import type { CostSource } from "./UsageRecord.ts"
 
 /**

@@ -133,6 +133,60 @@ layer(Proxy.database)("ProxyApp, to the direct compatible upstream", (it) => {
     })
   )
 
+  it.effect.each<[what: string, body: string, type: ReadonlyArray<string>]>([
+    ["a form", form('name="model"', "m"), ["content-type", "multipart/form-data; boundary=b"]],
+    ["bytes", "\u0000\u001f", ["content-type", "application/octet-stream"]],
+    ["a list", "[1, 2]", ["content-type", "application/json"]],
+    ["nothing", "", []]
+  ])("takes %s where the path is none of the gateway's own, and passes it byte for byte", ([, body, type]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make()
+      const key = yield* Proxy.issueKey()
+      const target = "/providers/compat/v1/audio/transcriptions"
+      const wire = yield* gateway.ask({ target, headers: [...key.headers, ...type], body })
+      assert.strictEqual(wire.status, 200, wire.text)
+      assert.deepInclude(gateway.sent[0], { target: "/v1/audio/transcriptions", text: body })
+      for (const part of type) assert.include(gateway.sent[0]?.headers ?? [], part)
+      assert.deepInclude((yield* gateway.records)[0], { provider: "compat", status_code: 200 })
+    })
+  )
+
+  it.effect.each<[what: string, policy: Readonly<Record<string, unknown>>, body: string, status: number]>([
+    ["another model", { allowed_models: ["a"] }, form('name="model"', "b"), 403],
+    ["its model", { allowed_models: ["a"] }, form('name="model"', "a"), 200],
+    ["a stream", { allow_streaming: false }, form('name="stream"', "true"), 403],
+    ["two models", {}, form('name="model"', "a", 'name="model"', "b"), 400],
+    ["no end", {}, form('name="model"', "a").slice(0, -4), 400]
+  ])("a form says what a policy looks at: %s", ([, policy, body, status]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make()
+      const key = yield* Proxy.issueKey(policy)
+      const wire = yield* gateway.ask({
+        target: "/providers/compat/v1/audio/transcriptions",
+        headers: [...key.headers, "content-type", "multipart/form-data; boundary=b"],
+        body
+      })
+      assert.deepStrictEqual([wire.status, gateway.sent.length], [status, status === 200 ? 1 : 0], wire.text)
+    })
+  )
+
+  it.effect("takes no more of it than of any body, and on the gateway's own routes JSON alone", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make()
+      const key = yield* Proxy.issueKey()
+      const headers = [...key.headers, "content-type", "application/octet-stream"]
+      const ask = (path: string, bytes: number) =>
+        Effect.map(
+          gateway.ask({ target: `/providers/compat${path}`, headers, body: "x".repeat(bytes) }),
+          ({ status }) => status
+        )
+      assert.strictEqual(yield* ask("/v1/uploads", 1_048_576), 200)
+      assert.strictEqual(yield* ask("/v1/uploads", 1_048_577), 413)
+      assert.strictEqual(yield* ask("/v1/embeddings", 10), 415)
+      assert.strictEqual(gateway.sent.length, 1)
+    })
+  )
+
   it.effect("is not there until it is configured", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({ settings: { directCompat: Option.none() } })
@@ -202,6 +256,14 @@ layer(Proxy.database)("ProxyApp, to the direct compatible upstream", (it) => {
     })
   )
 })
+
+/** Parts of a form with the boundary `b`, each with its parameters and its value. */
+const form = (...parts: ReadonlyArray<string>): string => {
+  const written = parts.flatMap((text, i) =>
+    i % 2 === 0 ? ["--b", `content-disposition: form-data; ${text}`, "", parts[i + 1] ?? ""] : []
+  )
+  return [...written, "--b--", ""].join("\r\n")
+}
 
 const direct = Proxy.configureRoute("chat-completions", { mode: "direct_upstream_passthrough" })
 

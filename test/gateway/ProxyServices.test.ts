@@ -104,6 +104,10 @@ layer(Proxy.database)("ProxyApp, to registered services", (it) => {
         assert.strictEqual(wire.status, status, wire.text)
       }
       assert.deepStrictEqual(gateway.sent, [])
+      const form = ["--b", 'content-disposition: form-data; name="model"', "", "b", "--b--", ""].join("\r\n")
+      const headersOfForm = [...key.headers, "content-type", "multipart/form-data; boundary=b"]
+      const named = yield* gateway.ask({ target: "/services/payments/x", headers: headersOfForm, body: form })
+      assert.strictEqual(named.status, "allowed_models" in policy ? 403 : 200, named.text)
       const text = "no model is in here"
       const headersOfText = [...key.headers, "content-type", "text/plain"]
       const wire = yield* gateway.ask({ target: "/services/payments/x", headers: headersOfText, body: text })

@@ -47,6 +47,16 @@ export const none: Facts = {
 /** Of a body that says nothing and has a size. */
 export const sized = (inputTokens: number): Facts => ({ ...none, inputTokens: Math.max(1, inputTokens) })
 
+/** The fields of a form that `ofFields` wants. */
+export const fieldNames = ["model", "stream"] as const
+
+/** What a form says, as that of an audio transcription. */
+export const ofFields = (fields: ReadonlyMap<string, string>, inputTokens: number): Facts => {
+  const model = fields.get("model") ?? ""
+  const stream = /^(?:true|1)$/i.test(fields.get("stream") ?? "")
+  return { ...sized(inputTokens), models: model === "" ? [] : [model], stream }
+}
+
 export interface BodyProblem {
   readonly code: "invalid_request_body" | "invalid_guardrail_request"
   readonly message: string

@@ -10,14 +10,17 @@ import * as ServicePricing from "./model/ServicePricing.ts"
 import * as RequestBody from "./RequestBody.ts"
 import type { BodyFailure, Wire } from "./Wire.ts"
 
-/** A service's request body, and what of it its price hangs on. */
+/**
+ * The request body of a route that asks for none of a certain form: of a registered service, with what its price hangs
+ * on, and of the compatible upstream where its path is none of the gateway's own.
+ */
 export interface Body extends RequestBody.Body {
   readonly select: ServicePricing.Select
 }
 
 /**
  * - `json`: read, because policy and prices look at it; `maybe`: it is read as JSON if it is.
- * - `form`: read where prices look at it.
+ * - `form`: read where policy or prices look at it.
  * - `opaque`: of no concern; it streams through.
  */
 type Kind = "json" | "maybe" | "form" | "opaque"
@@ -39,7 +42,7 @@ const kindOf = ({ headers, method }: Wire): Kind | "none" => {
  */
 export const read = (
   wire: Wire,
-  call: ServiceCall,
+  service: ServiceCall | undefined,
   options: RequestBody.ReadOptions,
   lookedAt: () => boolean,
   done: (body: () => Result.Result<Body, GatewayError>) => void
@@ -50,9 +53,9 @@ export const read = (
     return
   }
   const { lease, limit, withinMs } = options
-  const priced = ServicePricing.dependsOnBody(call.service.pricing, call.method, call.path)
-  const decides = said === "json" || priced || lookedAt()
-  const kind = readAs(said, priced, decides)
+  const prices = service === undefined ? undefined : bodyPrices(service)
+  const decides = said === "json" || prices !== undefined || lookedAt()
+  const kind = readAs(said, decides)
   const mislabelled = BodyLabels.typedTwice(wire.headers) ?? (decides ? BodyLabels.unreadable(wire.headers) : undefined)
   if (mislabelled !== undefined) done(() => Result.fail(unsupported(mislabelled)))
   else if (kind === "opaque") done(() => passing(wire, limit, withinMs))
@@ -61,20 +64,25 @@ export const read = (
       done(() =>
         Result.flatMap(
           Result.mapError(read, (failure) => RequestBody.refusal(failure, limit, withinMs)),
-          (bytes) => understand(bytes, kind, wire, call, { priced, decides }, options)
+          (bytes) => understand(bytes, kind, wire, { prices, decides }, options)
         )
       )
     )
   }
 }
 
-/** Only a price reads a form. Where something else decides, any body that is called otherwise may be JSON. */
-const readAs = (said: Kind, priced: boolean, decides: boolean): Kind => {
-  if (said === "json" || (said === "form" && priced)) return said
-  if (decides) return "maybe"
-  return said === "form" ? "opaque" : said
+/** The prices of a service, where they hang on what the body says. */
+const bodyPrices = ({ method, path, service: { pricing } }: ServiceCall): ServicePricing.Pricing | undefined =>
+  ServicePricing.dependsOnBody(pricing, method, path) ? pricing : undefined
+
+/** Where something decides on what a body says, one that is called neither JSON nor a form may be JSON. */
+const readAs = (said: Kind, decides: boolean): Kind => {
+  if (said === "json") return said
+  if (said === "form") return decides ? said : "opaque"
+  return decides ? "maybe" : said
 }
 
+/** What begins as JSON and is none could be some to a reader that forgives more. */
 const beginsAsJson = (bytes: Buffer): boolean => {
   const first = bytes.find((byte) => !besideJson.has(byte))
   return first !== undefined && openings.has(first)
@@ -100,24 +108,27 @@ const understand = (
   bytes: Buffer,
   kind: Exclude<Kind, "opaque">,
   wire: Wire,
-  call: ServiceCall,
-  { decides, priced }: { readonly priced: boolean; readonly decides: boolean },
+  { decides, prices }: { readonly prices: ServicePricing.Pricing | undefined; readonly decides: boolean },
   options: RequestBody.ReadOptions
 ): Result.Result<Body, GatewayError> => {
   if (bytes.length === 0) return Result.succeed({ ...nobody, bytes, opaque: true })
-  if (kind === "form") {
-    const wanted = new Set(call.service.pricing.bodyRules.flatMap(({ json_pointer }) => fieldOf(json_pointer)))
+  if (kind === "form" && !beginsAsJson(bytes)) {
+    const named = prices?.bodyRules.flatMap(({ json_pointer }) => fieldOf(json_pointer)) ?? []
+    const wanted = new Set([...Facts.fieldNames, ...named])
     return Result.mapBoth(Multipart.fields(Headers.get(wire.headers, "content-type") ?? "", bytes, wanted), {
       onFailure: (message) => new GatewayError({ code: "invalid_request_body", message }),
-      onSuccess: (fields): Body => ({ ...opaque(bytes), select: ServicePricing.selectFields(fields) })
+      onSuccess: (fields): Body => {
+        const body = opaque(bytes)
+        const select = prices === undefined ? body.select : ServicePricing.selectFields(fields)
+        return { ...body, facts: Facts.ofFields(fields, body.facts.inputTokens), select }
+      }
     })
   }
   const json = parsed(bytes)
   if (json === undefined) {
-    // what begins as JSON and is none could be some to a reader that forgives more
     return kind === "maybe" && !(decides && beginsAsJson(bytes)) ? Result.succeed(opaque(bytes)) : Result.fail(notJson)
   }
-  const select = priced ? ServicePricing.selectJson(json.value) : ServicePricing.selectNothing
+  const select = prices !== undefined ? ServicePricing.selectJson(json.value) : ServicePricing.selectNothing
   if (!json.isObject) {
     return Result.succeed({ ...nobody, bytes, facts: Facts.sized(Facts.estimateInput(json.value)), select })
   }
