@@ -38,7 +38,8 @@ export interface Settings {
   /** Of statuses, dead letters and graphs; without a token it is one of this machine's alone. */
   readonly statusAddress: Address
   readonly statusToken: Option.Option<Redacted.Redacted>
-  readonly logLevels: { readonly gateway_api: LogLevel; readonly gateway_proxy: LogLevel }
+  /** `rest`: of whatever is neither the control listener nor the proxy listener. */
+  readonly logLevels: { readonly rest: LogLevel; readonly gateway_api: LogLevel; readonly gateway_proxy: LogLevel }
   readonly adminToken: Option.Option<Redacted.Redacted>
   readonly workerToken: Option.Option<Redacted.Redacted>
   readonly encryptionKey: Option.Option<Redacted.Redacted<Uint8Array>>
@@ -153,7 +154,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     controlAddress: withDefault("GATEWAY_CONTROL_BIND_ADDR", address, { host: "127.0.0.1", port: 8081 }),
     statusAddress,
     statusToken,
-    logLevels: withDefault("LOG_LEVEL", logLevels, { gateway_api: "Info", gateway_proxy: "Info" }),
+    logLevels: withDefault("LOG_LEVEL", logLevels, everywhere("Info")),
     // whether it must be a token depends on whether one is active already: the start decides when it knows
     adminToken: optional("GATEWAY_ADMIN_TOKEN", (value) => Result.succeed(Redacted.make(value))),
     workerToken: optional("SVC_WORKER_TOKEN", credential),
@@ -343,14 +344,20 @@ const levels: Readonly<Record<string, LogLevel>> = {
   off: "None"
 }
 
+const everywhere = (level: LogLevel): Settings["logLevels"] => ({
+  rest: level,
+  gateway_api: level,
+  gateway_proxy: level
+})
+
 /** `info`, or levels by component: `gateway_api=info,gateway_proxy=debug`. */
 const logLevels: Reader<Settings["logLevels"]> = refine((value) => {
-  let found: Settings["logLevels"] = { gateway_api: "Info", gateway_proxy: "Info" }
+  let found = everywhere("Info")
   for (const part of value.split(",")) {
     const [component = "", word] = part.trim().split("=", 2)
     const level = levels[(word ?? component).trim().toLowerCase()]
     if (level === undefined) return undefined
-    if (word === undefined) found = { gateway_api: level, gateway_proxy: level }
+    if (word === undefined) found = everywhere(level)
     else if (component === "gateway_api" || component === "gateway_proxy") found = { ...found, [component]: level }
     else return undefined
   }

@@ -7,21 +7,26 @@ import type { LogLevel, Settings } from "./Environment.ts"
 /** JSON lines on standard output, and, where an endpoint is set, traces, logs and metrics over OTLP. */
 export const layer = (settings: Settings): Layer.Layer<never> =>
   Option.match(settings.otlpEndpoint, {
-    onNone: () => Layer.merge(logs, Layer.succeed(References.TracerEnabled, false)),
+    onNone: () => Layer.merge(logs(settings), Layer.succeed(References.TracerEnabled, false)),
     onSome: (baseUrl) =>
       Otlp.layer({
         baseUrl,
         resource: { serviceName: "svc-runtime" },
         loggerMergeWithExisting: true,
         shutdownTimeout: "3 seconds"
-      }).pipe(Layer.provide([OtlpSerialization.layerProtobuf, NodeHttpClient.layerUndici]), Layer.provideMerge(logs))
+      }).pipe(
+        Layer.provide([OtlpSerialization.layerProtobuf, NodeHttpClient.layerUndici]),
+        Layer.provideMerge(logs(settings))
+      )
   })
 
-const logs = Layer.mergeAll(
-  Logger.layer([Logger.consoleJson]),
-  // spans record no headers; of a URL they keep the names of its parameters, whose values may be anybody's credential
-  Layer.succeed(UrlParams.CurrentRedactedNames, [/./])
-)
+const logs = ({ logLevels }: Settings) =>
+  Layer.mergeAll(
+    Logger.layer([Logger.consoleJson]),
+    level(logLevels.rest),
+    // spans record no headers; of a URL they keep the names of its parameters, whose values may be anybody's credential
+    Layer.succeed(UrlParams.CurrentRedactedNames, [/./])
+  )
 
-/** The level of one component's log lines: `LOG_LEVEL` sets it per component. */
+/** The least level of log lines: `LOG_LEVEL` sets it, and that of the listeners by their names. */
 export const level = (minimum: LogLevel) => Layer.succeed(References.MinimumLogLevel, minimum)

@@ -70,6 +70,17 @@ describe.skipIf(!Deployment.available)("start-up: a role", () => {
   )
 })
 
+describe("start-up: LOG_LEVEL", () => {
+  it.live("is that of all parts, where it names none", () =>
+    Effect.gen(function* () {
+      const silent = yield* RunningGateway.start({ environment: { LOG_LEVEL: "off" } })
+      silent.signal("SIGTERM")
+      assert.strictEqual(yield* Effect.promise(() => silent.exited), 0)
+      assert.notMatch(silent.output(), /^\{/m)
+    })
+  )
+})
+
 describe.skipIf(!Deployment.available)("start-up: the operator token", () => {
   const Token = Schema.Struct({ hash: Schema.String, row: Schema.String })
   const tokens = `SELECT encode(token_hash, 'hex') AS hash, row_to_json(t)::text AS row FROM operator_tokens t`
