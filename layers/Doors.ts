@@ -1,4 +1,4 @@
-import { type Layer, Option, Redacted, Result } from "effect"
+import { type Layer, Option, Redacted } from "effect"
 import type { SqlError } from "effect/sql"
 import type { Broker, BrokerError } from "../src/services/Broker.ts"
 import type { Database } from "../src/services/Database.ts"
@@ -8,7 +8,7 @@ import * as BrokerAmqp from "./BrokerAmqp.ts"
 import * as BrokerMemory from "./BrokerMemory.ts"
 import * as DatabaseEmbedded from "./DatabaseEmbedded.ts"
 import * as DatabasePostgres from "./DatabasePostgres.ts"
-import type { Settings } from "./Environment.ts"
+import type { Environment, Settings } from "./Environment.ts"
 import * as RedisIoredis from "./RedisIoredis.ts"
 import * as RedisMemory from "./RedisMemory.ts"
 import * as UpstreamHttp from "./UpstreamHttp.ts"
@@ -67,13 +67,36 @@ export interface Doors {
   readonly simulatedCredential: Option.Option<Redacted.Redacted>
 }
 
-/** Chooses a variant for each door, or says in one sentence each why the wish cannot be. */
-export const choose = (wish: Wish, settings: Settings): Result.Result<Doors, ReadonlyArray<string>> => {
-  const database = choice(wish.database, settings.databaseUrl, ["postgres", "embedded"])
-  const redis = choice(wish.redis, settings.redisUrl, ["ioredis", "memory"])
-  const broker = choice(wish.broker, settings.rabbitmqUrls, ["amqp", "memory"])
-  const upstream = choice(wish.upstream, settings.upstreamOrigin, ["http", "simulator"])
-  const problems = [
+/** What the variables name that decide on variants, read or as they are. */
+export interface Urls<Database = unknown, Redis = unknown, Broker = unknown, Upstream = unknown> {
+  readonly databaseUrl: Option.Option<Database>
+  readonly redisUrl: Option.Option<Redis>
+  readonly rabbitmqUrls: Option.Option<Broker>
+  readonly upstreamOrigin: Option.Option<Upstream>
+}
+
+/** Of an environment that cannot be read: what is set there, whether it is a URL or not. */
+export const urlsOf = (environment: Environment): Urls => {
+  const set = (variable: string) => Option.fromUndefinedOr(environment[variable]?.trim() || undefined)
+  return {
+    databaseUrl: set("DATABASE_URL"),
+    redisUrl: set("REDIS_URL"),
+    rabbitmqUrls: set("RABBITMQ_URL"),
+    upstreamOrigin: set("UPSTREAM_BASE_URL")
+  }
+}
+
+const choices = <Database, Redis, Broker, Upstream>(wish: Wish, urls: Urls<Database, Redis, Broker, Upstream>) => ({
+  database: choice(wish.database, urls.databaseUrl, ["postgres", "embedded"]),
+  redis: choice(wish.redis, urls.redisUrl, ["ioredis", "memory"]),
+  broker: choice(wish.broker, urls.rabbitmqUrls, ["amqp", "memory"]),
+  upstream: choice(wish.upstream, urls.upstreamOrigin, ["http", "simulator"])
+})
+
+/** Why the wish cannot be, in one sentence each. */
+export const problems = (wish: Wish, urls: Urls): ReadonlyArray<string> => {
+  const { broker, database, redis, upstream } = choices(wish, urls)
+  return [
     ...missing("--database postgres", "DATABASE_URL", database),
     ...missing("--redis ioredis", "REDIS_URL", redis),
     ...missing("--broker amqp", "RABBITMQ_URL", broker),
@@ -82,8 +105,12 @@ export const choose = (wish: Wish, settings: Settings): Result.Result<Doors, Rea
     ...unshared(wish.role, "redis", "Redis", "REDIS_URL", redis),
     ...unshared(wish.role, "broker", "broker", "RABBITMQ_URL", broker)
   ]
-  if (problems.length > 0) return Result.fail(problems)
-  return Result.succeed({
+}
+
+/** A variant for each door, of a wish without `problems`. */
+export const choose = (wish: Wish, settings: Settings): Doors => {
+  const { broker, database, redis, upstream } = choices(wish, settings)
+  return {
     role: wish.role,
     database: Option.match(database.url, {
       onNone: () => ({ variant: "embedded", remark: endsWithProcess, layer: DatabaseEmbedded.layer }),
@@ -129,7 +156,7 @@ export const choose = (wish: Wish, settings: Settings): Result.Result<Doors, Rea
     simulatedCredential: Option.isNone(upstream.url)
       ? Option.some(Redacted.make("simulated-credential"))
       : Option.none()
-  })
+  }
 }
 
 const endsWithProcess = "in this process: what it holds is lost at exit"

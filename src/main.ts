@@ -11,19 +11,21 @@ import * as ReplayCommands from "../layers/ReplayCommands.ts"
 import * as Roles from "../layers/roles/Roles.ts"
 import * as Start from "../layers/Start.ts"
 
+const refused = (message: ReadonlyArray<string>) => new Start.StartRefused({ message: message.join("\n") })
+
 const environment = Effect.suspend(() =>
-  Effect.mapError(
-    Effect.fromResult(Environment.read(process.env)),
-    (mistakes) => new Start.StartRefused({ message: Environment.describe(mistakes) })
+  Effect.mapError(Effect.fromResult(Environment.read(process.env)), (mistakes) =>
+    refused([Environment.describe(mistakes)])
   )
 )
 
 const run = Effect.fnUntraced(function* (wish: Doors.Wish) {
-  const settings = yield* environment
-  const doors = yield* Effect.mapError(
-    Effect.fromResult(Doors.choose(wish, settings)),
-    (problems) => new Start.StartRefused({ message: problems.join("\n") })
+  const settings = yield* Effect.mapError(environment, ({ message }) =>
+    refused([message, ...Doors.problems(wish, Doors.urlsOf(process.env))])
   )
+  const problems = Doors.problems(wish, settings)
+  if (problems.length > 0) return yield* refused(problems)
+  const doors = Doors.choose(wish, settings)
   yield* Start.banner(doors, settings)
   yield* Layer.launch(Roles.layer(doors, settings).pipe(Layer.provide(Observability.layer(settings))))
 })

@@ -12,7 +12,9 @@ import * as Deployment from "./Deployment.ts"
 /** A process that is expected not to start: its exit code, everything it said, and how long it took. */
 const refused = (options: RunningGateway.Options) =>
   Effect.acquireUseRelease(
-    Effect.sync(() => RunningGateway.launch(options)),
+    Effect.sync(() =>
+      RunningGateway.launch({ ...options, environment: { LOG_LEVEL: "info", ...options.environment } })
+    ),
     ({ exited, output }) => Effect.timed(Effect.promise(async () => ({ code: await exited, output: output() }))),
     ({ child, exited }) =>
       Effect.promise(async () => {
@@ -130,6 +132,21 @@ describe("a start that cannot be: configuration", () => {
       const ended = yield* refused({ role, environment: set })
       assert.strictEqual(ended[1].code, 78)
       readable(ended, new RegExp(`The role ${role} shares its ${door} with other processes`))
+    })
+  )
+
+  it.live("mistakes of the environment and doors that are missing, at once", () =>
+    Effect.gen(function* () {
+      const environment = { LOG_LEVEL: "canary-level", REDIS_URL: "canary-redis" }
+      const [, { code, output }] = yield* refused({ role: "gateway", environment })
+      assert.strictEqual(code, 78)
+      const expected = [
+        /^ +LOG_LEVEL must /m,
+        /^ +REDIS_URL must /m,
+        /^The role gateway shares its database .* DATABASE_URL/m
+      ]
+      for (const sentence of expected) assert.match(output, sentence)
+      assert.notMatch(output, /canary|shares its Redis/)
     })
   )
 
