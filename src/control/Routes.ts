@@ -1,12 +1,14 @@
 import { Context, Effect, Layer, Schema } from "effect"
-import type { Family, RouteId } from "../gateway/model/CanonicalRoute.ts"
+import { type Family, maxBodyBytes, maxTimeoutMs, type RouteId } from "../gateway/model/CanonicalRoute.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, type Deed, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
 import { Route, type RoutePatch } from "./api/RoutesApi.ts"
+import { type Refusal, refusedBeyond, where } from "./Rules.ts"
 import { type Columns, rows, type StoreFailure, settled } from "./Store.ts"
 
 type RouteDeed = Extract<Deed, { readonly target: "family_a_route" | "family_b_route" }>
+type Invalid = Refused<"invalid_provider_config_payload">
 type Changed = Effect.Effect<Route, Refused<"not_found"> | StoreFailure, Actor>
 
 /** The ten canonical routes: whether they are open, how they are served, and their limits. */
@@ -17,7 +19,10 @@ export class Routes extends Context.Service<
     readonly enable: (id: RouteId) => Changed
     readonly disable: (id: RouteId) => Changed
     readonly setMode: (id: RouteId, mode: Route["mode"]) => Changed
-    readonly configure: (id: RouteId, patch: RoutePatch & { readonly enabled?: boolean }) => Changed
+    readonly configure: (
+      id: RouteId,
+      patch: RoutePatch & { readonly enabled?: boolean }
+    ) => Effect.Effect<Route, Invalid | Effect.Error<Changed>, Actor>
   }
 >()("svc/control/Routes") {
   static readonly layer = Layer.suspend(() => Layer.effect(Routes, make))
@@ -61,9 +66,20 @@ const make = Effect.gen(function* () {
     enable: Effect.fn("Routes.enable")((id) => change(id, "policies:route_enable", { enabled: true })),
     disable: Effect.fn("Routes.disable")((id) => change(id, "policies:route_disable", { enabled: false })),
     setMode: Effect.fn("Routes.setMode")((id, mode) => change(id, "policies:route_mode_update", { mode })),
-    configure: Effect.fn("Routes.configure")((id, patch) => change(id, "policies:route_config_update", patch))
+    configure: Effect.fn("Routes.configure")(function* (id, patch) {
+      const wrong = refusals(patch).find(([, refusal]) => refusal !== undefined)
+      if (wrong === undefined) return yield* change(id, "policies:route_config_update", patch)
+      const [param, refusal] = wrong
+      return yield* new ControlError("invalid_provider_config_payload", `${param} ${refusal}.`, { param })
+    })
   })
 })
+
+const refusals = (patch: RoutePatch): ReadonlyArray<readonly [param: keyof RoutePatch, Refusal]> => [
+  ["timeout_ms", where(patch.timeout_ms, refusedBeyond(maxTimeoutMs))],
+  ["max_request_body_bytes", where(patch.max_request_body_bytes, refusedBeyond(maxBodyBytes))],
+  ["max_response_body_bytes", where(patch.max_response_body_bytes, refusedBeyond(maxBodyBytes))]
+]
 
 /** `family` decides which kind of target the audit event names; the API does not show it. */
 const found = rows(

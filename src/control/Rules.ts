@@ -4,6 +4,15 @@ import { refusedHeaderName } from "../gateway/model/CredentialStyle.ts"
 /** Why a value cannot be taken, or `undefined`: rules that a schema would have to express with the value in hand. */
 export type Refusal = string | undefined
 
+/** A rule for what may be left out. */
+export const where = <A>(value: A | null | undefined, rule: (value: A) => Refusal): Refusal =>
+  value === null || value === undefined ? undefined : rule(value)
+
+export const refusedBeyond =
+  (most: number) =>
+  (value: number): Refusal =>
+    value >= 1 && value <= most ? undefined : `must be between 1 and ${most}`
+
 const maxNameLength = 120
 const maxUrlLength = 2048
 

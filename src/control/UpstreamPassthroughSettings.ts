@@ -5,7 +5,7 @@ import { Database } from "../services/Database.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
 import { UpstreamPassthrough, type UpstreamPassthroughPatch } from "./api/UpstreamPassthroughApi.ts"
-import type { Refusal } from "./Rules.ts"
+import { type Refusal, refusedBeyond, where } from "./Rules.ts"
 import { rows, type StoreFailure, settled } from "./Store.ts"
 
 type Invalid = Refused<"invalid_provider_config_payload">
@@ -81,13 +81,10 @@ const refusals = (patch: UpstreamPassthroughPatch): ReadonlyArray<readonly [para
   ["allowed_methods", where(patch.allowed_methods, refusedMethods)],
   ["ui_exposure", where(patch.ui_exposure, oneOf(UiExposure.literals))],
   ["admin_api_exposure", where(patch.admin_api_exposure, refusedAdminExposure)],
-  ["timeout_ms", where(patch.timeout_ms, upTo(maxTimeoutMs))],
-  ["max_request_body_bytes", where(patch.max_request_body_bytes, upTo(maxBodyBytes))],
-  ["max_response_body_bytes", where(patch.max_response_body_bytes, upTo(maxBodyBytes))]
+  ["timeout_ms", where(patch.timeout_ms, refusedBeyond(maxTimeoutMs))],
+  ["max_request_body_bytes", where(patch.max_request_body_bytes, refusedBeyond(maxBodyBytes))],
+  ["max_response_body_bytes", where(patch.max_response_body_bytes, refusedBeyond(maxBodyBytes))]
 ]
-
-const where = <A>(value: A | null | undefined, rule: (value: A) => Refusal): Refusal =>
-  value === null || value === undefined ? undefined : rule(value)
 
 const maxPaths = 64
 const maxPathLength = 512
@@ -123,8 +120,3 @@ const refusedAdminExposure = (word: string): Refusal =>
   word === "trusted_ingress"
     ? "cannot be trusted_ingress: set ui_exposure to trusted_ingress and this to explicitly_exposed"
     : oneOf(AdminApiExposure.literals)(word)
-
-const upTo =
-  (most: number) =>
-  (value: number): Refusal =>
-    value >= 1 && value <= most ? undefined : `must be between 1 and ${most}`

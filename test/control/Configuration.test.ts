@@ -89,6 +89,15 @@ suite("Configuration", (it) => {
       assert.strictEqual(at(yield* ok("PATCH", `${path}/mode`, { body: { mode: direct } }), "mode"), direct)
       const config = yield* ok("PATCH", `${path}/config`, { body: { timeout_ms: 600_000, max_response_body_bytes: 1 } })
       assert.deepInclude(config, { enabled: false, mode: direct, timeout_ms: 600_000, max_response_body_bytes: 1 })
+      for (const [param, value] of [
+        ["timeout_ms", 0],
+        ["timeout_ms", 600_001],
+        ["max_request_body_bytes", 104_857_601],
+        ["max_response_body_bytes", -1]
+      ] as const) {
+        const answer = yield* call("PATCH", `${path}/config`, { body: { mode: direct, [param]: value } })
+        assert.deepStrictEqual(refusalOf(answer), { status: 400, code: "invalid_provider_config_payload", param })
+      }
       const alone = yield* ok("PATCH", `${path}/config`, { body: { mode: "managed_by_gateway" } })
       assert.deepInclude(alone, { mode: "managed_by_gateway", timeout_ms: 600_000 })
       assert.strictEqual(at(yield* ok("POST", `${path}/enable`), "enabled"), true)

@@ -60,3 +60,6 @@ export const NextCursor = { "x-next-cursor": Schema.optionalKey(Cursor) }
 
 /** The time of creation and of the last change. */
 export const stamps = { created_at: Timestamp, updated_at: Timestamp }
+
+/** A whole number from 1, with its range in words: a rule refuses what is beyond it, by a code of its own. */
+export const upTo = (most: number, unit: string) => Schema.Int.annotate({ description: `${unit}, 1 to ${most}.` })

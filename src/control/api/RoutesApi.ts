@@ -1,7 +1,16 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { BodyBytes, PolicyRoute, RouteId, RouteMode, TimeoutMs } from "../../gateway/model/CanonicalRoute.ts"
-import { Timestamp } from "./Fields.ts"
+import {
+  BodyBytes,
+  maxBodyBytes,
+  maxTimeoutMs,
+  PolicyRoute,
+  RouteId,
+  RouteMode,
+  TimeoutMs
+} from "../../gateway/model/CanonicalRoute.ts"
+import { refusals } from "./Errors.ts"
+import { Timestamp, upTo } from "./Fields.ts"
 import { requires } from "./Security.ts"
 
 export const Route = Schema.Struct({
@@ -16,11 +25,12 @@ export const Route = Schema.Struct({
 })
 export type Route = typeof Route.Type
 
+/** Any subset. A number out of its range is an `invalid_provider_config_payload` (reference §2.8). */
 export const RoutePatch = Schema.Struct({
   mode: Schema.optionalKey(RouteMode),
-  timeout_ms: Schema.optionalKey(TimeoutMs),
-  max_request_body_bytes: Schema.optionalKey(BodyBytes),
-  max_response_body_bytes: Schema.optionalKey(BodyBytes)
+  timeout_ms: Schema.optionalKey(upTo(maxTimeoutMs, "Milliseconds")),
+  max_request_body_bytes: Schema.optionalKey(upTo(maxBodyBytes, "Bytes")),
+  max_response_body_bytes: Schema.optionalKey(upTo(maxBodyBytes, "Bytes"))
 })
 export type RoutePatch = typeof RoutePatch.Type
 
@@ -48,7 +58,8 @@ const group = <const Name extends string>(name: Name, description: string, ids: 
       HttpApiEndpoint.patch("config", "/:route_id/config", {
         params,
         payload: RoutePatch,
-        success: Route
+        success: Route,
+        error: refusals("invalid_provider_config_payload")
       })
         .annotate(OpenApi.Summary, "Change the mode and the limits of a route")
         .annotateMerge(requires("policies:update"))

@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { maxBodyBytes, maxTimeoutMs } from "../../gateway/model/CanonicalRoute.ts"
 import { AdminApiExposure, Passthrough, UiExposure } from "../../gateway/model/Passthrough.ts"
 import { refusals } from "./Errors.ts"
-import { Timestamp } from "./Fields.ts"
+import { Timestamp, upTo } from "./Fields.ts"
 import { requires } from "./Security.ts"
 
 /** What the wildcard of the proxy listener lets through, and to whom. There is one such object. */
@@ -13,7 +13,6 @@ export type UpstreamPassthrough = typeof UpstreamPassthrough.Type
 const set = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 const word = (words: ReadonlyArray<string>) =>
   set(Schema.String.annotate({ description: `One of ${words.join(", ")}.` }))
-const upTo = (most: number, unit: string) => set(Schema.Int.annotate({ description: `${unit}, 1 to ${most}.` }))
 
 /**
  * Any subset; `null` is the default. What a value may be is said by `invalid_provider_config_payload` (reference §2.7).
@@ -26,9 +25,9 @@ export const UpstreamPassthroughPatch = Schema.Struct({
   allowed_methods: set(Schema.Array(Schema.String).annotate({ description: "1 to 16 HTTP methods." })),
   ui_exposure: word(UiExposure.literals),
   admin_api_exposure: word(AdminApiExposure.literals),
-  timeout_ms: upTo(maxTimeoutMs, "Milliseconds"),
-  max_request_body_bytes: upTo(maxBodyBytes, "Bytes"),
-  max_response_body_bytes: upTo(maxBodyBytes, "Bytes")
+  timeout_ms: set(upTo(maxTimeoutMs, "Milliseconds")),
+  max_request_body_bytes: set(upTo(maxBodyBytes, "Bytes")),
+  max_response_body_bytes: set(upTo(maxBodyBytes, "Bytes"))
 })
 export type UpstreamPassthroughPatch = typeof UpstreamPassthroughPatch.Type
 
