@@ -122,8 +122,13 @@ export const refuse = (
     ...answerHeaders(request, readings, now),
     ...(request.family === "b" ? [["request-id", request.requestId] as const] : []),
     ...(retry === undefined ? [] : [["retry-after", String(retry)] as const]),
-    // the SDKs retry a 429 on their own; one that can never succeed is not worth it
-    ...(error.status === 429 && retry === undefined ? [["x-should-retry", "false"] as const] : [])
+    // the SDKs retry a 429 on their own, within seconds: not worth it where it cannot succeed, or not before tomorrow
+    ...(error.status === 429 && (retry ?? Number.POSITIVE_INFINITY) > longestRetrySeconds
+      ? [["x-should-retry", "false"] as const]
+      : [])
   ]
   request.wire.answer(error.status, own.flat(), GatewayError.body(error, request.family, request.requestId))
 }
+
+/** What the SDKs wait for at the most. */
+const longestRetrySeconds = 60

@@ -257,6 +257,19 @@ layer(Proxy.database)("ProxyApp refuses", (it) => {
     })
   )
 
+  it.effect("what fits again tomorrow, and asks the client's SDK not to try again", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make()
+      const key = yield* Proxy.issueKey({ max_requests_per_day: 1 })
+      yield* gateway.ask({ target: Proxy.chat, headers: key.headers, body: {} })
+      const wire = yield* gateway.ask({ target: Proxy.chat, headers: key.headers, body: {} })
+      assert.deepStrictEqual(
+        [wire.status, wire.header("retry-after"), wire.header("x-should-retry")],
+        [429, "43200", "false"]
+      )
+    })
+  )
+
   it.effect("what can never fit, and asks the client's SDK not to try again", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make()
