@@ -116,6 +116,8 @@ class Running implements Dispatcher.DispatchHandler, Taker {
 
   onRequestStart(): void {
     this.#phase = "headers"
+    // as long as connecting may take, and on top of it; an upload starts the time by itself
+    if (this.#upload === undefined) this.#within(this.#request.headersWithinMs)
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
