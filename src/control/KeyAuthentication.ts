@@ -21,12 +21,14 @@ export const layer: Layer.Layer<KeyAuthorization, never, Database> = Layer.effec
       const found = yield* settled(
         keys.first(sql`
           SELECT id, project_id, team_id, guardrail_policy,
+            coalesce(last_used_at < now() - interval '1 minute', true) AS unnoted,
             CASE WHEN revoked_at IS NOT NULL THEN 'revoked_virtual_key' WHEN disabled THEN 'disabled_virtual_key'
               WHEN expires_at <= now() THEN 'expired_virtual_key' END AS unusable
           FROM api_keys WHERE key_hash = ${digest} OR (previous_key_hash = ${digest} AND previous_key_expires_at > now())`)
       )
       if (found === undefined) return yield* refusal("invalid_virtual_key")
       if (found.unusable !== null) return yield* refusal(found.unusable)
+      if (found.unnoted) yield* Effect.ignore(sql`UPDATE api_keys SET last_used_at = now() WHERE id = ${found.id}`)
       return KeyHolder.of({
         keyId: found.id,
         projectId: Option.fromNullOr(found.project_id),
@@ -47,6 +49,7 @@ const keys = rows(
     project_id: Schema.NullOr(Schema.String),
     team_id: Schema.NullOr(Schema.String),
     guardrail_policy: GuardrailPolicyPatch,
+    unnoted: Schema.Boolean,
     unusable: Schema.NullOr(Schema.Literals(["revoked_virtual_key", "disabled_virtual_key", "expired_virtual_key"]))
   })
 )

@@ -281,6 +281,16 @@ suite("Guardrails", (it) => {
     })
   )
 
+  it.effect("key endpoints: asking is a use of the key", () =>
+    Effect.gen(function* () {
+      const key = yield* keyWith({})
+      const lastUse = Effect.map(ok("GET", `${admin}/keys/${key.id}`), (shown) => at(shown, "last_used_at"))
+      assert.isNull(yield* lastUse)
+      yield* ok("GET", mine, as(key))
+      assert.isString(yield* lastUse)
+    })
+  )
+
   it.effect("a key's holder sees what guards it or may be asked for, and nothing of how", () =>
     Effect.gen(function* () {
       const [on, optional, forbidden, off] = [
