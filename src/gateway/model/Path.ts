@@ -7,7 +7,8 @@ export interface CanonicalPath {
   readonly segments: ReadonlyArray<string>
 }
 
-const maxTargetLength = 8192
+/** Of a path; a query is as long as the server lets a request's head be (16 KiB). */
+const maxLength = 8192
 
 /** Reasons are sentences about the path, for the caller's eyes. */
 const refusals: ReadonlyArray<readonly [RegExp, string]> = [
@@ -31,9 +32,9 @@ const plainPath = /^(?:\/[\w~-]+)+\/?$/
  */
 export const canonicalise = (target: string): Result.Result<CanonicalPath, string> => {
   if (!target.startsWith("/")) return Result.fail("does not begin with /")
-  if (target.length > maxTargetLength) return Result.fail(`is longer than ${maxTargetLength} characters`)
   const question = target.indexOf("?")
   const raw = question === -1 ? target : target.slice(0, question)
+  if (raw.length > maxLength) return Result.fail(`is longer than ${maxLength} characters`)
   if (plainPath.test(raw)) return Result.succeed(canonical(raw))
   const refusal = refusals.find(([pattern]) => pattern.test(raw))
   if (refusal !== undefined) return Result.fail(refusal[1])
