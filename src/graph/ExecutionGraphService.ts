@@ -10,7 +10,15 @@ import { TerminalStatusSet } from "../status/TerminalStatusSet.ts"
 import type { IncompleteReason } from "./Completeness.ts"
 import * as Evidence from "./Evidence.ts"
 import { buildExecutionGraph, type ExecutionGraph, type GraphEvidence, isKnown } from "./ExecutionGraph.ts"
-import { type Explanation, explain, type Inspection, queueToInspect } from "./Explain.ts"
+import {
+  type Children,
+  childrenSayMore,
+  type Explanation,
+  explain,
+  type Inspection,
+  openChildren,
+  queueToInspect
+} from "./Explain.ts"
 import { type ObservationHistory, ObservationStore } from "./ObservationStore.ts"
 import { whereabouts } from "./Whereabouts.ts"
 
@@ -96,11 +104,14 @@ export const layer = (options: Options): Layer.Layer<ExecutionGraphService, Sett
         return found
       })
 
+      /** One child more than is shown tells that there are more. */
+      const ownOf = (taskId: string) =>
+        Effect.all([evidenceOf(taskId), statusStore.childTaskIds(taskId, { limit: childrenLimit + 1 })], {
+          concurrency: 2
+        })
+
       const graph = Effect.fn("ExecutionGraphService.graph")(function* (taskId: string) {
-        const [own, ids] = yield* Effect.all(
-          [evidenceOf(taskId), statusStore.childTaskIds(taskId, { limit: childrenLimit + 1 })],
-          { concurrency: 2 }
-        )
+        const [own, ids] = yield* ownOf(taskId)
         const related = ids.slice(0, childrenLimit)
         const tasks = [own, ...(yield* childrenOf(related, entriesIn(own)))]
         const leftOut: Array<readonly [IncompleteReason, string]> = [
@@ -132,20 +143,33 @@ export const layer = (options: Options): Layer.Layer<ExecutionGraphService, Sett
             )
         })
 
-      const explanation = Effect.fn("ExecutionGraphService.explain")(function* (taskId: string) {
-        const found = yield* evidenceOf(taskId)
-        if (entriesIn(found) === 0) return Option.none()
-        const where = whereabouts({
+      const whereIs = ({ deadLetters, observations, statuses }: TaskEvidence, isRelated: boolean) =>
+        whereabouts({
           topology,
-          observations: Evidence.observations(found.observations).entries,
-          statuses: Evidence.statuses(found.statuses).entries,
-          deadLetters: found.deadLetters.items,
+          observations: Evidence.observations(observations).entries,
+          statuses: Evidence.statuses(statuses).entries,
+          deadLetters: deadLetters.items,
+          isRelated,
           isTerminal: (status) => terminalStatuses.has(status)
         })
+
+      const explanation = Effect.fn("ExecutionGraphService.explain")(function* (taskId: string) {
+        const [own, ids] = yield* ownOf(taskId)
+        if (entriesIn(own) === 0) return Option.none()
+        const where = whereIs(own, ids.length > 0)
         const now = yield* Clock.currentTimeMillis
+        const related = childrenSayMore(where) ? yield* childrenOf(ids.slice(0, childrenLimit), entriesIn(own)) : []
+        const children: Children = {
+          looked: related.length,
+          more: related.length < ids.length,
+          open: openChildren(
+            related.map((child) => [child.taskId, whereIs(child, true)]),
+            now
+          )
+        }
         const queue = queueToInspect(where, now)
         const inspection = queue === undefined ? "unavailable" : yield* inspect(queue)
-        return Option.some(explain(taskId, where, inspection, now))
+        return Option.some(explain(taskId, where, { inspection, children }, now))
       })
 
       return ExecutionGraphService.of({ graph, explain: explanation })

@@ -4,20 +4,27 @@ import type { Whereabouts } from "./Whereabouts.ts"
 const N = Schema.NullOr(Schema.String)
 const I = Schema.NullOr(Schema.Int)
 
+const Verdict = Schema.Literals([
+  /** It has a terminal status; or it was acknowledged, and nobody said anything of it or of children. */
+  "finished",
+  /** Nothing of it is under way that was seen, and its last status is not terminal. */
+  "acknowledged",
+  /** The same, or it said nothing, and children of it are not known to be done. */
+  "waiting_for_children",
+  "dead_lettered",
+  "rejected",
+  "waiting_for_retry",
+  "being_handled",
+  "queued",
+  "no_consumer",
+  "no_queue",
+  "unknown"
+])
+
 /** Why a task is not done, for programs and, in `sentence`, for people. Times are ISO 8601. */
 export const Explanation = Schema.Struct({
   task_id: Schema.String,
-  verdict: Schema.Literals([
-    "finished",
-    "dead_lettered",
-    "rejected",
-    "waiting_for_retry",
-    "being_handled",
-    "queued",
-    "no_consumer",
-    "no_queue",
-    "unknown"
-  ]),
+  verdict: Verdict,
   sentence: Schema.String,
   /** Where it waits or is worked on; of a dead letter, its queue. */
   queue_name: N,
@@ -33,7 +40,12 @@ export const Explanation = Schema.Struct({
   max_retries: I,
   dlq_id: N,
   reason: N,
+  /** Its last, where that is what is known of it. */
   status: N,
+  /** How many children were looked at: those of a task of which nothing is under way that was seen. */
+  children: I,
+  /** Those of them that are not known to be done. */
+  open_children: Schema.Array(Schema.Struct({ task_id: Schema.String, verdict: Verdict })),
   /** What would tell more: `status`, `observations`, `queue_of_the_task`, `broker`. */
   missing_evidence: Schema.Array(Schema.Literals(["status", "observations", "queue_of_the_task", "broker"]))
 })
@@ -42,6 +54,38 @@ export type Explanation = typeof Explanation.Type
 /** What the broker says of a queue. `unavailable`: nothing, for now. */
 export type Inspection = { readonly messages: number; readonly consumers: number } | "missing" | "unavailable"
 
+/** The children of a task, as far as they were looked at. */
+export interface Children {
+  readonly looked: number
+  /** There are others, which were too many. */
+  readonly more: boolean
+  readonly open: Explanation["open_children"]
+}
+
+export const noChildren: Children = { looked: 0, more: false, open: [] }
+
+/** The tasks of those that are not known to be done. One that gave its part to its parent has done its own. */
+export const openChildren = (
+  children: ReadonlyArray<readonly [taskId: string, where: Whereabouts]>,
+  now: number
+): Children["open"] =>
+  children.flatMap(([task_id, where]) => {
+    const { verdict } = explain(task_id, where, unseen, now)
+    const isDone = verdict === "finished" || (where._tag === "Acknowledged" && where.aggregated)
+    return isDone ? [] : [{ task_id, verdict }]
+  })
+
+/** Whether they may be what it waits for. */
+export const childrenSayMore = ({ _tag }: Whereabouts): boolean => _tag === "Acknowledged" || _tag === "Unknown"
+
+/** What was looked at beside the evidence of the task itself. */
+export interface Looked {
+  readonly inspection: Inspection
+  readonly children: Children
+}
+
+const unseen: Looked = { inspection: "unavailable", children: noChildren }
+
 /** The queue whose state tells more. A retry whose delay is over is in its source queue again. */
 export const queueToInspect = (where: Whereabouts, now: number): string | undefined => {
   if (where._tag === "Queued") return where.queue
@@ -49,17 +93,21 @@ export const queueToInspect = (where: Whereabouts, now: number): string | undefi
 }
 
 /** `now`: epoch milliseconds. */
-export const explain = (taskId: string, where: Whereabouts, inspection: Inspection, now: number): Explanation => {
+export const explain = (
+  taskId: string,
+  where: Whereabouts,
+  { children, inspection }: Looked,
+  now: number
+): Explanation => {
   const said = { ...nothing, task_id: taskId }
   switch (where._tag) {
     case "Finished": {
       const { status, when } = where
-      const sentence =
-        status === null
-          ? `Its worker acknowledged it${at(when.timestamp)}, and no status tells how it ended.`
-          : `It is done: its last status is ${status}${at(when.timestamp)}.`
+      const sentence = `It is done: its last status is ${status}${at(when.timestamp)}.`
       return { ...said, verdict: "finished", sentence, status, since: when.timestamp }
     }
+    case "Acknowledged":
+      return { ...acknowledged(said, where, children), ...ofChildren(children) }
     case "DeadLettered": {
       const { dlqId, queue, reason, when } = where
       const name = dlqId === null ? "It has no record to replay it by." : `Replay it by its id, ${dlqId}.`
@@ -115,11 +163,51 @@ export const explain = (taskId: string, where: Whereabouts, inspection: Inspecti
     case "Unknown":
       return {
         ...said,
-        sentence: `It cannot be told: ${where.missing.map((name) => `the ${name.replaceAll("_", " ")}`).join(" and ")} would be needed.`,
+        ...ofChildren(children),
+        sentence: sentences(
+          `It cannot be told: ${where.missing.map((name) => `the ${name.replaceAll("_", " ")}`).join(" and ")} would be needed.`,
+          named(children)
+        ),
         missing_evidence: where.missing
       }
   }
 }
+
+const acknowledged = (
+  said: Blank,
+  { status, when }: Whereabouts & { readonly _tag: "Acknowledged" },
+  children: Children
+): Explanation => {
+  const it = `Its worker acknowledged it${at(when.timestamp)}`
+  const since = status === null ? when.timestamp : status.when.timestamp
+  const sofar = { ...said, status: status?.text ?? null, since }
+  const told =
+    status === null
+      ? `${it}, and no status tells how it ended.`
+      : `${it}, but its last status, ${status.text}${at(since)}, is not terminal.`
+  if (children.open.length > 0) {
+    return { ...sofar, verdict: "waiting_for_children", sentence: sentences(told, named(children)) }
+  }
+  if (status === null) return { ...sofar, verdict: "finished", sentence: told }
+  const end = "What ends it is still to come, or its workers publish no terminal status."
+  return { ...sofar, verdict: "acknowledged", sentence: sentences(told, named(children), end) }
+}
+
+const ofChildren = ({ looked, open }: Children) => ({ children: looked === 0 ? null : looked, open_children: open })
+
+/** A sentence has room for so many. */
+const mostNamed = 5
+
+const named = ({ looked, more, open }: Children): string => {
+  if (looked === 0) return ""
+  const all = more ? `the first ${looked}` : String(looked)
+  if (open.length === 0) return `Its children are done (${all}).`
+  const names = open.slice(0, mostNamed).map(({ task_id, verdict }) => `${task_id} (${verdict.replaceAll("_", " ")})`)
+  const others = open.length > mostNamed ? " and others" : ""
+  return `Children that are not known to be done, ${open.length} of ${all}: ${names.join(", ")}${others}.`
+}
+
+const sentences = (...all: ReadonlyArray<string>): string => all.filter((one) => one !== "").join(" ")
 
 /** Retry queues bear their delay in their names, as `RetryQueues` gives them. */
 export const delayMsOf = (retryQueue: string): number | undefined => {
@@ -139,12 +227,7 @@ const isOver = (waiting: Waiting, now: number): boolean => {
   return until !== null && Date.parse(until) <= now
 }
 
-const inQueue = (
-  said: typeof nothing & { readonly task_id: string },
-  queue: string,
-  from: string | null,
-  inspection: Inspection
-): Explanation => {
+const inQueue = (said: Blank, queue: string, from: string | null, inspection: Inspection): Explanation => {
   const waits = { ...said, queue_name: queue, since: from }
   if (inspection === "missing") {
     return { ...waits, verdict: "no_queue", sentence: `It should wait in ${queue}, and there is no such queue.` }
@@ -175,6 +258,8 @@ const many = (messages: number): string => (messages === 1 ? "1 message is" : `$
 const at = (timestamp: string | null): string => (timestamp === null ? "" : ` at ${timestamp}`)
 const since = (timestamp: string | null): string => (timestamp === null ? "" : ` since ${timestamp}`)
 
+type Blank = typeof nothing & { readonly task_id: string }
+
 const nothing: Omit<Explanation, "task_id"> = {
   verdict: "unknown",
   sentence: "",
@@ -189,5 +274,7 @@ const nothing: Omit<Explanation, "task_id"> = {
   dlq_id: null,
   reason: null,
   status: null,
+  children: null,
+  open_children: [],
   missing_evidence: []
 }

@@ -7,8 +7,16 @@ import { instantOf, type Seen, type SeenStatus } from "./Evidence.ts"
 
 /** Where a task is, as far as its evidence tells. */
 export type Whereabouts =
-  /** `status`: none where a worker acknowledged it and nobody said how it ended. */
-  | { readonly _tag: "Finished"; readonly status: string | null; readonly when: Instant }
+  /** By a terminal status: an acknowledgement alone says only that a message of it is done. */
+  | { readonly _tag: "Finished"; readonly status: string; readonly when: Instant }
+  | {
+      readonly _tag: "Acknowledged"
+      /** Its last, which is not terminal. None: nobody said anything of it. */
+      readonly status: { readonly text: string; readonly when: Instant } | null
+      /** A worker of aggregation took what it gave to its parent. */
+      readonly aggregated: boolean
+      readonly when: Instant
+    }
   | {
       readonly _tag: "DeadLettered"
       readonly queue: string | null
@@ -47,6 +55,8 @@ export interface TaskEvidence {
   readonly observations: ReadonlyArray<Seen>
   readonly statuses: ReadonlyArray<SeenStatus>
   readonly deadLetters: ReadonlyArray<DeadLetterSummary>
+  /** It is somebody's parent or child: without evidence of its own, that is no reason to look for it in a queue. */
+  readonly isRelated: boolean
   readonly isTerminal: (status: string) => boolean
 }
 
@@ -55,7 +65,7 @@ export const whereabouts = (evidence: TaskEvidence): Whereabouts => {
   const last = statuses.at(-1)
   const ended = last !== undefined && isTerminal(last.status) ? last : undefined
   const letter = latestLetter(evidence.deadLetters)
-  const { acked, open } = followed(observations, topology)
+  const { acked, aggregated, open } = followed(observations, topology)
   const seen = open.at(-1)
   if (seen !== undefined && !(ended !== undefined && ended.at >= seen.when.at && seen._tag !== "DeadLettered")) {
     return seen._tag === "DeadLettered" ? recorded(seen, letter) : seen
@@ -68,18 +78,23 @@ export const whereabouts = (evidence: TaskEvidence): Whereabouts => {
   ) {
     return queued(inboxOf(topology, targetOf(last)), last)
   }
-  if (acked !== undefined) return { _tag: "Finished", status: last?.status ?? null, when: acked }
+  if (acked !== undefined) {
+    const status = last === undefined ? null : { text: last.status, when: last }
+    return { _tag: "Acknowledged", status, aggregated, when: acked }
+  }
   const missing = [...(last === undefined ? (["status"] as const) : []), "observations" as const]
   const inbox = inboxOf(topology, undefined)
-  // somebody works on it who keeps no observations, or it was never published
-  return last !== undefined || inbox === undefined ? { _tag: "Unknown", missing } : queued(inbox, unknown)
+  // somebody works on it who keeps no observations, or it was never published, as parents often are not
+  return last !== undefined || evidence.isRelated || inbox === undefined
+    ? { _tag: "Unknown", missing }
+    : queued(inbox, unknown)
 }
 
 /** A dead letter is recorded, and its status published, at about the same time. */
 const recordedWithin = 10_000_000
 const handOverWithin = 10_000_000
 
-type Open = Exclude<Whereabouts, { readonly _tag: "Finished" | "Unknown" }>
+type Open = Exclude<Whereabouts, { readonly _tag: "Finished" | "Acknowledged" | "Unknown" }>
 
 const queued = (queue: string | undefined, when: Instant): Whereabouts =>
   queue === undefined ? { _tag: "Unknown", missing: ["queue_of_the_task"] } : { _tag: "Queued", queue, when }
@@ -95,6 +110,7 @@ const followed = (observations: ReadonlyArray<Seen>, topology: Topology) => {
     open.set(key, where)
   }
   let acked: Seen | undefined
+  let aggregated = false
   for (const seen of observations) {
     const queue = seen.text("queue_name")
     const key = seen.text("message_id") ?? queue ?? ""
@@ -107,6 +123,7 @@ const followed = (observations: ReadonlyArray<Seen>, topology: Topology) => {
     } else if (/(MessageAcked|StageAcked)$/.test(seen.type)) {
       open.delete(key)
       acked = seen
+      aggregated ||= seen.type === "AggregationMessageAcked"
     } else if (seen.type === "TaskMessageRejected" || /(StageFailed|HandlerFailed)$/.test(seen.type)) {
       // with retries, what becomes of it is told next
       if (queue !== null && seen.flag("requeue")) put(key, { _tag: "Queued", queue, when: seen })
@@ -128,7 +145,7 @@ const followed = (observations: ReadonlyArray<Seen>, topology: Topology) => {
       put(failed, { _tag: "DeadLettered", queue, dlqId: null, reason, when: seen })
     }
   }
-  return { open: [...open.values()], acked }
+  return { open: [...open.values()], acked, aggregated }
 }
 
 const latestLetter = (deadLetters: ReadonlyArray<DeadLetterSummary>) =>

@@ -44,6 +44,17 @@ export const received = (seconds: number, more: Partial<FieldsOf<"TaskMessageRec
     ...more
   })
 
+export const acked = (seconds: number, more: Partial<FieldsOf<"TaskMessageAcked">> = {}) =>
+  of("TaskMessageAcked", at(seconds), {
+    consumer_name: "svc-task-consumer",
+    queue_name: "tasks.queue",
+    task_id: task,
+    correlation_id: null,
+    retry_attempt: 0,
+    task_type: null,
+    ...more
+  })
+
 const scheduled = {
   consumer_name: "svc-task-consumer",
   task_id: task,

@@ -1,7 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as Evidence from "../../src/graph/Evidence.ts"
-import { delayMsOf, explain, type Inspection, queueToInspect } from "../../src/graph/Explain.ts"
+import {
+  type Children,
+  delayMsOf,
+  explain,
+  type Inspection,
+  noChildren,
+  openChildren,
+  queueToInspect
+} from "../../src/graph/Explain.ts"
 import { whereabouts } from "../../src/graph/Whereabouts.ts"
 import type { Observed } from "../../src/messaging/Observation.ts"
 import { of } from "../../src/messaging/Observation.ts"
@@ -11,7 +19,18 @@ import { toMillis } from "../../src/messaging/Timestamp.ts"
 import type { Topology } from "../../src/messaging/Topology.ts"
 import type { DeadLetterSummary } from "../../src/status/DeadLetterStore.ts"
 import { routed, shared, workflow } from "../messaging/SampleTopologies.ts"
-import { at, deadLettered, handedOver, observations, received, record, retried, staged, statuses } from "./Evidence.ts"
+import {
+  acked,
+  at,
+  deadLettered,
+  handedOver,
+  observations,
+  received,
+  record,
+  retried,
+  staged,
+  statuses
+} from "./Evidence.ts"
 
 interface Given {
   readonly observed?: ReadonlyArray<Observed>
@@ -19,40 +38,29 @@ interface Given {
   readonly letters?: ReadonlyArray<DeadLetterSummary>
   readonly topology?: Topology
   readonly inspection?: Inspection
+  readonly children?: Children
   /** Seconds after ten o'clock. */
   readonly now?: number
 }
 
 const T = "task-123"
 
-const explained = ({
-  inspection = "unavailable",
-  letters = [],
-  now = 100,
-  observed = [],
-  said = [],
-  topology
-}: Given) => {
-  const where = whereabouts({
+const whereIs = ({ letters = [], observed = [], said = [], topology }: Given, isRelated = false) =>
+  whereabouts({
     topology: topology ?? shared(),
     observations: Evidence.observations(observations(...observed)).entries,
     statuses: Evidence.statuses(statuses(T, ...said)).entries,
     deadLetters: letters,
+    isRelated,
     isTerminal: (status) => ["completed", "failed"].includes(status)
   })
-  const millis = toMillis(at(now))
-  return { asked: queueToInspect(where, millis), ...explain(T, where, inspection, millis) }
-}
 
-const acked = (seconds: number, task_type: string | null = null) =>
-  of("TaskMessageAcked", at(seconds), {
-    consumer_name: "svc-task-consumer",
-    queue_name: "tasks.queue",
-    task_id: T,
-    correlation_id: null,
-    retry_attempt: 0,
-    task_type
-  })
+const explained = (given: Given) => {
+  const { children = noChildren, inspection = "unavailable", now = 100 } = given
+  const where = whereIs(given, children.looked > 0)
+  const millis = toMillis(at(now))
+  return { asked: queueToInspect(where, millis), ...explain(T, where, { inspection, children }, millis) }
+}
 
 const empty: Inspection = { messages: 0, consumers: 1 }
 
@@ -181,7 +189,7 @@ describe("explain: why a task is not done", () => {
 
   it("because the worker that it was handed over to has not begun", () => {
     const said: Given["said"] = [["manual_retrying", 2, { manual_retry: { count: 1, target_task_type: "rotate" } }]]
-    const observed = [received(1, { task_type: "resize" }), acked(2.1, "resize")]
+    const observed = [received(1, { task_type: "resize" }), acked(2.1, { task_type: "resize" })]
     const told = explained({ topology: routed(), observed, said, inspection: { messages: 1, consumers: 1 } })
     assert.deepInclude(told, { asked: "tasks.queue", verdict: "queued" })
     const elsewhere = explained({ topology: routed({ task_types: ["resize"] }), observed, said })
@@ -195,6 +203,71 @@ describe("explain: why a task is not done", () => {
     })
     assert.deepInclude(explained({ observed: [received(1), acked(2)] }), { verdict: "finished", status: null })
     assert.deepInclude(explained({ said: [["completed", 2]] }), { verdict: "finished" })
+  })
+
+  it("it is, or is not: acknowledged, and its last status is not terminal", () => {
+    const told = explained({ observed: [received(1), acked(2)], said: [["aggregating", 1.5]] })
+    assert.deepInclude(told, {
+      verdict: "acknowledged",
+      status: "aggregating",
+      since: "2026-04-06T10:00:01.500000Z",
+      children: null,
+      open_children: []
+    })
+    assert.strictEqual(
+      told.sentence,
+      "Its worker acknowledged it at 2026-04-06T10:00:02+00:00, but its last status, aggregating at 2026-04-06T10:00:01.500000Z, is not terminal. What ends it is still to come, or its workers publish no terminal status."
+    )
+  })
+
+  it("because its children are not done", () => {
+    const child = {
+      open: { task_id: "c2", verdict: "dead_lettered" },
+      waits: { task_id: "c3", verdict: "queued" }
+    } as const
+    const children: Children = { looked: 3, more: false, open: [child.open, child.waits] }
+    const observed = [received(1), acked(2)]
+    const told = explained({ observed, said: [["aggregating", 1.5]], children })
+    assert.deepInclude(told, { verdict: "waiting_for_children", status: "aggregating", children: 3 })
+    assert.deepStrictEqual(told.open_children, children.open)
+    assert.strictEqual(
+      told.sentence,
+      "Its worker acknowledged it at 2026-04-06T10:00:02+00:00, but its last status, aggregating at 2026-04-06T10:00:01.500000Z, is not terminal. Children that are not known to be done, 2 of 3: c2 (dead lettered), c3 (queued)."
+    )
+    assert.deepInclude(explained({ observed, children }), { verdict: "waiting_for_children", status: null })
+    const done = { ...children, open: [] }
+    assert.deepInclude(explained({ observed, children: done }), { verdict: "finished" })
+    const silent = explained({ observed, said: [["aggregating", 1.5]], children: { ...done, more: true } })
+    assert.deepInclude(silent, { verdict: "acknowledged", children: 3 })
+    assert.include(silent.sentence, "Its children are done (the first 3).")
+    assert.strictEqual(explained({ observed, said: [["completed", 1.5]], children }).verdict, "finished")
+  })
+
+  it("knows which children are not done", () => {
+    const handed = of("AggregationMessageAcked", at(3), {
+      consumer_name: "a",
+      queue_name: "aggregation.queue.0",
+      task_id: T,
+      parent_task_id: "p",
+      correlation_id: null,
+      retry_attempt: 0
+    })
+    const said: Given["said"] = [["aggregating", 1.5, { parent_task_id: "p" }]]
+    const children = [
+      ["done", whereIs({ said: [["completed", 1]] })],
+      ["silent", whereIs({ observed: [received(1), acked(2)] })],
+      ["gave", whereIs({ observed: [received(1), acked(2), handed], said })],
+      ["gives", whereIs({ observed: [received(1), acked(2)], said })],
+      ["works", whereIs({ observed: [received(1)], said })],
+      ["dead", whereIs({ observed: [received(1), deadLettered(2)], said: [["failed", 2]] })],
+      ["gone", whereIs({}, true)]
+    ] as const
+    assert.deepStrictEqual(openChildren(children, toMillis(at(100))), [
+      { task_id: "gives", verdict: "acknowledged" },
+      { task_id: "works", verdict: "being_handled" },
+      { task_id: "dead", verdict: "dead_lettered" },
+      { task_id: "gone", verdict: "unknown" }
+    ])
   })
 
   it("it is again: a task that was replayed is not finished by its former end", () => {

@@ -17,7 +17,7 @@ import { RedisError } from "../../src/services/Redis.ts"
 import { DeadLetterStore } from "../../src/status/DeadLetterStore.ts"
 import { StatusStore } from "../../src/status/StatusStore.ts"
 import { shared } from "../messaging/SampleTopologies.ts"
-import { at, received, record } from "./Evidence.ts"
+import { acked, at, received, record } from "./Evidence.ts"
 
 const stores = Lifespan.stores({ topology: shared() }).pipe(Layer.provide(RedisMemory.layer({ prefix: "svc:" })))
 
@@ -126,6 +126,24 @@ describe("GraphRoutes", () => {
       assert.strictEqual((yield* get("/executions/observed/graph")).body.summary.graph_completeness, "full")
       assert.strictEqual((yield* get("/executions/dead/graph")).body.summary.graph_completeness, "partial")
       assert.strictEqual((yield* get("/executions/dead/explain")).body.verdict, "dead_lettered")
+    }).pipe(Effect.scoped, Effect.provide(stores))
+  )
+
+  it.live("names the children that an acknowledged task waits for", () =>
+    Effect.gen(function* () {
+      const { store } = yield* ObservationStore
+      for (const observation of [received(1, { task_id: "p" }), acked(2, { task_id: "p" })]) yield* store(observation)
+      yield* said("p", "aggregating", 1.5)
+      yield* said("c1", "completed", 3, { parent_task_id: "p" })
+      yield* said("c2", "processing", 3, { parent_task_id: "p" })
+      yield* store(received(3, { task_id: "c2" }))
+      const get = yield* asking()
+      const { body } = yield* get("/executions/p/explain")
+      const { children, open_children, verdict } = Schema.decodeUnknownSync(Explanation)(body)
+      assert.deepStrictEqual([verdict, children], ["waiting_for_children", 2])
+      assert.deepStrictEqual(open_children, [{ task_id: "c2", verdict: "being_handled" }])
+      yield* said("p", "completed", 4)
+      assert.deepInclude((yield* get("/executions/p/explain")).body, { verdict: "finished", open_children: [] })
     }).pipe(Effect.scoped, Effect.provide(stores))
   )
 
