@@ -1,5 +1,6 @@
 import { Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
+import * as ExecutionGraphService from "../../src/graph/ExecutionGraphService.ts"
 import * as GraphRoutes from "../../src/graph/GraphRoutes.ts"
 import * as Lifespan from "../../src/graph/Lifespan.ts"
 import { reading, scanning, summarising } from "../../src/messaging/example/Topologies.ts"
@@ -15,6 +16,9 @@ import * as Start from "../Start.ts"
 
 /** All of the example's tasks share one status stream. */
 const lifespan = { topology: reading }
+
+/** A book is read by some workers, scanned by others, and summarised by the stages of a workflow. */
+const graphs = ExecutionGraphService.layer({ topology: reading, otherTopologies: [scanning, summarising] })
 
 /** Those that somebody works on, each with the one of its dead letters. */
 const queues = [reading, scanning, summarising]
@@ -36,17 +40,15 @@ export const status = (settings: Settings) =>
 
 /** The execution graphs of the example's tasks. */
 export const graph = (settings: Settings) =>
-  listener(GraphRoutes.layer(), settings).pipe(
-    Layer.provide(Lifespan.graphs(lifespan)),
-    Layer.provide(Lifespan.stores(lifespan))
-  )
+  listener(GraphRoutes.layer(), settings).pipe(Layer.provide(graphs), Layer.provide(Lifespan.stores(lifespan)))
 
 /** Both, behind one address. */
 export const all = (settings: Settings) =>
   EventStream.drainFirst.pipe(
     Layer.provide(listener(Layer.merge(statusRoutes, GraphRoutes.layer()), settings)),
     Layer.merge(QueueMetrics.layer({ queues })),
-    Layer.provide(Lifespan.layer(lifespan))
+    Layer.provide([Lifespan.statuses(lifespan), graphs]),
+    Layer.provide(Lifespan.stores(lifespan))
   )
 
 const listener = <E, R>(routes: Layer.Layer<never, E, R>, { drainSeconds, statusAddress, statusToken }: Settings) =>

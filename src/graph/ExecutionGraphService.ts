@@ -19,11 +19,15 @@ import {
   openChildren,
   queueToInspect
 } from "./Explain.ts"
+import { Inboxes } from "./Inboxes.ts"
 import { type ObservationHistory, ObservationStore } from "./ObservationStore.ts"
 import { whereabouts } from "./Whereabouts.ts"
 
 export interface Options {
+  /** Its kind is that of the graphs. */
   readonly topology: Topology
+  /** Of other workers that the same tasks come to: what waits for those is looked for in their queues. */
+  readonly otherTopologies?: ReadonlyArray<Topology>
   /** How many children of a task are shown: 0 to 10,000. Default: 1,000. */
   readonly childrenLimit?: number
   /** How many dead letters of each task are shown: 1 to 200. Default: 200. */
@@ -59,7 +63,8 @@ export const layer = (options: Options): Layer.Layer<ExecutionGraphService, Sett
       const deadLetterLimit = findings.integer("deadLetterLimit", options.deadLetterLimit, 1, 200) ?? 200
       const evidenceLimit = findings.integer("evidenceLimit", options.evidenceLimit, 100, 1_000_000) ?? 20_000
       if (findings.mistakes.length > 0) return yield* SettingsError.of("ExecutionGraphService", findings.mistakes)
-      const { topology, terminalStatuses = new TerminalStatusSet() } = options
+      const { otherTopologies = [], topology, terminalStatuses = new TerminalStatusSet() } = options
+      const inboxes = new Inboxes([topology, ...otherTopologies])
       const statusStore = yield* StatusStore
       const observationStore = yield* Effect.serviceOption(ObservationStore)
       const deadLetterStore = yield* Effect.serviceOption(DeadLetterStore)
@@ -145,7 +150,7 @@ export const layer = (options: Options): Layer.Layer<ExecutionGraphService, Sett
 
       const whereIs = ({ deadLetters, observations, statuses }: TaskEvidence, isRelated: boolean) =>
         whereabouts({
-          topology,
+          inboxes,
           observations: Evidence.observations(observations).entries,
           statuses: Evidence.statuses(statuses).entries,
           deadLetters: deadLetters.items,

@@ -160,6 +160,17 @@ export const explain = (
     }
     case "Queued":
       return inQueue(said, where.queue, where.when.timestamp, inspection)
+    case "Published": {
+      const { stage, when } = where
+      const sentence = `It was published to the stage ${stage}${at(when.timestamp)}, whose queue is not known here, and nobody was seen to receive it.`
+      return {
+        ...said,
+        verdict: "queued",
+        sentence,
+        since: when.timestamp,
+        missing_evidence: ["queue_of_the_task"]
+      }
+    }
     case "Unknown":
       return {
         ...said,

@@ -1,9 +1,7 @@
-import { TaskTopology } from "../messaging/TaskTopology.ts"
-import type { Topology } from "../messaging/Topology.ts"
-import { SharedStatusWorkflowTopology } from "../messaging/WorkflowTopology.ts"
 import type { DeadLetterSummary } from "../status/DeadLetterStore.ts"
 import { type Instant, unknown } from "./Drawing.ts"
 import { instantOf, type Seen, type SeenStatus } from "./Evidence.ts"
+import type { Inboxes } from "./Inboxes.ts"
 
 /** Where a task is, as far as its evidence tells. */
 export type Whereabouts =
@@ -44,13 +42,15 @@ export type Whereabouts =
       readonly when: Instant
     }
   | { readonly _tag: "Queued"; readonly queue: string; readonly when: Instant }
+  /** To a stage whose queue is not known. */
+  | { readonly _tag: "Published"; readonly stage: string; readonly when: Instant }
   | { readonly _tag: "Unknown"; readonly missing: ReadonlyArray<Missing> }
 
 /** What would tell more, if it were there. */
 export type Missing = "status" | "observations" | "queue_of_the_task"
 
 export interface TaskEvidence {
-  readonly topology: Topology
+  readonly inboxes: Inboxes
   /** In the order of time. */
   readonly observations: ReadonlyArray<Seen>
   readonly statuses: ReadonlyArray<SeenStatus>
@@ -61,11 +61,11 @@ export interface TaskEvidence {
 }
 
 export const whereabouts = (evidence: TaskEvidence): Whereabouts => {
-  const { isTerminal, observations, statuses, topology } = evidence
+  const { inboxes, isTerminal, observations, statuses } = evidence
   const last = statuses.at(-1)
   const ended = last !== undefined && isTerminal(last.status) ? last : undefined
   const letter = latestLetter(evidence.deadLetters)
-  const { acked, aggregated, open } = followed(observations, topology)
+  const { acked, aggregated, open } = followed(observations, inboxes)
   const seen = open.at(-1)
   if (seen !== undefined && !(ended !== undefined && ended.at >= seen.when.at && seen._tag !== "DeadLettered")) {
     return seen._tag === "DeadLettered" ? recorded(seen, letter) : seen
@@ -76,14 +76,14 @@ export const whereabouts = (evidence: TaskEvidence): Whereabouts => {
     last?.status.toLowerCase() === "manual_retrying" &&
     (acked === undefined || last.at >= acked.at - handOverWithin)
   ) {
-    return queued(inboxOf(topology, targetOf(last)), last)
+    return queued(inboxes.ofTask(targetOf(last)), last)
   }
   if (acked !== undefined) {
     const status = last === undefined ? null : { text: last.status, when: last }
     return { _tag: "Acknowledged", status, aggregated, when: acked }
   }
   const missing = [...(last === undefined ? (["status"] as const) : []), "observations" as const]
-  const inbox = inboxOf(topology, undefined)
+  const inbox = inboxes.ofTask(undefined)
   // somebody works on it who keeps no observations, or it was never published, as parents often are not
   return last !== undefined || evidence.isRelated || inbox === undefined
     ? { _tag: "Unknown", missing }
@@ -103,11 +103,13 @@ const queued = (queue: string | undefined, when: Instant): Whereabouts =>
  * Every message of the task that is not done, those that changed last at the end. Messages of workflows are known by their
  * ids, tasks by their queue; retries and dead letters tell the queue alone.
  */
-const followed = (observations: ReadonlyArray<Seen>, topology: Topology) => {
+const followed = (observations: ReadonlyArray<Seen>, inboxes: Inboxes) => {
   const open = new Map<string, Open>()
+  const met = new Set<string>()
   const put = (key: string, where: Open) => {
     open.delete(key)
     open.set(key, where)
+    met.add(key)
   }
   let acked: Seen | undefined
   let aggregated = false
@@ -129,8 +131,14 @@ const followed = (observations: ReadonlyArray<Seen>, topology: Topology) => {
       if (queue !== null && seen.flag("requeue")) put(key, { _tag: "Queued", queue, when: seen })
       else put(key, { _tag: "Rejected", queue, reason: reason ?? seen.text("exception_type"), when: seen })
     } else if (seen.type === "WorkflowMessagePublished") {
-      const inbox = inboxOf(topology, seen.text("stage") ?? undefined)
-      if (inbox !== undefined) put(key, { _tag: "Queued", queue: inbox, when: seen })
+      const stage = seen.text("stage") ?? "unknown"
+      const inbox = inboxes.ofStage(stage, queue)
+      // its publisher waits for the broker's word, and its receiver does not
+      if (met.has(key)) continue
+      put(
+        key,
+        inbox === undefined ? { _tag: "Published", stage, when: seen } : { _tag: "Queued", queue: inbox, when: seen }
+      )
     } else if (/RetryScheduled$/.test(seen.type)) {
       put(failed, {
         _tag: "WaitingForRetry",
@@ -179,16 +187,6 @@ const recorded = (
       : { _tag: "DeadLettered", queue, dlqId, reason, when: seen?.when ?? letter.when }
   }
   return seen ?? { _tag: "Unknown", missing: ["observations"] }
-}
-
-/** `target`: a stage, or a type of task. None where others own the queue. */
-const inboxOf = (topology: Topology, target: string | undefined): string | undefined => {
-  if (topology instanceof SharedStatusWorkflowTopology) {
-    return topology.stages.find(({ name }) => name === target)?.queue
-  }
-  if (!(topology instanceof TaskTopology)) return undefined
-  const { queue, routing } = topology.tasks
-  return routing._tag === "Shared" || (target !== undefined && routing.taskTypes.includes(target)) ? queue : undefined
 }
 
 const targetOf = ({ meta }: SeenStatus): string | undefined => {

@@ -1,5 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { Effect, Layer, Redacted } from "effect"
+import * as BrokerAmqp from "../../layers/BrokerAmqp.ts"
+import * as RedisIoredis from "../../layers/RedisIoredis.ts"
+import { ObservationStore } from "../../src/graph/ObservationStore.ts"
+import * as RedisObservationStore from "../../src/graph/RedisObservationStore.ts"
+import { BrokerClient } from "../../src/messaging/BrokerClient.ts"
+import { summarising } from "../../src/messaging/example/Topologies.ts"
+import * as WorkflowConsumer from "../../src/messaging/WorkflowConsumer.ts"
+import * as WorkflowHandler from "../../src/messaging/WorkflowHandler.ts"
 import { eventually } from "../Eventually.ts"
 import * as RabbitmqProcess from "../RabbitmqProcess.ts"
 import * as RedisProcess from "../RedisProcess.ts"
@@ -203,6 +211,37 @@ describe.skipIf(!RabbitmqProcess.available || !RedisProcess.available)("tasks, i
           assert.strictEqual(yield* Effect.promise(() => one.exited), 0, one.output())
         }
       }),
+    within
+  )
+
+  it.live(
+    "are explained where one of the example's workers is down",
+    () =>
+      Effect.gen(function* () {
+        const [broker, redis] = yield* Effect.all([RabbitmqProcess.make(), RedisProcess.make()], { concurrency: 2 })
+        const environment = { RABBITMQ_URL: Redacted.value(broker.url), REDIS_URL: Redacted.value(redis.url) }
+        const graph = yield* RunningGateway.start({ role: "graph", environment })
+        const outliner = Effect.gen(function* () {
+          const { publishToEntry } = yield* BrokerClient
+          yield* publishToEntry({ task_id: "book", payload: {} }, "book")
+          const observationSink = yield* RedisObservationStore.makeRedisObservationSink(yield* ObservationStore)
+          const handler = WorkflowHandler.make((_, context) => context.publishToStage("write", { payload: {} }))
+          const { run } = yield* WorkflowConsumer.make({ stage: "outline", handler, observationSink })
+          yield* Effect.forkScoped(run)
+          const asked = yield* eventually(
+            ask(`${graph.status}/executions/book/explain`),
+            ({ body }) => body.queue_name === "svc.example.write"
+          )
+          assert.deepInclude(asked.body, { verdict: "no_consumer", ready: 1, consumers: 0 })
+        })
+        yield* Effect.provide(
+          outliner,
+          Layer.merge(BrokerClient.layer({ topology: summarising }), RedisObservationStore.layer()).pipe(
+            Layer.provideMerge(BrokerAmqp.layer({ url: broker.url })),
+            Layer.provide(RedisIoredis.layer({ url: redis.url, prefix: "{svc}:" }))
+          )
+        )
+      }).pipe(Effect.scoped),
     within
   )
 

@@ -10,6 +10,7 @@ import {
   openChildren,
   queueToInspect
 } from "../../src/graph/Explain.ts"
+import { Inboxes } from "../../src/graph/Inboxes.ts"
 import { whereabouts } from "../../src/graph/Whereabouts.ts"
 import type { Observed } from "../../src/messaging/Observation.ts"
 import { of } from "../../src/messaging/Observation.ts"
@@ -18,7 +19,7 @@ import * as RetryQueues from "../../src/messaging/RetryQueues.ts"
 import { toMillis } from "../../src/messaging/Timestamp.ts"
 import type { Topology } from "../../src/messaging/Topology.ts"
 import type { DeadLetterSummary } from "../../src/status/DeadLetterStore.ts"
-import { routed, shared, workflow } from "../messaging/SampleTopologies.ts"
+import { by, routed, shared, workflow } from "../messaging/SampleTopologies.ts"
 import {
   acked,
   at,
@@ -36,7 +37,7 @@ interface Given {
   readonly observed?: ReadonlyArray<Observed>
   readonly said?: Parameters<typeof statuses> extends [string, ...infer Events] ? Events : never
   readonly letters?: ReadonlyArray<DeadLetterSummary>
-  readonly topology?: Topology
+  readonly topologies?: ReadonlyArray<Topology>
   readonly inspection?: Inspection
   readonly children?: Children
   /** Seconds after ten o'clock. */
@@ -45,9 +46,9 @@ interface Given {
 
 const T = "task-123"
 
-const whereIs = ({ letters = [], observed = [], said = [], topology }: Given, isRelated = false) =>
+const whereIs = ({ letters = [], observed = [], said = [], topologies = [shared()] }: Given, isRelated = false) =>
   whereabouts({
-    topology: topology ?? shared(),
+    inboxes: new Inboxes(topologies),
     observations: Evidence.observations(observations(...observed)).entries,
     statuses: Evidence.statuses(statuses(T, ...said)).entries,
     deadLetters: letters,
@@ -61,6 +62,18 @@ const explained = (given: Given) => {
   const millis = toMillis(at(now))
   return { asked: queueToInspect(where, millis), ...explain(T, where, { inspection, children }, millis) }
 }
+
+const stageAcked = (seconds: number, stage: string, message_id: string) =>
+  of("WorkflowStageAcked", at(seconds), {
+    consumer_name: "w",
+    queue_name: `${stage}.queue`,
+    stage,
+    routing_key: null,
+    task_id: T,
+    message_id,
+    origin_stage: null,
+    correlation_id: null
+  })
 
 const empty: Inspection = { messages: 0, consumers: 1 }
 
@@ -156,43 +169,84 @@ describe("explain: why a task is not done", () => {
       exception_message: null,
       requeue: false
     })
-    const topology = workflow()
-    assert.deepInclude(explained({ topology, observed: [staged(1, "write", "m1"), failed] }), {
+    const topologies = [workflow()]
+    assert.deepInclude(explained({ topologies, observed: [staged(1, "write", "m1"), failed] }), {
       verdict: "rejected",
       reason: "NoInk"
     })
     const requeued = { ...failed, requeue: true }
-    assert.deepInclude(explained({ topology, observed: [staged(1, "write", "m1"), requeued] }), {
+    assert.deepInclude(explained({ topologies, observed: [staged(1, "write", "m1"), requeued] }), {
       asked: "write.queue",
       verdict: "queued"
     })
   })
 
   it("because the next stage of its workflow has not begun", () => {
-    const stageAcked = of("WorkflowStageAcked", at(3), {
-      consumer_name: "w",
-      queue_name: "outline.queue",
-      stage: "outline",
-      routing_key: null,
-      task_id: T,
-      message_id: "m1",
-      origin_stage: null,
-      correlation_id: null
-    })
-    const observed = [staged(1, "outline", "m1"), handedOver(2, "outline", "write", "m2"), stageAcked]
-    assert.deepInclude(explained({ topology: workflow(), observed, inspection: { messages: 3, consumers: 1 } }), {
-      asked: "write.queue",
-      verdict: "queued",
-      since: "2026-04-06T10:00:02+00:00"
-    })
+    const observed = [
+      staged(1, "outline", "m1"),
+      handedOver(2, "outline", "write", "m2"),
+      stageAcked(3, "outline", "m1")
+    ]
+    for (const topologies of [[workflow()], [routed(), shared({ tasks_queue: "others.queue" }), workflow()]]) {
+      assert.deepInclude(explained({ topologies, observed, inspection: { messages: 3, consumers: 1 } }), {
+        asked: "write.queue",
+        verdict: "queued",
+        since: "2026-04-06T10:00:02+00:00"
+      })
+    }
+  })
+
+  it("because the next stage of its workflow has not begun, in a queue that is not known", () => {
+    const observed = [
+      staged(1, "outline", "m1"),
+      handedOver(2, "outline", "write", "m2"),
+      stageAcked(3, "outline", "m1")
+    ]
+    for (const topology of [routed(), shared()]) {
+      const told = explained({ topologies: [topology], observed })
+      assert.deepInclude(told, {
+        asked: undefined,
+        verdict: "queued",
+        queue_name: null,
+        since: "2026-04-06T10:00:02+00:00",
+        missing_evidence: ["queue_of_the_task"]
+      })
+      assert.strictEqual(
+        told.sentence,
+        "It was published to the stage write at 2026-04-06T10:00:02+00:00, whose queue is not known here, and nobody was seen to receive it."
+      )
+      const since = [staged(4, "write", "m2"), stageAcked(5, "write", "m2")]
+      assert.deepInclude(explained({ topologies: [topology], observed: [...observed, ...since] }), {
+        verdict: "finished"
+      })
+    }
+  })
+
+  it("because the next stage has not begun, of the workflow that its publisher is in", () => {
+    const stage = (queue: string, name: string) => ({ name, queue, ...by(`planner.${name}.in`) })
+    const other = workflow({ stages: [stage("a.queue", "outline"), stage("b.queue", "write")], entry_routes: [] })
+    const topologies = [workflow(), other]
+    const asked = (origin: string) => explained({ topologies, observed: [handedOver(2, origin, "write", "m2")] }).asked
+    assert.deepStrictEqual([asked("outline"), asked("a"), asked("foreign")], ["write.queue", "b.queue", undefined])
+  })
+
+  it("it is: the next stage was faster than the word of the broker that its message is there", () => {
+    const observed = [
+      staged(1, "outline", "m1"),
+      staged(2, "write", "m2"),
+      stageAcked(2.1, "write", "m2"),
+      handedOver(2.2, "outline", "write", "m2"),
+      stageAcked(2.3, "outline", "m1")
+    ]
+    assert.deepInclude(explained({ topologies: [workflow()], observed }), { verdict: "finished" })
   })
 
   it("because the worker that it was handed over to has not begun", () => {
     const said: Given["said"] = [["manual_retrying", 2, { manual_retry: { count: 1, target_task_type: "rotate" } }]]
     const observed = [received(1, { task_type: "resize" }), acked(2.1, { task_type: "resize" })]
-    const told = explained({ topology: routed(), observed, said, inspection: { messages: 1, consumers: 1 } })
+    const told = explained({ topologies: [routed()], observed, said, inspection: { messages: 1, consumers: 1 } })
     assert.deepInclude(told, { asked: "tasks.queue", verdict: "queued" })
-    const elsewhere = explained({ topology: routed({ task_types: ["resize"] }), observed, said })
+    const elsewhere = explained({ topologies: [routed({ task_types: ["resize"] })], observed, said })
     assert.deepInclude(elsewhere, { verdict: "unknown", missing_evidence: ["queue_of_the_task"] })
   })
 
@@ -284,7 +338,7 @@ describe("explain: why a task is not done", () => {
       sentence: "It cannot be told: the observations would be needed.",
       missing_evidence: ["observations"]
     })
-    assert.deepInclude(explained({ topology: workflow() }), { missing_evidence: ["status", "observations"] })
+    assert.deepInclude(explained({ topologies: [workflow()] }), { missing_evidence: ["status", "observations"] })
   })
 
   it("reads the delay that retry queues bear in their names", () => {

@@ -1,0 +1,35 @@
+import { TaskTopology } from "../messaging/TaskTopology.ts"
+import type { Topology } from "../messaging/Topology.ts"
+import { SharedStatusWorkflowTopology } from "../messaging/WorkflowTopology.ts"
+
+/** Which queues the workers of some topologies receive from. None where others own it, or several could. */
+export class Inboxes {
+  readonly #tasks: ReadonlyArray<TaskTopology>
+  readonly #workflows: ReadonlyArray<SharedStatusWorkflowTopology>
+
+  constructor(topologies: ReadonlyArray<Topology>) {
+    this.#tasks = topologies.filter((topology) => topology instanceof TaskTopology)
+    this.#workflows = topologies.filter((topology) => topology instanceof SharedStatusWorkflowTopology)
+  }
+
+  /** `taskType`: where it is known. */
+  ofTask(taskType: string | undefined): string | undefined {
+    return only(
+      this.#tasks.flatMap(({ tasks: { queue, routing } }) =>
+        routing._tag === "Shared" || (taskType !== undefined && routing.taskTypes.includes(taskType)) ? [queue] : []
+      )
+    )
+  }
+
+  /** `publisher`: the queue of the stage that hands over, which tells workflows apart that name their stages alike. */
+  ofStage(stage: string, publisher: string | null): string | undefined {
+    const own = this.#workflows.filter(({ stages }) => stages.some(({ queue }) => queue === publisher))
+    return only(
+      (own.length > 0 ? own : this.#workflows).flatMap(({ stages }) =>
+        stages.flatMap(({ name, queue }) => (name === stage ? [queue] : []))
+      )
+    )
+  }
+}
+
+const only = (queues: ReadonlyArray<string>): string | undefined => (new Set(queues).size === 1 ? queues[0] : undefined)
