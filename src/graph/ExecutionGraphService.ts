@@ -160,10 +160,10 @@ export const layer = (options: Options): Layer.Layer<ExecutionGraphService, Sett
 
       const explanation = Effect.fn("ExecutionGraphService.explain")(function* (taskId: string) {
         const [own, ids] = yield* ownOf(taskId)
-        if (entriesIn(own) === 0) return Option.none()
         const where = whereIs(own, ids.length > 0)
         const now = yield* Clock.currentTimeMillis
         const related = childrenSayMore(where) ? yield* childrenOf(ids.slice(0, childrenLimit), entriesIn(own)) : []
+        if ([own, ...related].every((one) => entriesIn(one) === 0)) return Option.none()
         const children: Children = {
           looked: related.length,
           more: related.length < ids.length,

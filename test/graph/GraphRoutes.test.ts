@@ -123,6 +123,14 @@ describe("GraphRoutes", () => {
       const get = yield* asking()
       const parent = yield* get("/executions/parent/graph")
       assert.deepStrictEqual(parent.body.related_task_ids, ["child"])
+      assert.strictEqual((yield* get("/executions/parent/view")).status, 200)
+      const explained = yield* get("/executions/parent/explain")
+      assert.deepInclude(explained.body, { verdict: "unknown", queue_name: null, children: 1 })
+      assert.deepStrictEqual(explained.body.open_children, [{ task_id: "child", verdict: "unknown" }])
+      assert.strictEqual(
+        explained.body.sentence,
+        "It cannot be told: the status and the observations would be needed. Children that are not known to be done, 1 of 1: child (unknown)."
+      )
       assert.strictEqual((yield* get("/executions/observed/graph")).body.summary.graph_completeness, "full")
       assert.strictEqual((yield* get("/executions/dead/graph")).body.summary.graph_completeness, "partial")
       assert.strictEqual((yield* get("/executions/dead/explain")).body.verdict, "dead_lettered")
