@@ -21,6 +21,8 @@ export const draw = (
   observations: ReadonlyArray<Seen>,
   queueOfStage: (stage: string) => string | null
 ): Drawn => {
+  // The original counts the attempts of a stage over all tasks of the graph: the first try of a second child would be
+  // `write attempt 2`, and get another id whenever a child before it makes itself heard.
   const inStage = new Map<string, number>()
   const received: Array<readonly [Attempt, Seen]> = []
   for (const seen of observations) {

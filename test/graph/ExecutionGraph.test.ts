@@ -397,6 +397,39 @@ describe("buildExecutionGraph", () => {
     ])
   })
 
+  it("numbers the attempts of a stage task by task, and hangs no status on the attempt of another task", () => {
+    const child = (id: string, seconds: number) => observations(staged(seconds, "write", `m-${id}`, { task_id: id }))
+    const graph = graphOf({
+      topology: { kind: "shared_status_workflow" },
+      taskId: "p",
+      relatedTaskIds: ["c1", "c2"],
+      statuses: new Map([
+        ["p", statuses("p", ["completed", 9])],
+        ["c1", statuses("c1", ["written", 3])],
+        ["c2", statuses("c2", ["written", 4])]
+      ]),
+      observations: new Map([
+        ["c1", child("c1", 1)],
+        ["c2", child("c2", 2)]
+      ])
+    })
+    assert.deepStrictEqual(
+      graph.nodes.filter(({ kind }) => kind === "stage_attempt").map(({ id, label }) => [id, label]),
+      [
+        ["stage-attempt:c1:write:1", "write attempt 1"],
+        ["stage-attempt:c2:write:1", "write attempt 1"]
+      ]
+    )
+    assert.deepStrictEqual(
+      edgesOf(graph).filter(([edge]) => String(edge).includes("published_status")),
+      [
+        ["stage-attempt:c1:write:1 published_status status:c1:1", 3],
+        ["stage-attempt:c2:write:1 published_status status:c2:1", 4],
+        ["task:p published_status status:p:1", 9]
+      ]
+    )
+  })
+
   it("shows the parent of a task that is a child itself", () => {
     const aggregated = of("AggregationMessageReceived", at(2), {
       consumer_name: "a",
