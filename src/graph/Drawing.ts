@@ -4,7 +4,10 @@ import { JsonObject } from "../messaging/Envelope.ts"
 const N = Schema.NullOr(Schema.String)
 
 export const NodeKind = Schema.Literals([
-  /** The requested task; also the parent that it was aggregated into. */
+  /**
+   * The requested task, whose node is `task:<task_id>`. Also the parent that it was aggregated into, marked by the
+   * annotation `relation: "parent"`: the specification's kinds have none for it, and readers may know no others.
+   */
   "task",
   /** One receipt of a task, or of an aggregation event of it, from a queue. */
   "task_attempt",

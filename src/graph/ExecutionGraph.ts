@@ -105,7 +105,7 @@ export const buildExecutionGraph = (evidence: GraphEvidence): ExecutionGraph => 
   const parentIds = [...parents].sort()
   const nodeOf = new Map(tasks.map(({ id, node }) => [id, node]))
   for (const parent of parentIds) {
-    drawing.edge(root, "aggregated_into", nodeOf.get(parent) ?? drawing.node(`task:${parent}`, "task", parent))
+    drawing.edge(root, "aggregated_into", nodeOf.get(parent) ?? parentNode(drawing, parent))
   }
   const [nodes, edges] = [drawing.nodes(), drawing.edges()]
   return {
@@ -125,6 +125,9 @@ export const buildExecutionGraph = (evidence: GraphEvidence): ExecutionGraph => 
     related_task_ids: related
   }
 }
+
+const parentNode = (drawing: Drawing, taskId: string): string =>
+  drawing.node(`task:${taskId}`, "task", taskId, undefined, { annotations: { relation: "parent" } })
 
 const relatedTaskIds = ({ relatedTaskIds, taskId }: GraphEvidence): ReadonlyArray<string> =>
   [...new Set(relatedTaskIds)].filter((id) => id.trim() !== "" && id !== taskId).sort()

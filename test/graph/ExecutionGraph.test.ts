@@ -447,6 +447,13 @@ describe("buildExecutionGraph", () => {
     })
     assert.includeDeepMembers(edgesOf(graph), [[`task:${T} aggregated_into task:p`, null]])
     assert.deepStrictEqual(graph.annotations, { parent_task_ids: ["p"] })
+    assert.deepStrictEqual(
+      graph.nodes.filter(({ kind }) => kind === "task").map(({ annotations, id }) => [id, annotations]),
+      [
+        ["task:p", { relation: "parent" }],
+        [`task:${T}`, {}]
+      ]
+    )
     assert.deepStrictEqual(graph.related_task_ids, [])
     assert.strictEqual(nodeOf(graph, `task-attempt:${T}:1`)?.annotations["parent_task_id"], "p")
   })
