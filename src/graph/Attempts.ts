@@ -10,6 +10,8 @@ export interface Attempt extends Instant {
   readonly retryAttempt: number | null
   /** None outside of workflows. */
   readonly stage: string | null
+  /** The id of the workflow message, which replays keep. None outside of workflows, or where its worker does not say. */
+  readonly message: string | null
   readonly consumer: string | null
   readonly taskType: string | null
 }

@@ -1,10 +1,13 @@
 import type { DeadLetterSummary } from "../status/DeadLetterStore.ts"
-import { failed } from "./Attempts.ts"
+import { type Attempt, type Attempts, failed } from "./Attempts.ts"
 import { type Drawing, type Instant, order } from "./Drawing.ts"
 import { instantOf, type Seen } from "./Evidence.ts"
 import type { Drawn } from "./Receipts.ts"
 
-/** Draws the dead letters of a task: one node for each, whether it was observed, recorded, or both. */
+/**
+ * Draws the dead letters of a task: one node for each, whether it was observed, recorded, or both, from the attempt that
+ * failed to the attempt that its last replay became, once that was seen.
+ */
 export const draw = (
   drawing: Drawing,
   { attempts, node, taskId }: Drawn,
@@ -12,6 +15,7 @@ export const draw = (
   records: ReadonlyArray<DeadLetterSummary>
 ): void => {
   const numbers = { observed: 0, recorded: 0 }
+  const taken = new Set<Attempt>()
   for (const { observed, record, ...when } of merged(observations, records)) {
     const annotations = { ...(observed && observedAnnotations(observed)), ...record }
     const { queue_name: queue, reason, retry_attempt: attempt, source_queue_name: source } = annotations
@@ -21,7 +25,35 @@ export const draw = (
     const dead = drawing.node(id, "dlq_record", taskId, when, { label, annotations })
     const from = failed(attempts, source ?? null, attempt ?? null, when.at)
     drawing.edge(from?.id ?? node, "dead_lettered_to", dead, when)
+    const to = record && replayed(attempts, record, from, taken)
+    if (to === undefined) continue
+    taken.add(to)
+    drawing.edge(dead, "received_by", to.id, to)
   }
+}
+
+/**
+ * Which attempt a replay became: the first behind the one that failed, of its message and on the queue that it was
+ * published to, where attempts count from 0 again. Who replays and who receives may differ in their clocks.
+ */
+const replayed = (
+  attempts: Attempts,
+  { replay_target_queue_name: queue, replayed_at, state }: DeadLetterSummary,
+  from: Attempt | undefined,
+  taken: ReadonlySet<Attempt>
+): Attempt | undefined => {
+  const { at, timestamp } = instantOf(replayed_at)
+  if (state !== "replayed" || queue === null || timestamp === null) return undefined
+  return attempts
+    .onQueue(queue)
+    .all.find(
+      (attempt) =>
+        (attempt.retryAttempt ?? 0) === 0 &&
+        attempt.at >= at - withinMicros &&
+        attempt.message === (from?.message ?? attempt.message) &&
+        attempt.place > (from?.place ?? 0) &&
+        !taken.has(attempt)
+    )
 }
 
 const deadLettered: ReadonlySet<string> = new Set(["ConsumerDeadLetterPublished", "AggregationDeadLetterPublished"])

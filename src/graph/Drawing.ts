@@ -24,6 +24,7 @@ export const NodeKind = Schema.Literals([
 export type NodeKind = typeof NodeKind.Type
 
 export const EdgeKind = Schema.Literals([
+  /** From a task, a retry or a replayed dead letter to its attempt; from a task to a message that came from outside. */
   "received_by",
   "published_status",
   "retried_as",

@@ -102,6 +102,7 @@ const taskAttempt = (drawing: Drawing, taskId: string, place: number, seen: Seen
     queue: annotations.queue_name,
     retryAttempt,
     stage: null,
+    message: null,
     consumer: annotations.consumer_name,
     taskType: annotations.task_type
   }
@@ -134,6 +135,7 @@ const stageAttempt = (
     queue: annotations.queue_name,
     retryAttempt,
     stage,
+    message: annotations.message_id,
     consumer: annotations.consumer_name,
     taskType: null
   }

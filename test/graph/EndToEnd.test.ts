@@ -68,6 +68,7 @@ onBothServers((provided) => {
             "task:t1 (t1)"
           ],
           edges: [
+            "dlq:t1:1 received_by task-attempt:t1:3",
             "retry:t1:1 received_by task-attempt:t1:2",
             "task-attempt:t1:1 published_status status:t1:1",
             "task-attempt:t1:1 published_status status:t1:2",

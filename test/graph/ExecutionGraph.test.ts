@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { buildExecutionGraph, ExecutionGraph, isKnown } from "../../src/graph/ExecutionGraph.ts"
-import { of } from "../../src/messaging/Observation.ts"
+import { type Observed, of } from "../../src/messaging/Observation.ts"
+import type { DeadLetterSummary } from "../../src/status/DeadLetterStore.ts"
 import { workflow } from "../messaging/SampleTopologies.ts"
 import {
   at,
@@ -222,6 +223,62 @@ describe("buildExecutionGraph", () => {
     )
     assert.deepInclude(nodeOf(graph, `dlq:${T}:1`), { timestamp: "2026-04-06T10:00:01+00:00", label: "handler_error" })
     assert.deepInclude(edgesOf(graph), [`task-attempt:${T}:2 dead_lettered_to dlq:${T}:record:2`, 8.5])
+  })
+
+  it("connects a dead letter with the attempt that its replay became", () => {
+    const observed = [received(0), deadLettered(1, { retry_attempt: 0 })]
+    const became = (seen: ReadonlyArray<Observed>, replayed: number, state: DeadLetterSummary["state"] = "replayed") =>
+      edgesOf(
+        graphOf({
+          observations: new Map([[T, observations(...observed, ...seen)]]),
+          deadLetters: [
+            record(1, {
+              state,
+              replayed_at: at(replayed),
+              replay_target_queue_name: "tasks.queue",
+              retry_attempt: 0
+            })
+          ]
+        })
+      ).filter(([edge]) => String(edge).startsWith("dlq:"))
+    const after = [
+      received(2, { queue_name: "other" }),
+      received(7),
+      received(30, { retry_attempt: 1 }),
+      received(40.9)
+    ]
+    assert.deepStrictEqual(became(after, 41), [[`dlq:${T}:1 received_by task-attempt:${T}:5`, 40.9]])
+    assert.deepStrictEqual(became(after, 50), [])
+    assert.deepStrictEqual(became([received(7)], 6, "replay_unknown"), [])
+  })
+
+  it("connects the replays of a workflow, message by message", () => {
+    const letter = { source_queue_name: "write.queue", queue_name: "write.queue.dlq", retry_attempt: 0 }
+    const replay = { state: "replayed" as const, replayed_at: at(9), replay_target_queue_name: "write.queue" }
+    const graph = graphOf({
+      topology: workflow(),
+      observations: new Map([
+        [
+          T,
+          observations(
+            staged(1, "write", "m1"),
+            deadLettered(1.1, letter),
+            staged(3, "write", "m2"),
+            deadLettered(3.1, letter),
+            staged(10, "write", "m2"),
+            staged(11, "write", "m1")
+          )
+        ]
+      ]),
+      deadLetters: [record(1.1, { ...letter, ...replay }), record(3.1, { ...letter, ...replay })]
+    })
+    assert.deepStrictEqual(
+      edgesOf(graph).filter(([edge]) => String(edge).startsWith("dlq:")),
+      [
+        [`dlq:${T}:2 received_by stage-attempt:${T}:write:3`, 10],
+        [`dlq:${T}:1 received_by stage-attempt:${T}:write:4`, 11]
+      ]
+    )
   })
 
   it("gives each of several dead letters the record that is nearest", () => {

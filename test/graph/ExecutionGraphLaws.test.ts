@@ -4,6 +4,7 @@ import { buildExecutionGraph, type ExecutionGraph, type GraphEvidence } from "..
 import type { Observed } from "../../src/messaging/Observation.ts"
 import { toMicros } from "../../src/messaging/Timestamp.ts"
 import {
+  at,
   deadLettered,
   evidence,
   handedOver,
@@ -82,7 +83,7 @@ describe("buildExecutionGraph: its laws, for any evidence", () => {
     )
   })
 
-  it("shows every receipt, retry and status once, and gives each retry at most one attempt that it became", () => {
+  it("shows every receipt, retry and status once, and gives each retry and each replay at most one attempt that it became", () => {
     fc.assert(
       fc.property(anyEvidence, (evidence) => {
         const graph = buildExecutionGraph(evidence)
@@ -95,9 +96,11 @@ describe("buildExecutionGraph: its laws, for any evidence", () => {
         assert.strictEqual(count(graph, "retry"), many("ConsumerRetryScheduled"))
         assert.strictEqual(count(graph, "status_event"), statusesIn(evidence))
         assert.strictEqual(graph.summary.graph_completeness, told.length > 0 ? "full" : "partial")
-        const became = graph.edges.filter(({ source }) => source.startsWith("retry:"))
-        assert.strictEqual(new Set(became.map(({ source }) => source)).size, became.length)
-        assert.strictEqual(new Set(became.map(({ target }) => target)).size, became.length)
+        for (const from of ["retry:", "dlq:"]) {
+          const became = graph.edges.filter(({ source }) => source.startsWith(from))
+          assert.strictEqual(new Set(became.map(({ source }) => source)).size, became.length)
+          assert.strictEqual(new Set(became.map(({ target }) => target)).size, became.length)
+        }
       }),
       runs
     )
@@ -168,13 +171,16 @@ const ofTask = (id: string) =>
     id: fc.constant(id),
     observed: fc.array(observation(id), { maxLength: 12 }),
     said: fc.array(status, { maxLength: 6 }),
-    records: fc.array(
-      fc
-        .tuple(second, attempt)
-        .map(([at, retry_attempt]) =>
-          record(at, { task_id: id, retry_attempt, dlq_id: `${id} ${at} ${retry_attempt}` })
-        ),
-      { maxLength: 4 }
+    records: fc.uniqueArray(
+      fc.tuple(second, attempt, fc.option(fc.tuple(second, queue))).map(([seconds, retry_attempt, replay]) =>
+        record(seconds, {
+          task_id: id,
+          retry_attempt,
+          dlq_id: `${id} ${seconds} ${retry_attempt}`,
+          ...(replay && { state: "replayed", replayed_at: at(replay[0]), replay_target_queue_name: replay[1] })
+        })
+      ),
+      { maxLength: 4, selector: ({ dlq_id }) => dlq_id }
     )
   })
 
