@@ -65,17 +65,14 @@ export const whereabouts = (evidence: TaskEvidence): Whereabouts => {
   const last = statuses.at(-1)
   const ended = last !== undefined && isTerminal(last.status) ? last : undefined
   const letter = latestLetter(evidence.deadLetters)
-  const { acked, aggregated, open } = followed(observations, inboxes)
+  const { acked, aggregated, open, received } = followed(observations, inboxes)
   const seen = open.at(-1)
   if (seen !== undefined && !(ended !== undefined && ended.at >= seen.when.at && seen._tag !== "DeadLettered")) {
     return seen._tag === "DeadLettered" ? recorded(seen, letter) : seen
   }
   if (letter !== undefined && !wentOn(letter, ended, acked)) return recorded(undefined, letter)
   if (ended !== undefined) return { _tag: "Finished", status: ended.status, when: ended }
-  if (
-    last?.status.toLowerCase() === "manual_retrying" &&
-    (acked === undefined || last.at >= acked.at - handOverWithin)
-  ) {
+  if (last?.status.toLowerCase() === "manual_retrying" && !wasTaken(last, received, acked)) {
     return queued(inboxes.ofTask(targetOf(last)), last)
   }
   if (acked !== undefined) {
@@ -92,6 +89,7 @@ export const whereabouts = (evidence: TaskEvidence): Whereabouts => {
 
 /** A dead letter is recorded, and its status published, at about the same time. */
 const recordedWithin = 10_000_000
+/** Who hands over says so, and acknowledges then. */
 const handOverWithin = 10_000_000
 
 type Open = Exclude<Whereabouts, { readonly _tag: "Finished" | "Acknowledged" | "Unknown" }>
@@ -111,7 +109,7 @@ const followed = (observations: ReadonlyArray<Seen>, inboxes: Inboxes) => {
     open.set(key, where)
     met.add(key)
   }
-  let acked: Seen | undefined
+  let [acked, received]: [Seen | undefined, Seen | undefined] = [undefined, undefined]
   let aggregated = false
   for (const seen of observations) {
     const queue = seen.text("queue_name")
@@ -120,6 +118,7 @@ const followed = (observations: ReadonlyArray<Seen>, inboxes: Inboxes) => {
     const failed = [...open].findLast(([, where]) => "queue" in where && where.queue === source)?.[0] ?? source ?? ""
     const reason = seen.text("reason")
     if (/MessageReceived$/.test(seen.type)) {
+      received = seen
       const consumer = seen.text("consumer_name")
       put(key, { _tag: "BeingHandled", queue, consumer, attempt: seen.count("retry_attempt"), when: seen })
     } else if (/(MessageAcked|StageAcked)$/.test(seen.type)) {
@@ -153,8 +152,12 @@ const followed = (observations: ReadonlyArray<Seen>, inboxes: Inboxes) => {
       put(failed, { _tag: "DeadLettered", queue, dlqId: null, reason, when: seen })
     }
   }
-  return { open: [...open.values()], acked, aggregated }
+  return { open: [...open.values()], acked, aggregated, received }
 }
+
+/** Whether somebody else had the task since it was handed over; by its acknowledgement where no receipt was kept. */
+const wasTaken = (handOver: Instant, received: Instant | undefined, acked: Instant | undefined): boolean =>
+  received === undefined ? acked !== undefined && acked.at > handOver.at + handOverWithin : received.at > handOver.at
 
 const latestLetter = (deadLetters: ReadonlyArray<DeadLetterSummary>) =>
   deadLetters

@@ -250,6 +250,18 @@ describe("explain: why a task is not done", () => {
     assert.deepInclude(elsewhere, { verdict: "unknown", missing_evidence: ["queue_of_the_task"] })
   })
 
+  it("it is no longer handed over, once the next worker had it, however soon", () => {
+    const said: Given["said"] = [["manual_retrying", 2, { manual_retry: { count: 1, target_task_type: "rotate" } }]]
+    const first = [received(1, { task_type: "resize" }), acked(2.1, { task_type: "resize" })]
+    const next = { queue_name: "rotate.queue", task_type: "rotate" }
+    const observed = [...first, received(2.05, next), acked(2.08, next)]
+    assert.deepInclude(explained({ topologies: [routed()], observed, said }), {
+      asked: undefined,
+      verdict: "acknowledged",
+      status: "manual_retrying"
+    })
+  })
+
   it("it is: by its status, or by its acknowledgement alone", () => {
     assert.deepInclude(explained({ observed: [received(1)], said: [["completed", 2]] }), {
       verdict: "finished",
