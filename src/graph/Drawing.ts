@@ -36,7 +36,10 @@ export const EdgeKind = Schema.Literals([
 ])
 export type EdgeKind = typeof EdgeKind.Type
 
-/** `timestamp`: as the evidence wrote it; `null` where it has none that can be read. */
+/**
+ * `timestamp`: as the evidence wrote it; `null` where it has none that can be read. The annotations of a status hold its
+ * `meta`, where a number from 2^53 on is a value of `JSON.rawJSON`, and is written as it came.
+ */
 export const GraphNode = Schema.Struct({
   id: Schema.String,
   kind: NodeKind,

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from "../messaging/Envelope.ts"
+import * as ExactJson from "../messaging/ExactJson.ts"
 import * as Timestamp from "../messaging/Timestamp.ts"
 import type { StatusHistory } from "../status/StatusStore.ts"
 import { type Instant, order, unknown } from "./Drawing.ts"
@@ -98,7 +99,7 @@ const read = <S extends Stored, A extends Instant>(
 
 const parsed = (json: string): JsonObject | undefined => {
   try {
-    const value: unknown = JSON.parse(json)
+    const value = ExactJson.parse(json)
     return isJsonObject(value) ? value : undefined
   } catch {
     return undefined

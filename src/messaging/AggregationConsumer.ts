@@ -7,8 +7,9 @@ import * as ConsumerOptions from "./ConsumerOptions.ts"
 import * as ConsumerTimeout from "./ConsumerTimeout.ts"
 import * as DeadLetterRecording from "./DeadLetterRecording.ts"
 import * as DeliveryLoop from "./DeliveryLoop.ts"
-import { isJsonObject, type JsonObject, parse } from "./Envelope.ts"
+import type { JsonObject } from "./Envelope.ts"
 import type { EnvelopeError, InvalidPublish, SettingsError } from "./Errors.ts"
+import { type Both, both } from "./ExactJson.ts"
 import * as HandlerFailure from "./HandlerFailure.ts"
 import * as Observation from "./Observation.ts"
 import { observing } from "./ObservationSink.ts"
@@ -61,19 +62,18 @@ export const make = Effect.fnUntraced(function* <R>(
 
   const work = (delivery: Delivery): Effect.Effect<DeliveryLoop.Verdict, Redelivery.Unredelivered, R> =>
     Clock.clockWith((clock) => {
-      const parsed = parse("status", delivery.content)
-      if (Result.isFailure(parsed)) return unreadable(delivery, parsed.failure)
-      const message = aliases.inbound(parsed.success)
-      const raw = isJsonObject(message) ? message : parsed.success
-      const read = StatusEvent.read(raw, Timestamp.ofMillis(clock.currentTimeMillisUnsafe()))
+      const now = Timestamp.ofMillis(clock.currentTimeMillisUnsafe())
+      const read = aliases.read("status", delivery.content)
       if (Result.isFailure(read)) return unreadable(delivery, read.failure)
-      return handle(delivery, read.success, raw)
+      const event = both(read.success, (message) => StatusEvent.read(message, now))
+      if (Result.isFailure(event)) return unreadable(delivery, event.failure)
+      return handle(delivery, event.success, read.success.ordinary)
     })
 
-  const handle = (delivery: Delivery, event: StatusEvent.StatusEvent, raw: JsonObject) => {
+  const handle = (delivery: Delivery, event: Both<StatusEvent.StatusEvent>, raw: JsonObject) => {
     const context = new AggregationContext(consumer, delivery, raw, event)
     const child = {
-      task_id: event.task_id,
+      task_id: context.taskId,
       parent_task_id: context.parentTaskId ?? null,
       correlation_id: context.correlationId,
       retry_attempt: context.retryAttempt
@@ -87,7 +87,7 @@ export const make = Effect.fnUntraced(function* <R>(
       })
     )
     return Effect.matchCauseEffect(
-      Effect.suspend(() => handler.handle(event, context)),
+      Effect.suspend(() => handler.handle(context.event, context)),
       {
         onSuccess: (): Effect.Effect<DeliveryLoop.Verdict, Redelivery.Unredelivered> =>
           Effect.succeed({
@@ -105,7 +105,7 @@ export const make = Effect.fnUntraced(function* <R>(
               requeue: false
             })
           )
-          return failed(delivery, failure, child, context)
+          return failed(delivery, failure, child, { context, meta: event.exact.meta })
         }
       }
     )
@@ -115,7 +115,7 @@ export const make = Effect.fnUntraced(function* <R>(
     delivery: Delivery,
     failure: Redelivery.Failure & { readonly text: string },
     child: Child,
-    context: AggregationContext | undefined
+    read: { readonly context: AggregationContext; readonly meta: JsonObject } | undefined
   ): Effect.fn.Return<DeliveryLoop.Verdict, Redelivery.Unredelivered> {
     const kind = failure.exceptionType ?? failure.reason
     if (redelivery === undefined) return { settle: "reject", failure: kind }
@@ -135,17 +135,17 @@ export const make = Effect.fnUntraced(function* <R>(
       })
     )
     yield* record({ redelivery, delivery, failure, went, taskId: child.task_id })
-    if (context !== undefined && retryStatuses.enabled) {
+    if (read !== undefined && retryStatuses.enabled) {
       const { meta, ...said } =
         _tag === "Retry"
           ? retryStatuses.retrying(attempt, maxRetries, failure.text)
           : retryStatuses.deadLettered(attempt, maxRetries, failure.text)
-      const { correlationId, event, lineage, taskId } = context
+      const { correlationId, event, lineage, taskId } = read.context
       // by its task id, and so into no aggregation queue
       yield* TaskStatuses.publish(
         client,
         { taskId, correlationId, lineage, task: event },
-        { ...said, meta: { ...meta, ...event.meta } },
+        { ...said, meta: { ...meta, ...read.meta } },
         _tag === "DeadLetter"
       )
     }

@@ -1,5 +1,6 @@
 import type { Delivery } from "../services/Broker.ts"
 import type { JsonObject } from "./Envelope.ts"
+import type { Both } from "./ExactJson.ts"
 import { type Consumer, DeliveryContext } from "./HandlerContext.ts"
 import * as Lineage from "./Lineage.ts"
 import { parentTaskId, type StatusEvent } from "./StatusEvent.ts"
@@ -17,12 +18,17 @@ export class AggregationContext extends DeliveryContext {
   readonly lineage: Lineage.Lineage
   readonly event: StatusEvent
 
-  constructor(consumer: Consumer, delivery: Delivery, rawPayload: JsonObject, event: StatusEvent) {
+  constructor(
+    consumer: Consumer,
+    delivery: Delivery,
+    rawPayload: JsonObject,
+    { exact, ordinary: event }: Both<StatusEvent>
+  ) {
     super(consumer, delivery, rawPayload)
     this.event = event
     this.taskId = event.task_id
     this.correlationId = event.correlation_id || delivery.properties.correlationId || event.task_id
-    this.parentTaskId = parentTaskId(event)
+    this.parentTaskId = parentTaskId(exact)
     const lineage = Lineage.ofHeaders(this.headers)
     this.lineage = Lineage.isEmpty(lineage) ? Lineage.ofMeta(event.meta) : lineage
   }

@@ -1,5 +1,8 @@
+import { Result } from "effect"
 import * as BatchEnvelope from "./BatchEnvelope.ts"
-import { isJsonObject, type JsonObject } from "./Envelope.ts"
+import { isJsonObject, type JsonObject, parse } from "./Envelope.ts"
+import type { EnvelopeError, EnvelopeKind } from "./Errors.ts"
+import type { Both } from "./ExactJson.ts"
 import { Findings } from "./Parameters.ts"
 import * as StatusEvent from "./StatusEvent.ts"
 import * as TaskEnvelope from "./TaskEnvelope.ts"
@@ -40,7 +43,22 @@ export class ContractAliasConfig {
    * numbers. What is no object is left alone.
    */
   inbound(value: unknown): unknown {
-    if (!isJsonObject(value) || this.#canonical(value)) return value
+    return isJsonObject(value) ? this.#inbound(value) : value
+  }
+
+  /** The JSON object in the body of a message, by canonical names. */
+  read(kind: EnvelopeKind, body: Uint8Array): Result.Result<Both<JsonObject>, EnvelopeError> {
+    return Result.map(parse(kind, body), (parsed) => {
+      const exact = this.#inbound(parsed.exact)
+      return parsed.exact === parsed.ordinary
+        ? { exact, ordinary: exact }
+        : // a task has one id, whoever reads it
+          { exact, ordinary: { ...this.#inbound(parsed.ordinary), task_id: exact["task_id"] } }
+    })
+  }
+
+  #inbound(value: JsonObject): JsonObject {
+    if (this.#canonical(value)) return value
     const renamed = new Map<string, unknown>(Object.entries(value))
     for (const [canonical, alias] of this.inward) {
       if (!Object.hasOwn(value, canonical) && Object.hasOwn(value, alias)) renamed.set(canonical, value[alias])
@@ -50,6 +68,7 @@ export class ContractAliasConfig {
     }
     const id = renamed.get("task_id")
     if (typeof id === "number" || typeof id === "bigint" || typeof id === "boolean") renamed.set("task_id", String(id))
+    else if (JSON.isRawJSON(id)) renamed.set("task_id", id.rawJSON)
     return Object.fromEntries(renamed)
   }
 

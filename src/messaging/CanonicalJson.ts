@@ -2,7 +2,8 @@ import { hash } from "node:crypto"
 
 /**
  * JSON of one spelling: members sorted by code point on every level, no spaces, everything beyond ASCII literal. Values
- * as `JSON.stringify` takes them. Throws where it does: on cycles, on `bigint`, on nesting beyond the stack.
+ * as `JSON.stringify` takes them: a `RawNumber` is the text that it is. Throws where it does: on cycles, on `bigint`, on
+ * nesting beyond the stack.
  */
 export const write = (value: unknown): string => written(value) ?? "null"
 
@@ -11,7 +12,7 @@ export const sha256 = (value: unknown): string => hash("sha256", write(value), "
 
 /** `undefined` for what JSON has no word for. A sorted copy would not do: JavaScript puts keys like `10` first. */
 const written = (value: unknown): string | undefined => {
-  if (typeof value !== "object" || value === null) return JSON.stringify(value)
+  if (typeof value !== "object" || value === null || JSON.isRawJSON(value)) return JSON.stringify(value)
   if ("toJSON" in value && typeof value.toJSON === "function") return written(value.toJSON(""))
   if (Array.isArray(value)) return `[${value.map((item) => written(item) ?? "null").join(",")}]`
   const members: Array<string> = []

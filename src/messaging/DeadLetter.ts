@@ -120,8 +120,11 @@ const idOf = ({ attempt, delivery, queue, sourceQueue }: DeadLettered, deadLette
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-/** As it is shown. */
-export const bodyOf = (content: Uint8Array): Pick<DeadLetterRecord, "body" | "body_encoding"> => {
+/** As it is shown. `parse`: of JSON. */
+export const bodyOf = (
+  content: Uint8Array,
+  parse: (text: string) => unknown = JSON.parse
+): Pick<DeadLetterRecord, "body" | "body_encoding"> => {
   let text: string
   try {
     text = utf8.decode(content)
@@ -129,7 +132,7 @@ export const bodyOf = (content: Uint8Array): Pick<DeadLetterRecord, "body" | "bo
     return { body: Buffer.from(content).toString("base64"), body_encoding: "base64" }
   }
   try {
-    return { body: JSON.parse(text), body_encoding: "json" }
+    return { body: parse(text), body_encoding: "json" }
   } catch {
     return { body: text, body_encoding: "text" }
   }

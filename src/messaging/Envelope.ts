@@ -1,5 +1,6 @@
 import { Result, Schema } from "effect"
 import { EnvelopeError, type EnvelopeKind, type Mistake, mistakesOf } from "./Errors.ts"
+import * as ExactJson from "./ExactJson.ts"
 
 /** A JSON object as it was parsed: nothing inside it is checked, renamed or copied. */
 export interface JsonObject {
@@ -7,7 +8,7 @@ export interface JsonObject {
 }
 
 export const isJsonObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+  typeof value === "object" && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
 
 /** What JSON writes as the object that it is: a date would become a text, and of a map nothing would be left. */
 export const isWritable = (value: unknown): value is JsonObject =>
@@ -101,47 +102,32 @@ const never = (_known: JsonObject): _known is never => false
 
 const none: JsonObject = {}
 const notAnObject = "must be a JSON object"
+const tooDeep = "is nested too deeply for the numbers that it holds"
 
 // Invalid UTF-8 is an error, and a byte order mark is not JSON.
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-declare global {
-  interface JSON {
-    /** A value that is written as this text. */
-    rawJSON(text: string): object
-  }
-}
-
-/** A number that JavaScript does not have stays the text that it is, and is written again as it came. */
-const exactly = (_name: string, value: unknown, context: { readonly source?: string } = {}): unknown =>
-  typeof value === "number" && Math.abs(value) >= 2 ** 53 && context.source !== undefined
-    ? JSON.rawJSON(context.source)
-    : value
-
-/**
- * The JSON object in the body of a message. `kind`: what it should have been, for the error. `exact`: for what is written
- * again, at the price of a slower parse.
- */
+/** The JSON object in the body of a message. `kind`: what it should have been, for the error. */
 export const parse = (
   kind: EnvelopeKind,
-  body: Uint8Array,
-  { exact = false }: { readonly exact?: boolean } = {}
-): Result.Result<JsonObject, EnvelopeError> => {
+  body: Uint8Array
+): Result.Result<ExactJson.Both<JsonObject>, EnvelopeError> => {
   let text: string
   try {
     text = utf8.decode(body)
   } catch {
     return Result.fail(EnvelopeError.malformed(kind, "is not UTF-8"))
   }
-  let value: unknown
+  let value: ExactJson.Both<unknown>
   try {
-    value = exact ? JSON.parse(text, exactly) : JSON.parse(text)
-  } catch {
+    value = ExactJson.read(text)
+  } catch (cause) {
     // the engine's message would repeat a part of the body
-    return Result.fail(EnvelopeError.malformed(kind, "is not JSON"))
+    return Result.fail(EnvelopeError.malformed(kind, cause instanceof RangeError ? tooDeep : "is not JSON"))
   }
-  return isJsonObject(value)
-    ? Result.succeed(value)
+  const { exact, ordinary } = value
+  return isJsonObject(exact) && isJsonObject(ordinary)
+    ? Result.succeed({ exact, ordinary })
     : Result.fail(EnvelopeError.invalid(kind, [{ field: "", problem: notAnObject }]))
 }
 

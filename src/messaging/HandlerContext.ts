@@ -4,6 +4,7 @@ import * as BatchFanOut from "./BatchFanOut.ts"
 import type { BrokerClient, PublishError } from "./BrokerClient.ts"
 import type { JsonObject } from "./Envelope.ts"
 import type { EnvelopeError, InvalidManualRetry, InvalidPublish } from "./Errors.ts"
+import type { Both } from "./ExactJson.ts"
 import * as Lineage from "./Lineage.ts"
 import * as ManualRetry from "./ManualRetry.ts"
 import * as Publications from "./Publications.ts"
@@ -143,15 +144,16 @@ export const endedByHandOver = { _tag: "HandedOver" } as const
 export class HandlerContext extends DeliveryContext {
   readonly taskId: string
   readonly correlationId: string
-  readonly #task: TaskEnvelope.TaskEnvelope
+  readonly #task: Both<TaskEnvelope.TaskEnvelope>
   #lineage: Lineage.Lineage | undefined
   #handOver: ManualRetry.ManualRetry | undefined
 
-  constructor(consumer: Consumer, delivery: Delivery, rawPayload: JsonObject, task: TaskEnvelope.TaskEnvelope) {
+  constructor(consumer: Consumer, delivery: Delivery, rawPayload: JsonObject, task: Both<TaskEnvelope.TaskEnvelope>) {
     super(consumer, delivery, rawPayload)
+    const { correlation_id, task_id } = task.ordinary
     this.#task = task
-    this.taskId = task.task_id
-    this.correlationId = task.correlation_id || delivery.properties.correlationId || task.task_id
+    this.taskId = task_id
+    this.correlationId = correlation_id || delivery.properties.correlationId || task_id
   }
 
   get lineage(): Lineage.Lineage {
@@ -160,7 +162,7 @@ export class HandlerContext extends DeliveryContext {
   }
 
   protected get echoed() {
-    const { service, task_type } = this.#task
+    const { service, task_type } = this.#task.ordinary
     return { ...(service !== undefined && { service }), ...(task_type !== undefined && { task_type }) }
   }
 
@@ -173,7 +175,7 @@ export class HandlerContext extends DeliveryContext {
     request: ManualRetry.ManualRetryRequest = {}
   ): Effect.Effect<never, InvalidManualRetry | EnvelopeError | InvalidPublish> {
     return Effect.suspend(() => {
-      const prepared = Result.flatMap(ManualRetry.prepare(this.#task, this, request), (retry) =>
+      const prepared = Result.flatMap(ManualRetry.prepare(this.#task.exact, this, request), (retry) =>
         // what the topology would refuse is the handler's to know
         Result.map(Publications.task(this.client.topology, retry.task, { headers: retry.headers }), () => retry)
       )

@@ -7,7 +7,7 @@ import * as RetryHeaders from "./RetryHeaders.ts"
 import type { StatusInput } from "./StatusEvent.ts"
 import * as TaskEnvelope from "./TaskEnvelope.ts"
 
-/** What to change when a task is handed over under its own id; what is left out stays as it is. */
+/** What to change when a task is handed over under its own id; what is left out stays as it is, to the last digit. */
 export interface ManualRetryRequest {
   readonly taskType?: string
   /** Instead of the present payload. */

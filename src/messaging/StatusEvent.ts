@@ -83,7 +83,7 @@ export const read = (input: unknown, now: Timestamp): Result.Result<StatusEvent,
   decode(input, { meta: {}, timestamp: now, spec_version: specVersion })
 
 export const fromBytes = (body: Uint8Array, now: Timestamp): Result.Result<StatusEvent, EnvelopeError> =>
-  Result.flatMap(parse("status", body), (json) => read(json, now))
+  Result.flatMap(parse("status", body), ({ ordinary }) => read(ordinary, now))
 
 /**
  * Ready to travel: with a correlation id and an event id. An event that came with its own `timestamp` gets the hash of
@@ -125,6 +125,6 @@ export const encode = (event: StatusEvent): Result.Result<Uint8Array, EnvelopeEr
 /** The shard's parent, if the event names one. */
 export const parentTaskId = ({ meta }: Pick<StatusEvent, "meta">): string | undefined => {
   const parent = meta["parent_task_id"]
-  const text = typeof parent === "string" ? parent : typeof parent === "number" ? String(parent) : ""
-  return text.trim() === "" ? undefined : text
+  const text = typeof parent === "number" ? String(parent) : JSON.isRawJSON(parent) ? parent.rawJSON : parent
+  return typeof text === "string" && text.trim() !== "" ? text : undefined
 }

@@ -7,8 +7,9 @@ import type { PublishError } from "./BrokerClient.ts"
 import type { DeadLetterSink } from "./DeadLetter.ts"
 import * as DeadLetterRecording from "./DeadLetterRecording.ts"
 import type { Verdict } from "./DeliveryLoop.ts"
-import { isJsonObject, type JsonObject, parse } from "./Envelope.ts"
+import type { JsonObject } from "./Envelope.ts"
 import type { EnvelopeError } from "./Errors.ts"
+import { both } from "./ExactJson.ts"
 import type { TaskHandler } from "./Handler.ts"
 import { type Consumer, endedByHandOver, HandlerContext } from "./HandlerContext.ts"
 import * as HandlerFailure from "./HandlerFailure.ts"
@@ -66,15 +67,14 @@ export const make = <R>(settings: Settings<R>) => {
   const work = (delivery: Delivery): Effect.Effect<Verdict, Unpublished, R> =>
     Clock.clockWith((clock) => {
       const now = Timestamp.ofMillis(clock.currentTimeMillisUnsafe())
-      const parsed = parse("task", delivery.content)
-      if (Result.isFailure(parsed)) return unreadable(delivery, parsed.failure, null)
-      const message = aliases.inbound(parsed.success)
-      const raw = isJsonObject(message) ? message : parsed.success
+      const read = aliases.read("task", delivery.content)
+      if (Result.isFailure(read)) return unreadable(delivery, read.failure, null)
+      const raw = read.success.ordinary
       observe((at) => Observation.of("TaskMessageReceived", at, receivedOf(delivery, raw)))
-      if (BatchEnvelope.isBatch(raw)) return batch(delivery, now)
-      const task = TaskEnvelope.read(raw, now)
+      if (BatchEnvelope.isBatch(raw)) return batch(delivery, read.success.exact, now)
+      const task = both(read.success, (message) => TaskEnvelope.read(message, now))
       if (Result.isFailure(task)) return unreadable(delivery, task.failure, textOf(raw["task_id"]))
-      return handle(delivery, task.success, new HandlerContext(consumer, delivery, raw, task.success))
+      return handle(delivery, task.success.ordinary, new HandlerContext(consumer, delivery, raw, task.success))
     })
 
   const handle = (delivery: Delivery, task: TaskEnvelope.TaskEnvelope, context: HandlerContext) => {
@@ -206,15 +206,16 @@ export const make = <R>(settings: Settings<R>) => {
     return Effect.as(redeliver(redelivery, delivery, failure, attempt), elsewhere(failure))
   }
 
-  /** Items that were published before a crash come again with the batch. */
-  const batch = (delivery: Delivery, now: Timestamp.Timestamp): Effect.Effect<Verdict, Unpublished> => {
+  /** Items that were published before a crash come again with the batch. `message`: exact, as they are written again. */
+  const batch = (
+    delivery: Delivery,
+    message: JsonObject,
+    now: Timestamp.Timestamp
+  ): Effect.Effect<Verdict, Unpublished> => {
     if (redelivery === undefined) {
       return Effect.succeed(rejected(nobody(delivery, null), "unsupported_batch_envelope"))
     }
-    // its items are written again, and each must be what its publisher wrote
-    const read = Result.flatMap(parse("batch", delivery.content, { exact: true }), (exact) =>
-      BatchEnvelope.read(aliases.inbound(exact), now, (item) => aliases.inbound(item))
-    )
+    const read = BatchEnvelope.read(message, now, (item) => aliases.inbound(item))
     if (Result.isFailure(read)) return unreadable(delivery, read.failure, null)
     if (settings.isRouted && BatchFanOut.hasMixedTaskTypes(read.success)) {
       return unfit(delivery, "mixed_task_type_batch", null, null)

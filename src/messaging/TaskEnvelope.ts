@@ -95,7 +95,7 @@ export const read = (input: unknown, now: Timestamp): Result.Result<TaskEnvelope
   decode(input, { payload: {}, created_at: now, spec_version: specVersion })
 
 export const fromBytes = (body: Uint8Array, now: Timestamp): Result.Result<TaskEnvelope, EnvelopeError> =>
-  Result.flatMap(parse("task", body), (json) => read(json, now))
+  Result.flatMap(parse("task", body), ({ ordinary }) => read(ordinary, now))
 
 export const encode = (task: TaskEnvelope): Result.Result<Uint8Array, EnvelopeError> => encodeEnvelope("task", task)
 

@@ -6,8 +6,8 @@ import * as ConsumerOptions from "./ConsumerOptions.ts"
 import * as ConsumerTimeout from "./ConsumerTimeout.ts"
 import * as DeadLetterRecording from "./DeadLetterRecording.ts"
 import * as DeliveryLoop from "./DeliveryLoop.ts"
-import { parse } from "./Envelope.ts"
 import { type EnvelopeError, type InvalidPublish, SettingsError } from "./Errors.ts"
+import { type Both, both } from "./ExactJson.ts"
 import * as HandlerFailure from "./HandlerFailure.ts"
 import * as Lineage from "./Lineage.ts"
 import * as Observation from "./Observation.ts"
@@ -183,10 +183,11 @@ export const make = <R>(
     const handleOnce = (
       dedup: StageDedup["Service"],
       delivery: Delivery,
-      envelope: WorkflowEnvelope.WorkflowEnvelope
+      { exact, ordinary: envelope }: Both<WorkflowEnvelope.WorkflowEnvelope>
     ) => {
       const { message_id: messageId, task_id: taskId } = envelope
-      const signature = StageContract.dedupSignature(stage, envelope)
+      // two numbers that JavaScript takes for one are two pieces of work
+      const signature = StageContract.dedupSignature(stage, exact)
       if (Result.isFailure(signature)) return failed(delivery, envelope, HandlerFailure.of(signature.failure))
       if (signature.success === undefined) return handle(delivery, envelope)
       const { redelivered } = delivery
@@ -202,11 +203,11 @@ export const make = <R>(
     }
 
     const work = (delivery: Delivery): Effect.Effect<DeliveryLoop.Verdict, unknown, R> => {
-      const read = Result.flatMap(parse("workflow", delivery.content), (json) =>
-        WorkflowEnvelope.read(aliases.inbound(json), messageIdOf(delivery))
+      const read = Result.flatMap(aliases.read("workflow", delivery.content), (message) =>
+        both(message, (json) => WorkflowEnvelope.read(json, messageIdOf(delivery)))
       )
       if (Result.isFailure(read)) return failed(delivery, undefined, unreadable(read.failure))
-      const envelope = read.success
+      const envelope = read.success.ordinary
       const kept = StageContract.checkConsume(stage, envelope)
       if (Result.isFailure(kept)) return failed(delivery, envelope, HandlerFailure.of(kept.failure))
       observe((at) =>
@@ -217,7 +218,7 @@ export const make = <R>(
           retry_attempt: RetryHeaders.attemptOf(delivery.properties.headers ?? {})
         })
       )
-      return dedup === undefined ? handle(delivery, envelope) : handleOnce(dedup, delivery, envelope)
+      return dedup === undefined ? handle(delivery, envelope) : handleOnce(dedup, delivery, read.success)
     }
 
     const { run, stop } = DeliveryLoop.make<R>(broker, {

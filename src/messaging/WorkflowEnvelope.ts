@@ -49,7 +49,7 @@ export const read = (input: unknown, messageId: string): Result.Result<WorkflowE
   decode(input, { message_id: messageId, payload: {}, meta: {}, spec_version: specVersion })
 
 export const fromBytes = (body: Uint8Array, messageId: string): Result.Result<WorkflowEnvelope, EnvelopeError> =>
-  Result.flatMap(parse("workflow", body), (json) => read(json, messageId))
+  Result.flatMap(parse("workflow", body), ({ ordinary }) => read(ordinary, messageId))
 
 export const encode = (envelope: WorkflowEnvelope): Result.Result<Uint8Array, EnvelopeError> =>
   encodeEnvelope("workflow", envelope)

@@ -1,7 +1,9 @@
 import { ByteSize, Effect, type Layer, Option, Result } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { ContractAliasConfig } from "../messaging/Aliases.ts"
+import { bodyOf } from "../messaging/DeadLetter.ts"
 import { isJsonObject, type JsonObject } from "../messaging/Envelope.ts"
+import * as ExactJson from "../messaging/ExactJson.ts"
 import type { Broker } from "../services/Broker.ts"
 import type { RedisError } from "../services/Redis.ts"
 import * as Parameters from "./DeadLetterParameters.ts"
@@ -172,13 +174,16 @@ const detail = Effect.fnUntraced(function* (
   const dlqId = yield* parameter("dlq_id")
   const record = yield* (yield* DeadLetterStore).get(dlqId)
   if (record === undefined) return yield* plain(404, `There is no dead letter ${dlqId} in the index.`)
-  const { body, properties: _, raw_body_b64: __, ...shown } = record
+  const { properties: _, raw_body_b64, ...shown } = record
+  const { body, body_encoding } = bodyOf(Buffer.from(raw_body_b64, "base64"), ExactJson.parse)
   const events =
     Option.isSome(statuses) && record.task_id !== null
-      ? (yield* statuses.value.history(record.task_id)).events.map(({ json }) => outward(aliases, parsed(json)))
+      ? (yield* statuses.value.history(record.task_id)).events.map(({ json }) =>
+          outward(aliases, parsed(json, ExactJson.parse))
+        )
       : []
   return ok({
-    ...named(aliases, shown),
+    ...named(aliases, { ...shown, body_encoding }),
     body: outward(aliases, body),
     latest_status: events.at(-1) ?? null,
     status_history: events.toReversed(),
@@ -250,9 +255,9 @@ const outward = (aliases: ContractAliasConfig, value: unknown): unknown =>
   isJsonObject(value) ? aliases.outbound(value) : value
 
 /** `undefined` for what is no JSON. */
-const parsed = (text: string): unknown => {
+const parsed = (text: string, parse: (text: string) => unknown = JSON.parse): unknown => {
   try {
-    return JSON.parse(text)
+    return parse(text)
   } catch {
     return undefined
   }

@@ -1,10 +1,14 @@
-import { Option, Schema } from "effect"
 import type { ContractAliasConfig } from "../messaging/Aliases.ts"
-import { JsonObject } from "../messaging/Envelope.ts"
+import { isJsonObject, type JsonObject } from "../messaging/Envelope.ts"
+import * as ExactJson from "../messaging/ExactJson.ts"
 import * as EventFrames from "./EventFrames.ts"
 
-/** Changes an event on its way to a client: it sees the public names, and what it returns is sent. */
-export type OutputAdapter = (event: JsonObject) => JsonObject
+/**
+ * Changes an event on its way to a client: it sees the public names, and what it returns is sent. A number from 2^53 on is
+ * the nearest that JavaScript has. In `exact` it is a value of `JSON.rawJSON`, which is sent as it came: that is what to
+ * pass on where clients have such numbers.
+ */
+export type OutputAdapter = (event: JsonObject, exact: JsonObject) => JsonObject
 
 export interface Presentation {
   /** Names of fields. Default: the canonical ones. */
@@ -19,15 +23,13 @@ export type Present = (json: string) => string | undefined
 export const present = ({ aliasConfig, outputAdapter }: Presentation): Present =>
   aliasConfig === undefined && outputAdapter === undefined
     ? EventFrames.oneLine
-    : (json) =>
-        Option.getOrUndefined(
-          Option.flatMap(
-            decode(json),
-            Option.liftThrowable((event) => {
-              const aliased = aliasConfig?.outbound(event) ?? event
-              return JSON.stringify(outputAdapter?.(aliased) ?? aliased)
-            })
-          )
-        )
-
-const decode = Schema.decodeUnknownOption(Schema.fromJsonString(JsonObject))
+    : (json) => {
+        try {
+          const { exact, ordinary } = ExactJson.read(json)
+          if (!isJsonObject(exact) || !isJsonObject(ordinary)) return undefined
+          const outward = (event: JsonObject) => aliasConfig?.outbound(event) ?? event
+          return JSON.stringify(outputAdapter?.(outward(ordinary), outward(exact)) ?? outward(exact))
+        } catch {
+          return undefined
+        }
+      }

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import type { ContractAliasConfig } from "../messaging/Aliases.ts"
-import { encode, isJsonObject, type JsonObject, parse } from "../messaging/Envelope.ts"
+import { encode, isJsonObject, type JsonObject } from "../messaging/Envelope.ts"
 import type { EnvelopeError } from "../messaging/Errors.ts"
 import * as StatusEvent from "../messaging/StatusEvent.ts"
 import type { Timestamp } from "../messaging/Timestamp.ts"
@@ -18,9 +18,9 @@ export interface Options {
 }
 
 /**
- * From the bytes of a message to the event that is stored: by canonical names, without what is secret, with an id. Who
- * sends an event without an id gets the hash of its content for one, with the time of reading left out: the same
- * message, read again, is the same event.
+ * From the bytes of a message to the event that is stored: by canonical names, without what is secret, every number as it
+ * came, and with an id. Who sends an event without an id gets the hash of its content for one, with the time of reading
+ * left out: the same message, read again, is the same event.
  */
 export const reader = ({ aliases, maxEventBytes, sanitizeMetaKeys }: Options) => {
   const sanitized = (event: JsonObject): JsonObject => {
@@ -35,14 +35,13 @@ export const reader = ({ aliases, maxEventBytes, sanitizeMetaKeys }: Options) =>
       const detail = `It has ${content.byteLength} bytes, and may have ${maxEventBytes} (maxEventBytes).`
       return Result.fail({ reason: "oversized", detail })
     }
-    const parsed = parse("status", content)
-    if (Result.isFailure(parsed)) {
-      const { message, reason } = parsed.failure
+    const read = aliases.read("status", content)
+    if (Result.isFailure(read)) {
+      const { message, reason } = read.failure
       return Result.fail({ reason: reason === "malformed_json" ? reason : "payload_not_mapping", detail: message })
     }
-    const json = aliases.inbound(parsed.success)
-    if (!isJsonObject(json)) return Result.fail(invalid("It is no JSON object."))
-    return Result.mapError(completed(sanitized(json), now, content.byteLength), ({ message }) => invalid(message))
+    const event = sanitized(read.success.exact)
+    return Result.mapError(completed(event, now, content.byteLength), ({ message }) => invalid(message))
   }
 }
 

@@ -1,6 +1,5 @@
 import { Clock, Deferred, Effect, Option, Result } from "effect"
 import type { ContractAliasConfig } from "../messaging/Aliases.ts"
-import { isJsonObject, parse } from "../messaging/Envelope.ts"
 import type { StatusPlane } from "../messaging/StatusPlane.ts"
 import type { Broker, BrokerError, Delivery } from "../services/Broker.ts"
 
@@ -89,9 +88,10 @@ export const scan = Effect.fnUntraced(function* (
 
 /** An event with canonical names; none when it is unreadable or another task's. */
 const eventOf = (content: Uint8Array, aliases: ContractAliasConfig, taskId: string | undefined): string | undefined => {
-  const event = Result.getOrUndefined(Result.map(parse("status", content), (parsed) => aliases.inbound(parsed)))
-  if (!isJsonObject(event)) return undefined
-  return taskId === undefined || event["task_id"] === taskId ? JSON.stringify(event) : undefined
+  const read = aliases.read("status", content)
+  if (Result.isFailure(read)) return undefined
+  const { exact } = read.success
+  return taskId === undefined || exact["task_id"] === taskId ? JSON.stringify(exact) : undefined
 }
 
 const prefetch = 1_000

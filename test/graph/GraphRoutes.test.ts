@@ -13,6 +13,7 @@ import * as Lifespan from "../../src/graph/Lifespan.ts"
 import { executionGraphMermaid } from "../../src/graph/Mermaid.ts"
 import { ObservationStore } from "../../src/graph/ObservationStore.ts"
 import { ContractAliasConfig } from "../../src/messaging/Aliases.ts"
+import * as ExactJson from "../../src/messaging/ExactJson.ts"
 import { RedisError } from "../../src/services/Redis.ts"
 import { DeadLetterStore } from "../../src/status/DeadLetterStore.ts"
 import { StatusStore } from "../../src/status/StatusStore.ts"
@@ -45,7 +46,7 @@ const asking = Effect.fnUntraced(function* (
       const answer = await fetch(`http://127.0.0.1:${port}${path}`)
       const text = await answer.text()
       const type = answer.headers.get("content-type") ?? ""
-      return { status: answer.status, type, body: type.includes("json") ? JSON.parse(text) : text }
+      return { status: answer.status, type, text, body: type.includes("json") ? JSON.parse(text) : text }
     })
 })
 
@@ -96,6 +97,16 @@ describe("GraphRoutes", () => {
         task_id: T,
         verdict: "being_handled"
       })
+    }).pipe(Effect.scoped, Effect.provide(stores))
+  )
+
+  it.live("shows the numbers of a status as they came", () =>
+    Effect.gen(function* () {
+      yield* said(T, "processing", 1, { order: ExactJson.parse("12345678901234567890") })
+      const get = yield* asking()
+      for (const name of ["graph", "view"]) {
+        assert.include((yield* get(`/executions/${T}/${name}`)).text, '"meta":{"order":12345678901234567890}')
+      }
     }).pipe(Effect.scoped, Effect.provide(stores))
   )
 

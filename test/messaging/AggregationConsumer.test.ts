@@ -216,6 +216,30 @@ describe("AggregationConsumer", () => {
     }
   )
 
+  it.effect("keeps the numbers that JavaScript does not have, which its handler sees as ordinary ones", () =>
+    Effect.gen(function* () {
+      const seen: Array<unknown> = []
+      const { queue } = yield* atWork(
+        AggregationConsumer.make({
+          shards: [1],
+          handler: AggregationHandler.make(({ meta }, { parentTaskId }) => {
+            seen.push([meta["order"], parentTaskId])
+            return Effect.fail("no")
+          }),
+          retryPolicy: new RetryPolicy({ max_retries: 0 }),
+          retryStatuses: new RetryStatusConfig({ enabled: true })
+        })
+      )
+      const meta = '"parent_task_id":12345678901234567890,"order":9007199254740993'
+      const { publishRawToQueue } = yield* BrokerClient
+      yield* publishRawToQueue(queue, Buffer.from(`{"task_id":"child","status":"completed","meta":{${meta}}}`))
+      yield* settleDown
+      assert.deepStrictEqual(seen, [[9007199254740992, "12345678901234567890"]])
+      const { get } = yield* (yield* Broker).channel({ prefetch: 1 })
+      assert.include(Buffer.from(Option.getOrThrow(yield* get("status.queue")).content).toString(), meta)
+    }).pipe(Effect.scoped, Effect.provide(desk({ topology: sharded() })))
+  )
+
   it.effect("dead-letters what it cannot read, and tells no status of it", () => {
     const observed = observer()
     return Effect.gen(function* () {

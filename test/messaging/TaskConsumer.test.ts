@@ -789,6 +789,35 @@ describe("TaskConsumer", () => {
         }).pipe(onMemory(routed({ task_types: ["resize"] })))
     )
 
+    it.effect("keeps the numbers that JavaScript does not have, which the handler sees as ordinary ones", () =>
+      Effect.gen(function* () {
+        const seen: Array<unknown> = []
+        yield* working({
+          handler: Handler.make(({ payload, task_id }, context) => {
+            seen.push([task_id, payload, context.rawPayload["payload"]])
+            return context.manualRetryCount === 0
+              ? context.manualRetry({ payloadMerge: { page: 2 } })
+              : Effect.fail("no")
+          }),
+          retryPolicy: new RetryPolicy({ max_retries: 0 })
+        })
+        yield* drop(queue, '{"documentId":9007199254740993,"payload":{"order":12345678901234567890,"most":1e400}}')
+        yield* settleDown
+        const first = { order: 12345678901234567000, most: Number.POSITIVE_INFINITY }
+        const second = { ...first, page: 2 }
+        assert.deepStrictEqual(seen, [
+          ["9007199254740993", first, first],
+          ["9007199254740993", second, second]
+        ])
+        const { get } = yield* (yield* Broker).channel({ prefetch: 1 })
+        const { content } = Option.getOrThrow(yield* get(deadLetters))
+        assert.include(
+          Buffer.from(content).toString(),
+          '"task_id":"9007199254740993","payload":{"order":12345678901234567890,"most":1e400,"page":2}'
+        )
+      }).pipe(onMemory())
+    )
+
     it.effect("reaches the next worker with its lineage, in its context and on its statuses", () =>
       Effect.gen(function* () {
         const seen: Array<object> = []

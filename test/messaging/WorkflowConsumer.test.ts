@@ -783,6 +783,25 @@ describe("WorkflowConsumer", () => {
       }).pipe(Effect.scoped, Effect.provide(Layer.merge(desk({ topology }), StageDedup.layerMemory)))
     )
 
+    it.effect("takes two numbers for two pieces of work also where JavaScript has but one", () =>
+      Effect.gen(function* () {
+        const gate = yield* Latch.make()
+        const seen: Array<string> = []
+        yield* atWork(deduplicating(seen, gate))
+        const order = (id: string, number: string) =>
+          sendBytes(
+            "write.queue",
+            `{"task_id":"t1","stage":"write","message_id":"${id}","payload":{"request":${number}}}`
+          )
+        yield* order("m1", "9007199254740992")
+        yield* order("m2", "9007199254740993")
+        yield* order("m3", "9007199254740993")
+        yield* settleDown
+        assert.deepStrictEqual(seen, ["m1", "m2"])
+        assert.deepStrictEqual(yield* reasonsIn("write.queue.dlq"), [["dedup_conflict", "DedupConflict"]])
+      }).pipe(Effect.scoped, Effect.provide(Layer.merge(desk({ topology }), StageDedup.layerMemory)))
+    )
+
     it.effect("works again on a message whose worker lost its connection, and on one that failed", () =>
       Effect.gen(function* () {
         const seen: Array<string> = []

@@ -148,6 +148,21 @@ describe.each(variants)("dead letters over HTTP, $name", ({ doors, skip }) => {
     }).pipe(Effect.scoped, Effect.provide(Layer.mergeAll(stores(), statuses).pipe(Layer.provideMerge(doors))))
   )
 
+  live("shows numbers that JavaScript does not have as they came", () =>
+    Effect.gen(function* () {
+      const store = yield* DeadLetterStore
+      const { url } = yield* start()
+      const text = (dlqId: string) => Effect.promise(async () => (await fetch(`${url}/dlq/messages/${dlqId}`)).text())
+      for (const [n, body] of ['{"order":12345678901234567890}', "12345678901234567890"].entries()) {
+        yield* store.record(deadLetter(n, { raw_body_b64: Buffer.from(body).toString("base64") }))
+        const shown = yield* text(`id-${n}`)
+        assert.include(shown, '"body_encoding":"json"')
+        assert.include(shown, `"body":${body}`)
+      }
+      assert.deepStrictEqual((yield* store.get("id-0"))?.body, { order: 12345678901234567000 })
+    }).pipe(Effect.scoped, Effect.provide(stores().pipe(Layer.provideMerge(doors))))
+  )
+
   live("compares the index with the broker, queue by queue", () =>
     Effect.gen(function* () {
       const store = yield* DeadLetterStore

@@ -183,6 +183,23 @@ const suite = <E>(name: string, world: Layer.Layer<Broker | Redis, E>) =>
         }).pipe(Effect.scoped)
       )
 
+      it.effect(`${plane}: stores the numbers that JavaScript does not have, and tells events apart by them`, () =>
+        Effect.gen(function* () {
+          const { drop, hub, store, until } = yield* desk(streams)
+          yield* hub()
+          const result = (wide: string) => `"result":{"order":12345678901234567890,"wide":${wide},"big":1e400}`
+          const wides = ["9007199254740992", "9007199254740993"]
+          for (const wide of [...wides, ...wides]) {
+            yield* drop(`{"documentId":9007199254740993,"status":"done",${result(wide)}}`)
+          }
+          yield* drop('{"task_id":"9007199254740993","status":"last"}')
+          yield* until("9007199254740993", 3)
+          const { events } = yield* store.history("9007199254740993")
+          assert.lengthOf(events, 3)
+          for (const [n, wide] of wides.entries()) assert.include(events[n]?.json, result(wide))
+        }).pipe(Effect.scoped)
+      )
+
       it.effect(`${plane}: holds what the store does not take, and stores it in order when it does`, () =>
         Effect.gen(function* () {
           const { hub, ids, say, store, until } = yield* desk(streams)

@@ -5,6 +5,7 @@ import * as BrokerMemory from "../../layers/BrokerMemory.ts"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
 import { ContractAliasConfig } from "../../src/messaging/Aliases.ts"
 import { BrokerClient } from "../../src/messaging/BrokerClient.ts"
+import * as ExactJson from "../../src/messaging/ExactJson.ts"
 import { SharedTasksSharedStatusTopology } from "../../src/messaging/TaskTopology.ts"
 import { declarations } from "../../src/messaging/Topology.ts"
 import { Broker, type BrokerError } from "../../src/services/Broker.ts"
@@ -28,7 +29,7 @@ const get = (url: string, init: RequestInit = {}) =>
   Effect.promise(async () => {
     const answer = await fetch(url, init)
     const text = await answer.text()
-    return { status: answer.status, body: text === "" ? undefined : JSON.parse(text), headers: answer.headers }
+    return { status: answer.status, text, body: text === "" ? undefined : JSON.parse(text), headers: answer.headers }
   })
 
 const named = (what: string) => `svc-test-${randomUUID()}.${what}`
@@ -165,6 +166,45 @@ const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, broker: Layer.Laye
         const unknown = yield* get(`${url}/api/nobody/latest`)
         assert.strictEqual(unknown.body.detail, 'No status is stored for attempt_id "nobody".')
         assert.deepInclude(yield* get(`${url}/status/${encodeURIComponent(id)}`), { status: 404 })
+      })
+    )
+
+    it.effect("give numbers that JavaScript does not have as they came, and adapters both", () =>
+      Effect.gen(function* () {
+        const id = task()
+        const path = encodeURIComponent(id)
+        const { store } = yield* StatusStore
+        yield* store({ ...event(id, "e1"), meta: { order: ExactJson.parse("12345678901234567890") } })
+        const renaming = yield* served(
+          {},
+          { aliasConfig: new ContractAliasConfig({ field_aliases: { task_id: "id" } }) }
+        )
+        const adapting = yield* served(
+          {},
+          {
+            latestOutputAdapter: ({ meta }, exact) => ({ meta, exact: exact["meta"] }),
+            historyOutputAdapter: (_, exact) => exact
+          }
+        )
+        const meta = '"meta":{"order":12345678901234567890}'
+        assert.include((yield* get(`${renaming.url}/status/${path}`)).text, meta)
+        assert.include(
+          (yield* get(`${adapting.url}/status/${path}`)).text,
+          '{"meta":{"order":12345678901234567000},"exact":{"order":12345678901234567890}}'
+        )
+        assert.include((yield* get(`${adapting.url}/history?task_id=${path}`)).text, meta)
+      })
+    )
+
+    it.effect("give the numbers of the broker's stream as they came", () =>
+      Effect.gen(function* () {
+        const topology = topologyOf()
+        const { broker, url } = yield* scanned(topology)
+        const { exchange } = topology.status
+        const content = Buffer.from('{"documentId":9007199254740993,"status":"a","result":{"order":1e400}}')
+        yield* broker.publish({ purpose: "statuses", exchange, routingKey: "t", content, properties: {} })
+        const { text } = yield* get(`${url}/history?source=stream&task_id=9007199254740993`)
+        assert.include(text, '"result":{"order":1e400}')
       })
     )
 
