@@ -28,7 +28,7 @@ export interface Options {
   readonly storeHistoryMaxlen?: number
   /** Default: 200. */
   readonly hubPrefetch?: number
-  /** Default: `["auth_token"]`. */
+  /** Of the `meta` of events, neither stored nor shown from the stream. Default: `["auth_token"]`. */
   readonly hubSanitizeMetaKeys?: ReadonlyArray<string>
   /** Default: `completed` and `failed`. */
   readonly sseTerminalStatuses?: TerminalStatusSet
@@ -81,7 +81,7 @@ export const statuses = ({ aliasConfig, observationSink, topology, ...options }:
   })
   const read = Layer.mergeAll(
     stream,
-    History.layer({ topology, aliasConfig }),
+    History.layer({ topology, aliasConfig, sanitizeMetaKeys: options.hubSanitizeMetaKeys }),
     ReplayJobs.layer({ prefix: options.dlqStorePrefix }),
     BrokerClient.layer({ topology, aliasConfig })
   )

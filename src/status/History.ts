@@ -59,6 +59,8 @@ export interface Options extends StoreOptions {
   readonly topology: Topology
   /** How events on the broker may be named. Default: only the built-in alias is understood. */
   readonly aliasConfig?: ContractAliasConfig | undefined
+  /** Members of an event's `meta` that the stream has and nobody is shown, as of the hub. Default: `["auth_token"]`. */
+  readonly sanitizeMetaKeys?: ReadonlyArray<string> | undefined
   /** Messages that a scan looks at. Default: 1,000,000. */
   readonly maxMessages?: number
 }
@@ -71,19 +73,24 @@ export const layer = (options: Options): Layer.Layer<HistoryReader, SettingsErro
       const broker = yield* Broker
       const caps = yield* capsOf(options)
       const { status } = options.topology
-      const aliases = options.aliasConfig ?? new ContractAliasConfig()
+      const { aliasConfig: aliases = new ContractAliasConfig(), sanitizeMetaKeys } = options
       const scans = yield* Semaphore.make(scansAtOnce)
       const read = ({ maxScan, maxSeconds, startOffset, taskId }: HistoryQuery) =>
-        StatusScan.scan(broker, status, aliases, {
-          taskId,
-          startOffset,
-          bounds: {
-            seconds: maxSeconds ?? caps.maxSeconds,
-            matches: maxScan ?? caps.maxEvents,
-            messages: caps.maxMessages,
-            bytes: caps.maxBytes
+        StatusScan.scan(
+          broker,
+          status,
+          { aliases, sanitizeMetaKeys },
+          {
+            taskId,
+            startOffset,
+            bounds: {
+              seconds: maxSeconds ?? caps.maxSeconds,
+              matches: maxScan ?? caps.maxEvents,
+              messages: caps.maxMessages,
+              bytes: caps.maxBytes
+            }
           }
-        }).pipe(
+        ).pipe(
           scans.withPermitsIfAvailable(1),
           Effect.flatMap(Effect.fromOption),
           Effect.catchTag("NoSuchElementError", () =>

@@ -95,7 +95,7 @@ export const make = Effect.fnUntraced(function* (
   const [rarelyMalformed, rarelyLeftOut] = [yield* Rarely.make, yield* Rarely.make]
   const read = StatusMessage.reader({
     aliases: options.aliasConfig ?? client.aliases,
-    sanitizeMetaKeys: options.sanitizeMetaKeys ?? ["auth_token"],
+    sanitizeMetaKeys: options.sanitizeMetaKeys,
     maxEventBytes: options.maxEventBytes ?? defaultMaxEventBytes
   })
   const order = new TaskOrder()

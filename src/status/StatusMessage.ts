@@ -11,37 +11,45 @@ export interface Malformed {
   readonly detail: string
 }
 
-export interface Options {
+export interface Shown {
   readonly aliases: ContractAliasConfig
-  readonly sanitizeMetaKeys: ReadonlyArray<string>
+  /** Members of an event's `meta` that are secret. Default: `["auth_token"]`. */
+  readonly sanitizeMetaKeys: ReadonlyArray<string> | undefined
+}
+
+/** From the bytes of a message to what may be shown of it: by canonical names, every number as it came. */
+export const shown = ({ aliases, sanitizeMetaKeys: secret = ["auth_token"] }: Shown) => {
+  const sanitized = (event: JsonObject): JsonObject => {
+    const { meta } = event
+    if (!isJsonObject(meta) || !secret.some((key) => Object.hasOwn(meta, key))) return event
+    const kept = Object.entries(meta).filter(([key]) => !secret.includes(key))
+    return { ...event, meta: Object.fromEntries(kept) }
+  }
+  return (content: Uint8Array): Result.Result<JsonObject, EnvelopeError> =>
+    Result.map(aliases.read("status", content), ({ exact }) => sanitized(exact))
+}
+
+export interface Options extends Shown {
   readonly maxEventBytes: number
 }
 
 /**
- * From the bytes of a message to the event that is stored: by canonical names, without what is secret, every number as it
- * came, and with an id. Who sends an event without an id gets the hash of its content for one, with the time of reading
- * left out: the same message, read again, is the same event.
+ * From the bytes of a message to the event that is stored: what may be shown, and an id. Who sends an event without an id
+ * gets the hash of its content for one, with the time of reading left out: the same message, read again, is the same event.
  */
-export const reader = ({ aliases, maxEventBytes, sanitizeMetaKeys }: Options) => {
-  const sanitized = (event: JsonObject): JsonObject => {
-    const { meta } = event
-    if (!isJsonObject(meta) || !sanitizeMetaKeys.some((key) => Object.hasOwn(meta, key))) return event
-    const kept = Object.entries(meta).filter(([key]) => !sanitizeMetaKeys.includes(key))
-    return { ...event, meta: Object.fromEntries(kept) }
-  }
-
+export const reader = ({ maxEventBytes, ...options }: Options) => {
+  const read = shown(options)
   return (content: Uint8Array, now: Timestamp): Result.Result<StatusEvent.PublishedStatus, Malformed> => {
     if (content.byteLength > maxEventBytes) {
       const detail = `It has ${content.byteLength} bytes, and may have ${maxEventBytes} (maxEventBytes).`
       return Result.fail({ reason: "oversized", detail })
     }
-    const read = aliases.read("status", content)
-    if (Result.isFailure(read)) {
-      const { message, reason } = read.failure
+    const event = read(content)
+    if (Result.isFailure(event)) {
+      const { message, reason } = event.failure
       return Result.fail({ reason: reason === "malformed_json" ? reason : "payload_not_mapping", detail: message })
     }
-    const event = sanitized(read.success.exact)
-    return Result.mapError(completed(event, now, content.byteLength), ({ message }) => invalid(message))
+    return Result.mapError(completed(event.success, now, content.byteLength), ({ message }) => invalid(message))
   }
 }
 

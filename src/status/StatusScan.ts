@@ -1,7 +1,9 @@
 import { Clock, Deferred, Effect, Option, Result } from "effect"
-import type { ContractAliasConfig } from "../messaging/Aliases.ts"
+import type { JsonObject } from "../messaging/Envelope.ts"
+import type { EnvelopeError } from "../messaging/Errors.ts"
 import type { StatusPlane } from "../messaging/StatusPlane.ts"
 import type { Broker, BrokerError, Delivery } from "../services/Broker.ts"
+import * as StatusMessage from "./StatusMessage.ts"
 
 export interface Bounds {
   readonly seconds: number
@@ -35,20 +37,21 @@ export interface Scanned {
 export const scan = Effect.fnUntraced(function* (
   broker: Broker["Service"],
   status: StatusPlane,
-  aliases: ContractAliasConfig,
+  options: StatusMessage.Shown,
   { bounds, startOffset, taskId }: Scan
 ) {
   const clock = yield* Clock.Clock
   const channel = yield* broker.channel({ prefetch })
   const limit = status.isStream ? bounds.messages : Math.min(bounds.messages, prefetch)
   const events: Array<string> = []
+  const shown = StatusMessage.shown(options)
   const full = Deferred.makeUnsafe<void>()
   let [messages, bytes] = [0, 0]
   let quietAt = clock.currentTimeMillisUnsafe() + firstWithinMs
 
   const read = ({ content }: Delivery) => {
     messages++
-    const text = eventOf(content, aliases, taskId)
+    const text = eventOf(shown(content), taskId)
     if (text !== undefined) {
       events.push(text)
       bytes += content.length
@@ -86,13 +89,11 @@ export const scan = Effect.fnUntraced(function* (
   return scanned
 }, Effect.scoped) satisfies (...args: never) => Effect.Effect<Scanned, BrokerError>
 
-/** An event with canonical names; none when it is unreadable or another task's. */
-const eventOf = (content: Uint8Array, aliases: ContractAliasConfig, taskId: string | undefined): string | undefined => {
-  const read = aliases.read("status", content)
-  if (Result.isFailure(read)) return undefined
-  const { exact } = read.success
-  return taskId === undefined || exact["task_id"] === taskId ? JSON.stringify(exact) : undefined
-}
+/** None of one that is unreadable or another task's. */
+const eventOf = (read: Result.Result<JsonObject, EnvelopeError>, taskId: string | undefined): string | undefined =>
+  Result.isSuccess(read) && (taskId === undefined || read.success["task_id"] === taskId)
+    ? JSON.stringify(read.success)
+    : undefined
 
 const prefetch = 1_000
 

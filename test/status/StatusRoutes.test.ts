@@ -252,6 +252,22 @@ const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, broker: Layer.Laye
       })
     )
 
+    it.effect("show nothing of the broker's stream that is not to be stored", () =>
+      Effect.gen(function* () {
+        const seen = (history: Partial<History.Options>) =>
+          Effect.gen(function* () {
+            const topology = topologyOf()
+            const { broker, url } = yield* scanned(topology, { source: "stream", ...history })
+            const { exchange } = topology.status
+            const content = Buffer.from('{"task_id":"t","status":"a","meta":{"auth_token":"s3cret","page":1}}')
+            yield* broker.publish({ purpose: "statuses", exchange, routingKey: "t", content, properties: {} })
+            return (yield* get(`${url}/history?task_id=t`)).body.events[0].meta
+          })
+        assert.deepStrictEqual(yield* seen({}), { page: 1 })
+        assert.deepStrictEqual(yield* seen({ sanitizeMetaKeys: ["page"] }), { auth_token: "s3cret" })
+      })
+    )
+
     it.effect("stop a scan at its bounds, and say so", () =>
       Effect.gen(function* () {
         const { publish, url } = yield* scanned(topologyOf(), { source: "stream", maxMessages: 3 })

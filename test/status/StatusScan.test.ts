@@ -8,6 +8,7 @@ import { Broker, BrokerError } from "../../src/services/Broker.ts"
 import * as StatusScan from "../../src/status/StatusScan.ts"
 import { shared } from "../messaging/SampleTopologies.ts"
 
+const shown = { aliases: new ContractAliasConfig(), sanitizeMetaKeys: undefined }
 const bounds = { seconds: 10, matches: 100, messages: 100, bytes: 1_000_000 }
 
 const found = (change: Partial<Broker["Service"]> = {}) =>
@@ -21,7 +22,7 @@ const found = (change: Partial<Broker["Service"]> = {}) =>
       yield* broker.publish({ purpose: "statuses", exchange, routingKey: "t", content, properties: {} })
     }
     const scanning = yield* Effect.forkChild(
-      StatusScan.scan(Broker.of({ ...broker, ...change }), topology.status, new ContractAliasConfig(), {
+      StatusScan.scan(Broker.of({ ...broker, ...change }), topology.status, shown, {
         startOffset: "first",
         bounds
       })
