@@ -144,16 +144,26 @@ const storeReader =
   (taskId, { maxScan = caps.maxEvents, maxSeconds, startOffset }) => {
     const read = Effect.map(
       store.history(taskId, { ...rangeOf(startOffset), atMost: { events: maxScan, bytes: caps.maxBytes } }),
-      ({ events, newest }): StatusScan.Scanned => ({
-        events: events.map(({ json }) => json),
-        truncated: (events.at(-1)?.sequence ?? newest) < newest
-      })
+      ({ events, newest, oldest }): StatusScan.Scanned => {
+        const { sequence: last } = events.at(-1) ?? { sequence: newest }
+        return {
+          events: events.map(({ json }) => json),
+          truncated: last < newest,
+          nextOffset: last + 1,
+          oldestOffset: oldest || undefined
+        }
+      }
     )
     return maxSeconds === undefined
       ? read
       : Effect.timeoutOrElse(read, {
           duration: maxSeconds * 1_000,
-          orElse: () => Effect.succeed<StatusScan.Scanned>({ events: [], truncated: true })
+          orElse: () =>
+            Effect.succeed<StatusScan.Scanned>({
+              events: [],
+              truncated: true,
+              nextOffset: typeof startOffset === "number" ? startOffset : undefined
+            })
         })
   }
 

@@ -105,7 +105,8 @@ const history = (reader: HistoryReader["Service"], options: Options): Handler =>
     const found = scanned.events.flatMap((json) => shown(json) ?? [])
     const whose = taskId === undefined ? "" : `,${JSON.stringify(bodyField)}:${JSON.stringify(taskId)}`
     const cut = scanned.truncated ? `,"truncated":true` : ""
-    return json(`{"count":${found.length},"events":[${found.join(",")}]${whose}${cut}}`)
+    const offsets = member("next_offset", scanned.nextOffset) + member("oldest_offset", scanned.oldestOffset)
+    return json(`{"count":${found.length},"events":[${found.join(",")}]${whose}${cut}${offsets}}`)
   }).pipe(
     Effect.catchTags({
       RedisError: () => Effect.succeed(storeGone),
@@ -119,6 +120,9 @@ const history = (reader: HistoryReader["Service"], options: Options): Handler =>
     })
   )
 }
+
+const member = (name: string, offset: number | undefined): string =>
+  offset === undefined ? "" : `,"${name}":${offset}`
 
 const latest = (store: StatusStore["Service"], { aliasConfig, latestOutputAdapter }: Options): Handler => {
   const shown = present({ aliasConfig, outputAdapter: latestOutputAdapter })

@@ -4,6 +4,7 @@ import type { EnvelopeError } from "../messaging/Errors.ts"
 import type { StatusPlane } from "../messaging/StatusPlane.ts"
 import type { Broker, BrokerError, Delivery } from "../services/Broker.ts"
 import * as StatusMessage from "./StatusMessage.ts"
+import { offsetOf } from "./StreamBookmark.ts"
 
 export interface Bounds {
   readonly seconds: number
@@ -27,6 +28,10 @@ export interface Scanned {
   readonly events: ReadonlyArray<string>
   /** A bound ended it, or the broker stood still: there may be more. */
   readonly truncated: boolean
+  /** Where it goes on: behind all that was looked at. None where that is not known, as of a queue that is no stream. */
+  readonly nextOffset?: number | undefined
+  /** Of the store alone, the oldest event that it keeps: what was before is gone. */
+  readonly oldestOffset?: number | undefined
 }
 
 /**
@@ -47,10 +52,13 @@ export const scan = Effect.fnUntraced(function* (
   const shown = StatusMessage.shown(options)
   const full = Deferred.makeUnsafe<void>()
   let [messages, bytes] = [0, 0]
+  let nextOffset = status.isStream && typeof startOffset === "number" ? startOffset : undefined
   let quietAt = clock.currentTimeMillisUnsafe() + firstWithinMs
 
-  const read = ({ content }: Delivery) => {
+  const read = ({ content, properties }: Delivery) => {
     messages++
+    const offset = offsetOf(properties)
+    if (offset !== undefined) nextOffset = offset + 1
     const text = eventOf(shown(content), taskId)
     if (text !== undefined) {
       events.push(text)
@@ -85,7 +93,7 @@ export const scan = Effect.fnUntraced(function* (
   )
   // first the consumer, then the channel: some clients return what is under way, and a stream dies of that
   yield* subscription.cancel
-  const scanned: Scanned = { events, truncated: Option.getOrElse(ended, () => true) }
+  const scanned: Scanned = { events, truncated: Option.getOrElse(ended, () => true), nextOffset }
   return scanned
 }, Effect.scoped) satisfies (...args: never) => Effect.Effect<Scanned, BrokerError>
 

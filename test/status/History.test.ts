@@ -1,5 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Fiber, Layer } from "effect"
+import { TestClock } from "effect/testing"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
 import * as History from "../../src/status/History.ts"
 import * as RedisStatusStore from "../../src/status/RedisStatusStore.ts"
@@ -47,6 +48,17 @@ describe("a history of the store", () => {
         assert.deepStrictEqual(yield* read({ startOffset: "first", maxScan: 2 }), ["a b", true, { atMost: two }])
         assert.deepStrictEqual(yield* read({ startOffset: 3, maxScan: 2 }), ["c d", false, { after: 2, atMost: two }])
         assert.deepStrictEqual(yield* read({ startOffset: 9, maxScan: 2 }), ["", false, { after: 8, atMost: two }])
+      })
+    )
+
+    it.effect("goes on where it was to begin, where the store takes too long", () =>
+      Effect.gen(function* () {
+        const slow = { ...(yield* StatusStore), history: () => Effect.never }
+        const context = yield* Layer.build(Layer.provide(History.layerStore(), Layer.succeed(StatusStore, slow)))
+        const { store } = Context.get(context, History.HistoryReader)
+        const reading = yield* Effect.forkChild(store("task", { startOffset: 7, maxSeconds: 1 }))
+        yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual(yield* Fiber.join(reading), { events: [], truncated: true, nextOffset: 7 })
       })
     )
 

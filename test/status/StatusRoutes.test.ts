@@ -32,6 +32,15 @@ const get = (url: string, init: RequestInit = {}) =>
     return { status: answer.status, text, body: text === "" ? undefined : JSON.parse(text), headers: answer.headers }
   })
 
+/** The ids of the events of each answer, until one is the last. */
+const pages = (url: string, start = "first"): Effect.Effect<ReadonlyArray<string>> =>
+  Effect.flatMap(get(`${url}&start_offset=${start}`), ({ body }) => {
+    const page = body.events.map((event: { readonly event_id: string }) => event.event_id).join(" ")
+    return body.truncated
+      ? Effect.map(pages(url, body.next_offset), (others) => [page, ...others])
+      : Effect.succeed([page])
+  })
+
 const named = (what: string) => `svc-test-${randomUUID()}.${what}`
 
 const topologyOf = (more: { readonly status_use_streams?: boolean } = {}) =>
@@ -111,7 +120,24 @@ const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, broker: Layer.Laye
         assert.deepStrictEqual(yield* of("&start_offset=4"), [200, 3, "e4 e5 e6", true, undefined])
         assert.deepStrictEqual(yield* of("&max_scan=2&max_seconds=1.5"), [200, 2, "e2 e3", true, true])
         const nobody = yield* get(`${url}/history?task_id=nobody`)
-        assert.deepStrictEqual(nobody.body, { count: 0, events: [], task_id: "nobody" })
+        assert.deepStrictEqual(nobody.body, { count: 0, events: [], task_id: "nobody", next_offset: 1 })
+      })
+    )
+
+    it.effect("give a history page by page, and say when its front is gone", () =>
+      Effect.gen(function* () {
+        const id = task()
+        const { url } = yield* served()
+        const of = `${url}/history?task_id=${encodeURIComponent(id)}`
+        yield* store(id, "e1", "e2", "e3", "e4", "e5")
+        assert.deepStrictEqual(yield* pages(`${of}&max_scan=2`), ["e1 e2", "e3 e4", "e5"])
+        const { body: read } = yield* get(`${of}&max_scan=2`)
+        assert.deepInclude(read, { next_offset: 3, oldest_offset: 1 })
+        yield* store(id, "e6", "e7", "e8", "e9")
+        const { body } = yield* get(`${of}&max_scan=2&start_offset=${read.next_offset}`)
+        assert.deepInclude(body, { count: 2, truncated: true, next_offset: 7, oldest_offset: 5 })
+        const end = yield* get(`${of}&start_offset=10`)
+        assert.deepInclude(end.body, { count: 0, next_offset: 10 })
       })
     )
 
@@ -162,7 +188,13 @@ const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, broker: Layer.Laye
         const latest = yield* get(`${url}/api/${encodeURIComponent(id)}/latest`)
         assert.deepStrictEqual(latest.body, { attempt_id: id, event: { ...rest, attempt_id: id, adapted: true } })
         const history = yield* get(`${url}/api/history?attempt-id=${encodeURIComponent(id)}`)
-        assert.deepStrictEqual(history.body, { count: 1, events: [{ ...rest, attempt_id: id }], attempt_id: id })
+        assert.deepStrictEqual(history.body, {
+          count: 1,
+          events: [{ ...rest, attempt_id: id }],
+          attempt_id: id,
+          next_offset: 2,
+          oldest_offset: 1
+        })
         const unknown = yield* get(`${url}/api/nobody/latest`)
         assert.strictEqual(unknown.body.detail, 'No status is stored for attempt_id "nobody".')
         assert.deepInclude(yield* get(`${url}/status/${encodeURIComponent(id)}`), { status: 404 })
@@ -268,6 +300,27 @@ const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, broker: Layer.Laye
       })
     )
 
+    it.effect("give the broker's stream page by page, each event once", () =>
+      Effect.gen(function* () {
+        const { publish, url } = yield* scanned(topologyOf())
+        const named = (count: number) => Array.from({ length: count }, (_, n) => `s${n}`)
+        // at once, so that many share a chunk of the stream
+        yield* Effect.forEach(named(10), (one) => Effect.all([publish("t1", one), publish("t2", one)]), {
+          concurrency: "unbounded"
+        })
+        const whole = yield* pages(`${url}/history?source=stream&task_id=t1`)
+        const paged = yield* pages(`${url}/history?source=stream&task_id=t1&max_scan=3`)
+        assert.deepStrictEqual(
+          paged.map((page) => page.split(" ").length),
+          [3, 3, 3, 1]
+        )
+        assert.deepStrictEqual([paged.join(" ")], whole)
+        assert.deepStrictEqual(paged.join(" ").split(" ").toSorted(), named(10))
+        const { body } = yield* get(`${url}/history?source=stream&task_id=t1&start_offset=100`)
+        assert.deepInclude(body, { count: 0, next_offset: 100 })
+      })
+    )
+
     it.effect("stop a scan at its bounds, and say so", () =>
       Effect.gen(function* () {
         const { publish, url } = yield* scanned(topologyOf(), { source: "stream", maxMessages: 3 })
@@ -275,7 +328,7 @@ const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, broker: Layer.Laye
         yield* publish("t2", "b", "c", "d")
         yield* publish("t1", "e")
         const { body } = yield* get(`${url}/history?task_id=t1`)
-        assert.deepInclude(body, { count: 1, truncated: true })
+        assert.deepInclude(body, { count: 1, truncated: true, next_offset: 3 })
       })
     )
 
@@ -291,6 +344,7 @@ const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, broker: Layer.Laye
         for (const _ of [1, 2]) {
           const { body } = yield* get(`${url}/history?task_id=t1`)
           assert.strictEqual(body.count, 2)
+          assert.isUndefined(body.next_offset)
         }
         yield* broker.remove({ queues: [topology.status.queue] })
         assert.deepInclude(yield* get(`${url}/history?task_id=t1`), { status: 404 })

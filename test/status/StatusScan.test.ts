@@ -28,13 +28,15 @@ const found = (change: Partial<Broker["Service"]> = {}) =>
       })
     )
     yield* TestClock.adjust("12 seconds")
-    const { events, truncated } = yield* Fiber.join(scanning)
-    return { statuses: events.map((event) => JSON.parse(event).status), truncated }
+    const { events, nextOffset, truncated } = yield* Fiber.join(scanning)
+    return { statuses: events.map((event) => JSON.parse(event).status), truncated, nextOffset }
   }).pipe(Effect.provide(BrokerMemory.layer()))
 
 describe("a scan of the status stream", () => {
   it.effect("ends where the broker has nothing more", () =>
-    Effect.map(found(), (seen) => assert.deepStrictEqual(seen, { statuses: ["one", "two"], truncated: false }))
+    Effect.map(found(), (seen) =>
+      assert.deepStrictEqual(seen, { statuses: ["one", "two"], truncated: false, nextOffset: undefined })
+    )
   )
 
   it.effect("takes the silence of a broker that does not answer for no end", () =>
