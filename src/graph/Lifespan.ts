@@ -22,7 +22,7 @@ export interface Options {
   readonly aliasConfig?: ContractAliasConfig
   /** Default: `svc`. */
   readonly storePrefix?: string
-  /** `null`: for ever. Default: 86400. */
+  /** Of statuses, at most ten years. `null`: for ever. Default: 86400. */
   readonly storeTtlSeconds?: number | null
   /** Default: 50. */
   readonly storeHistoryMaxlen?: number

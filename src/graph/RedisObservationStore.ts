@@ -4,12 +4,13 @@ import { encode, type Observed } from "../messaging/Observation.ts"
 import { type ObservationSink, queued } from "../messaging/ObservationSink.ts"
 import { Findings } from "../messaging/Parameters.ts"
 import { Redis, type Reply, type Script } from "../services/Redis.ts"
+import * as TimeToLive from "../status/TimeToLive.ts"
 import { type ObservationHistory, ObservationStore } from "./ObservationStore.ts"
 
 export interface Parameters {
   /** Of the keys, behind that of the deployment; workers and routers need the same. Default: `"svc-observations"`. */
   readonly prefix?: string | undefined
-  /** Seconds after the last observation of a task until all of it are gone; `null`: never. Default: 86,400. */
+  /** Seconds after the last observation of a task until all of it are gone, at most ten years; `null`: never. Default: 86,400. */
   readonly ttl_seconds?: number | null | undefined
   /** How many are kept of a task: 1 to 100,000. Default: 500. */
   readonly history_maxlen?: number | undefined
@@ -24,7 +25,7 @@ export const layer = (parameters: Parameters = {}): Layer.Layer<ObservationStore
       const { history_maxlen = 500, prefix = "svc-observations", ttl_seconds = 86_400 } = parameters
       const findings = new Findings()
       if (prefix.trim() === "") findings.mistake("prefix", "must not be blank")
-      if (ttl_seconds !== null) findings.integer("ttl_seconds", ttl_seconds, 1, maxSeconds)
+      if (ttl_seconds !== null) findings.integer("ttl_seconds", ttl_seconds, 1, TimeToLive.maxSeconds)
       findings.integer("history_maxlen", history_maxlen, 1, 100_000)
       if (findings.mistakes.length > 0) return yield* SettingsError.of("RedisObservationStore", findings.mistakes)
       const keyOf = (taskId: string) => redis.key(`${prefix}:observed:${taskId}`)
@@ -102,6 +103,3 @@ const historyOf = (reply: Reply): ObservationHistory => {
 }
 
 const items = (reply: Reply): ReadonlyArray<Reply> => (Array.isArray(reply) ? reply : [])
-
-/** A year. */
-const maxSeconds = 31_536_000

@@ -13,11 +13,12 @@ import {
 } from "./DeadLetterStore.ts"
 import * as ReplayScripts from "./ReplayScripts.ts"
 import * as Stored from "./StoredDeadLetter.ts"
+import * as TimeToLive from "./TimeToLive.ts"
 
 export interface Options {
   /** Workers and the HTTP runtime must agree on it. Default: `svc`. */
   readonly prefix?: string | undefined
-  /** How long a record is kept after it was indexed. `null` or 0: as long as there is room. Default: `null`. */
+  /** How long a record is kept after it was indexed, at most ten years. `null` or 0: as long as there is room. Default: `null`. */
   readonly ttl_seconds?: number | null | undefined
   /** The oldest record leaves the index when a newer one needs its place. Default: 100,000. */
   readonly max_records?: number
@@ -170,16 +171,13 @@ export const layer = (options: Options = {}): Layer.Layer<DeadLetterStore, never
   if (options.prefix !== undefined && !/^[^{}]+$/.test(options.prefix)) {
     findings.mistake("prefix", "must not be empty, and be without braces, which would change the hash tag of its keys")
   }
-  findings.integer("ttl_seconds", options.ttl_seconds ?? undefined, 0, maxSeconds)
+  findings.integer("ttl_seconds", options.ttl_seconds ?? undefined, 0, TimeToLive.maxSeconds)
   findings.integer("max_records", options.max_records, 1, 100_000_000)
   findings.integer("max_bytes", options.max_bytes, 1, 2 ** 50)
   findings.integer("replay_lease_seconds", options.replay_lease_seconds, 1, 3_600)
   findings.settings("RedisDLQStore")
   return Layer.effect(DeadLetterStore, make(options))
 }
-
-/** Ten years. */
-const maxSeconds = 315_360_000
 
 /** A cursor is the sequence of the last record of its page: it stays true when that record has left the index. */
 const boundOf = (cursor: string | undefined): Effect.Effect<string, UnknownCursor> => {

@@ -8,6 +8,7 @@ import * as EventId from "./EventId.ts"
 import * as Rarely from "./Rarely.ts"
 import { indexing, reading, storing } from "./StatusScripts.ts"
 import { StatusStore, type StoredStatus } from "./StatusStore.ts"
+import * as TimeToLive from "./TimeToLive.ts"
 
 /** By the specification's names, and two of our own. */
 export interface StatusStoreParameters {
@@ -31,7 +32,6 @@ export interface StatusStoreParameters {
   readonly children_maxlen?: number
 }
 
-const maxTtlSeconds = 10 * 365 * 86_400
 const defaultDedup = 10_000
 
 const read = (parameters: StatusStoreParameters, findings: Findings) => {
@@ -41,7 +41,7 @@ const read = (parameters: StatusStoreParameters, findings: Findings) => {
   // the task id is in braces, by which a cluster finds the slot of a key
   else if (/[{}]/.test(prefix))
     findings.mistake("prefix", "must not hold { or }: they mark the slots of a Redis Cluster")
-  if (ttl_seconds !== null) findings.integer("ttl_seconds", ttl_seconds, 1, maxTtlSeconds)
+  if (ttl_seconds !== null) findings.integer("ttl_seconds", ttl_seconds, 1, TimeToLive.maxSeconds)
   findings.integer("history_maxlen", history_maxlen, 1, 100_000)
   findings.integer("children_maxlen", children_maxlen, 1, 1_000_000)
   findings.integer("dedup_maxlen", dedup_maxlen, 1, 1_000_000)

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Exit, Layer } from "effect"
 import * as BrokerMemory from "../../layers/BrokerMemory.ts"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
 import * as Lifespan from "../../src/graph/Lifespan.ts"
@@ -54,6 +54,15 @@ const streamed = Effect.gen(function* () {
 })
 
 describe("Lifespan", () => {
+  it.effect("keeps everything as long as statuses may be kept", () =>
+    Effect.gen(function* () {
+      const years = (seconds: number) =>
+        Effect.exit(Layer.build(Lifespan.stores({ topology, storeTtlSeconds: seconds })))
+      assert.isTrue(Exit.isSuccess(yield* years(10 * 365 * 86_400)))
+      assert.isTrue(Exit.isFailure(yield* years(10 * 365 * 86_400 + 1)))
+    }).pipe(Effect.scoped, Effect.provide(doors))
+  )
+
   it.live("hides the same of what is stored and of what the stream has", () =>
     living(
       { hubSanitizeMetaKeys: ["password"] },
