@@ -22,7 +22,7 @@ export interface Options {
   readonly aliasConfig?: ContractAliasConfig
   /** Default: `svc`. */
   readonly storePrefix?: string
-  /** Of statuses, at most ten years. `null`: for ever. Default: 86400. */
+  /** Of statuses, at most ten years. `null` or 0: for ever. Default: 86400. */
   readonly storeTtlSeconds?: number | null
   /** Default: 50. */
   readonly storeHistoryMaxlen?: number
@@ -35,7 +35,7 @@ export interface Options {
   readonly sseOutputAdapter?: OutputAdapter
   /** That of the workers' store. Default: `svc`. */
   readonly dlqStorePrefix?: string
-  /** `null`: as long as there is room. Default: `null`. */
+  /** `null` or 0: as long as there is room. Default: `null`. */
   readonly dlqStoreTtlSeconds?: number | null
   /** That of the workers' sink. Default: `svc-observations`. */
   readonly observationStorePrefix?: string

@@ -10,7 +10,7 @@ import { type ObservationHistory, ObservationStore } from "./ObservationStore.ts
 export interface Parameters {
   /** Of the keys, behind that of the deployment; workers and routers need the same. Default: `"svc-observations"`. */
   readonly prefix?: string | undefined
-  /** Seconds after the last observation of a task until all of it are gone, at most ten years; `null`: never. Default: 86,400. */
+  /** Seconds after a task's last observation until all are gone: ten years at most. `null` or 0: never. Default: 86,400. */
   readonly ttl_seconds?: number | null | undefined
   /** How many are kept of a task: 1 to 100,000. Default: 500. */
   readonly history_maxlen?: number | undefined
@@ -25,7 +25,7 @@ export const layer = (parameters: Parameters = {}): Layer.Layer<ObservationStore
       const { history_maxlen = 500, prefix = "svc-observations", ttl_seconds = 86_400 } = parameters
       const findings = new Findings()
       if (prefix.trim() === "") findings.mistake("prefix", "must not be blank")
-      if (ttl_seconds !== null) findings.integer("ttl_seconds", ttl_seconds, 1, TimeToLive.maxSeconds)
+      const ttl = TimeToLive.read(ttl_seconds, findings)
       findings.integer("history_maxlen", history_maxlen, 1, 100_000)
       if (findings.mistakes.length > 0) return yield* SettingsError.of("RedisObservationStore", findings.mistakes)
       const keyOf = (taskId: string) => redis.key(`${prefix}:observed:${taskId}`)
@@ -34,7 +34,7 @@ export const layer = (parameters: Parameters = {}): Layer.Layer<ObservationStore
           const taskId = taskIdOf(observation)
           return taskId === undefined
             ? Effect.succeed("ignored")
-            : redis.run(append, [keyOf(taskId)], [encode(observation), history_maxlen, ttl_seconds ?? 0])
+            : redis.run(append, [keyOf(taskId)], [encode(observation), history_maxlen, ttl ?? 0])
         },
         history: (taskId) =>
           Effect.map(redis.command("ZRANGEBYSCORE", keyOf(taskId), "-inf", "+inf", "WITHSCORES"), historyOf)

@@ -18,7 +18,7 @@ import * as TimeToLive from "./TimeToLive.ts"
 export interface Options {
   /** Workers and the HTTP runtime must agree on it. Default: `svc`. */
   readonly prefix?: string | undefined
-  /** How long a record is kept after it was indexed, at most ten years. `null` or 0: as long as there is room. Default: `null`. */
+  /** How long a record is kept after it was indexed: ten years at most. `null` or 0: while there is room. Default: `null`. */
   readonly ttl_seconds?: number | null | undefined
   /** The oldest record leaves the index when a newer one needs its place. Default: 100,000. */
   readonly max_records?: number
@@ -40,12 +40,11 @@ const indexed = Metric.counter("svc_dlq_indexed_total", {
 const lookedAtOnce = 500
 const looksPerPage = 20
 
-const make = Effect.fnUntraced(function* (options: Options) {
+const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number | null) {
   const redis = yield* Redis
   const base = baseOf(redis, options.prefix)
   const keys = [`${base}stats`]
   const { max_bytes = 2 ** 30, max_records = 100_000, replay_lease_seconds = 30 } = options
-  const ttl_seconds = options.ttl_seconds || null
   const expiredBefore = (now: number) => (ttl_seconds === null ? -1 : now - ttl_seconds * 1_000)
 
   const trim = Effect.flatMap(Clock.currentTimeMillis, (now) =>
@@ -171,12 +170,12 @@ export const layer = (options: Options = {}): Layer.Layer<DeadLetterStore, never
   if (options.prefix !== undefined && !/^[^{}]+$/.test(options.prefix)) {
     findings.mistake("prefix", "must not be empty, and be without braces, which would change the hash tag of its keys")
   }
-  findings.integer("ttl_seconds", options.ttl_seconds ?? undefined, 0, TimeToLive.maxSeconds)
+  const ttl_seconds = TimeToLive.read(options.ttl_seconds ?? null, findings)
   findings.integer("max_records", options.max_records, 1, 100_000_000)
   findings.integer("max_bytes", options.max_bytes, 1, 2 ** 50)
   findings.integer("replay_lease_seconds", options.replay_lease_seconds, 1, 3_600)
   findings.settings("RedisDLQStore")
-  return Layer.effect(DeadLetterStore, make(options))
+  return Layer.effect(DeadLetterStore, make(options, ttl_seconds))
 }
 
 /** A cursor is the sequence of the last record of its page: it stays true when that record has left the index. */

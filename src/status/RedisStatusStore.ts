@@ -14,7 +14,7 @@ import * as TimeToLive from "./TimeToLive.ts"
 export interface StatusStoreParameters {
   /** Of all its keys, behind that of the deployment; without braces. Default: `"task"`. */
   readonly prefix?: string
-  /** A task is forgotten so long after its last event; `null`: never. At most ten years. Default: 86400. */
+  /** A task is forgotten so long after its last event; `null` or 0: never. At most ten years. Default: 86400. */
   readonly ttl_seconds?: number | null | undefined
   /** How many events of a task are kept: 1 to 100,000. Default: 50. */
   readonly history_maxlen?: number | undefined
@@ -41,14 +41,14 @@ const read = (parameters: StatusStoreParameters, findings: Findings) => {
   // the task id is in braces, by which a cluster finds the slot of a key
   else if (/[{}]/.test(prefix))
     findings.mistake("prefix", "must not hold { or }: they mark the slots of a Redis Cluster")
-  if (ttl_seconds !== null) findings.integer("ttl_seconds", ttl_seconds, 1, TimeToLive.maxSeconds)
+  const ttl = TimeToLive.read(ttl_seconds, findings)
   findings.integer("history_maxlen", history_maxlen, 1, 100_000)
   findings.integer("children_maxlen", children_maxlen, 1, 1_000_000)
   findings.integer("dedup_maxlen", dedup_maxlen, 1, 1_000_000)
   if (dedup_maxlen < history_maxlen) {
     findings.mistake("dedup_maxlen", `must be at least history_maxlen, which is ${history_maxlen}`)
   }
-  return { prefix, seconds: ttl_seconds ?? "", history_maxlen, dedup_maxlen, children_maxlen }
+  return { prefix, seconds: ttl ?? "", history_maxlen, dedup_maxlen, children_maxlen }
 }
 
 /**

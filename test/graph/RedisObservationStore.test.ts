@@ -77,10 +77,12 @@ describe("RedisObservationStore", () => {
       assert.deepStrictEqual(yield* sequences("t"), [1, 2])
       yield* TestClock.adjust("10 seconds")
       assert.deepStrictEqual(yield* sequences("t"), [])
-      const forever = Context.get(yield* Layer.build(inMemory({ ttl_seconds: null })), ObservationStore)
-      yield* forever.store(acked("t", 1))
-      yield* TestClock.adjust("400 days")
-      assert.lengthOf((yield* forever.history("t")).events, 1)
+      for (const ttl_seconds of [null, 0]) {
+        const forever = Context.get(yield* Layer.build(inMemory({ ttl_seconds })), ObservationStore)
+        yield* forever.store(acked("t", 1))
+        yield* TestClock.adjust("400 days")
+        assert.lengthOf((yield* forever.history("t")).events, 1)
+      }
     }).pipe(Effect.scoped, Effect.provide(inMemory({ ttl_seconds: 60 })))
   )
 

@@ -210,10 +210,13 @@ const suite = <E>(name: string, redis: Layer.Layer<Redis, E>) =>
       it.effect("keeps for ever where it is told so", () =>
         Effect.gen(function* () {
           const { command, key } = yield* Redis
-          const store = yield* RedisStatusStore.make({ prefix: "ever", ttl_seconds: null })
-          const id = task()
-          yield* store.store(event(id, "a"))
-          assert.strictEqual(yield* command("TTL", key(`ever:history:{${id}}`)), -1)
+          for (const ttl_seconds of [null, 0]) {
+            const store = yield* RedisStatusStore.make({ prefix: "ever", ttl_seconds })
+            const [id, parent] = [task(), task()]
+            yield* store.store(event(id, "a", { meta: { parent_task_id: parent } }))
+            const names = [`history:{${id}}`, `ids:{${id}}`, `children:{${parent}}`]
+            for (const name of names) assert.strictEqual(yield* command("TTL", key(`ever:${name}`)), -1)
+          }
         })
       )
 
@@ -274,7 +277,7 @@ describe("RedisStatusStore", () => {
     Effect.gen(function* () {
       const refused = RedisStatusStore.make({
         prefix: "a{b",
-        ttl_seconds: 0,
+        ttl_seconds: -1,
         history_maxlen: 100_001,
         dedup_maxlen: 10,
         children_maxlen: 0.5
@@ -285,7 +288,7 @@ describe("RedisStatusStore", () => {
         mistakes.map(({ field, problem }) => `${field} ${problem}`),
         [
           "prefix must not hold { or }: they mark the slots of a Redis Cluster",
-          "ttl_seconds must be an integer from 1 to 315360000",
+          "ttl_seconds must be an integer from 0 to 315360000",
           "history_maxlen must be an integer from 1 to 100000",
           "children_maxlen must be an integer from 1 to 1000000",
           "dedup_maxlen must be at least history_maxlen, which is 100001"
