@@ -3,6 +3,7 @@ import type { ContractAliasConfig } from "../messaging/Aliases.ts"
 import { BrokerClient } from "../messaging/BrokerClient.ts"
 import type { ObservationSink } from "../messaging/ObservationSink.ts"
 import type { Topology } from "../messaging/Topology.ts"
+import type { Fields } from "../services/Broker.ts"
 import * as EventStream from "../status/EventStream.ts"
 import * as History from "../status/History.ts"
 import type { OutputAdapter } from "../status/PublicEvent.ts"
@@ -28,6 +29,8 @@ export interface Options {
   readonly storeHistoryMaxlen?: number
   /** Default: 200. */
   readonly hubPrefetch?: number
+  /** Of the hub's subscription: see `StatusHub`. Default: none. */
+  readonly hubConsumeArguments?: Fields
   /** Of the `meta` of events, neither stored nor shown from the stream. Default: `["auth_token"]`. */
   readonly hubSanitizeMetaKeys?: ReadonlyArray<string>
   /** Default: `completed` and `failed`. */
@@ -69,6 +72,7 @@ export const statuses = ({ aliasConfig, observationSink, topology, ...options }:
   const hub = StatusHub.layer({
     prefix: options.storePrefix ?? "svc",
     prefetch: options.hubPrefetch,
+    consumeArguments: options.hubConsumeArguments,
     sanitizeMetaKeys: options.hubSanitizeMetaKeys,
     aliasConfig,
     observationSink

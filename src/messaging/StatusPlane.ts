@@ -26,7 +26,10 @@ export interface StatusParameters {
   readonly status_stream_max_length_gb?: number
   /** MiB, at most 2861 (3,000,000,000 bytes). Streams only. */
   readonly status_stream_max_segment_size_mb?: number
-  /** Default: `"last"`. Streams only. */
+  /**
+   * Where a hub begins that nobody has run before, and every consumer that is given `consumerArguments`. By default a hub
+   * begins with the first event, and such a consumer with the last chunk. Histories are asked for their own. Streams only.
+   */
   readonly status_stream_initial_offset?: StreamOffset
   readonly status_queue_arguments_overrides?: Fields
   readonly status_queue_kwargs?: Fields
@@ -39,9 +42,9 @@ export interface StatusPlane {
   readonly queue: string
   readonly family: QueueFamily
   readonly isStream: boolean
-  /** Of a consumer of the status queue: where it begins in a stream. */
+  /** For a consumer of your own on the status queue: where it begins in a stream. Nothing here consumes by them. */
   readonly consumerArguments: Fields
-  /** As `status_stream_initial_offset` says, and not its default: a status hub that was told nothing loses nothing. */
+  /** `status_stream_initial_offset` as it was given: a status hub that was told nothing loses nothing. */
   readonly initialOffset: StreamOffset | undefined
 }
 

@@ -33,7 +33,7 @@ export interface Options {
    * Of the subscription. `x-stream-offset` says where a hub begins that nobody has run before, over what the topology
    * says; by default with the first event. Later it goes on where it stopped.
    */
-  readonly consumeArguments?: Fields
+  readonly consumeArguments?: Fields | undefined
   readonly observationSink?: ObservationSink | undefined
   /** Larger events are left out, as malformed: 1,024 to 16,777,216 bytes. Default: 1,048,576. */
   readonly maxEventBytes?: number

@@ -20,7 +20,7 @@ export interface Options {
   readonly historyPath?: string
   /** Default: `/status/{task_id}`. */
   readonly statusPath?: string
-  /** Whether `/history` refuses a status queue that is no stream. Default: true. */
+  /** Whether `/history` refuses `source=stream`, and nothing else, where the status queue is no stream. Default: true. */
   readonly requireStream?: boolean
   /** Names in bodies, paths and queries. Event streams are given theirs by `EventStream.layer`. */
   readonly aliasConfig?: ContractAliasConfig

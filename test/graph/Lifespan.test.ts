@@ -63,6 +63,16 @@ describe("Lifespan", () => {
     }).pipe(Effect.scoped, Effect.provide(doors))
   )
 
+  it.live("begins with the first event of the stream, or where its hub is told to", () =>
+    Effect.gen(function* () {
+      const said = ["a", "b", "c"].map((status) => JSON.stringify({ task_id: "t", status }))
+      const storedBy = (options: Partial<Lifespan.Options>, count: number) =>
+        Effect.map(living(options, said, stored(count)), (events) => events.map(({ status }) => status).join(" "))
+      assert.strictEqual(yield* storedBy({}, 3), "a b c")
+      assert.strictEqual(yield* storedBy({ hubConsumeArguments: { "x-stream-offset": 2 } }, 1), "c")
+    })
+  )
+
   it.live("hides the same of what is stored and of what the stream has", () =>
     living(
       { hubSanitizeMetaKeys: ["password"] },
