@@ -36,14 +36,20 @@ describe("ObservationSink", () => {
 
   it.effect("disturbs nobody by throwing, and costs nothing where there is none", () =>
     Effect.gen(function* () {
-      const observe = yield* ObservationSink.observing(() => {
+      const told: Array<string> = []
+      const observe = yield* ObservationSink.observing((observation) => {
+        told.push(stageOf(observation))
         throw new Error("sink")
       })
       observe(() => started("one"))
+      const later = observe.later(() => started("two"))
+      later()
+      assert.deepStrictEqual(told, ["one", "two"])
+      let asked = 0
       const unobserved = yield* ObservationSink.observing(undefined)
-      unobserved(() => {
-        throw new Error("nobody listens")
-      })
+      unobserved(() => started(`${asked++}`))
+      unobserved.later(() => started(`${asked++}`))()
+      assert.strictEqual(asked, 0)
     })
   )
 
