@@ -1,6 +1,5 @@
 import { Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
-import * as ExecutionGraphService from "../../src/graph/ExecutionGraphService.ts"
 import * as GraphRoutes from "../../src/graph/GraphRoutes.ts"
 import * as Lifespan from "../../src/graph/Lifespan.ts"
 import { reading, scanning, summarising } from "../../src/messaging/example/Topologies.ts"
@@ -14,11 +13,11 @@ import type { Settings } from "../Environment.ts"
 import * as Listeners from "../Listeners.ts"
 import * as Start from "../Start.ts"
 
-/** All of the example's tasks share one status stream. */
-const lifespan = { topology: reading }
-
-/** A book is read by some workers, scanned by others, and summarised by the stages of a workflow. */
-const graphs = ExecutionGraphService.layer({ topology: reading, otherTopologies: [scanning, summarising] })
+/**
+ * All of the example's tasks share one status stream. A book is read by some workers, scanned by others, and summarised by
+ * the stages of a workflow.
+ */
+const lifespan = { topology: reading, otherTopologies: [scanning, summarising] }
 
 /** Those that somebody works on, each with the one of its dead letters. */
 const queues = [reading, scanning, summarising]
@@ -40,15 +39,17 @@ export const status = (settings: Settings) =>
 
 /** The execution graphs of the example's tasks. */
 export const graph = (settings: Settings) =>
-  listener(GraphRoutes.layer(), settings).pipe(Layer.provide(graphs), Layer.provide(Lifespan.stores(lifespan)))
+  listener(GraphRoutes.layer(), settings).pipe(
+    Layer.provide(Lifespan.graphs(lifespan)),
+    Layer.provide(Lifespan.stores(lifespan))
+  )
 
 /** Both, behind one address. */
 export const all = (settings: Settings) =>
   EventStream.drainFirst.pipe(
     Layer.provide(listener(Layer.merge(statusRoutes, GraphRoutes.layer()), settings)),
     Layer.merge(QueueMetrics.layer({ queues })),
-    Layer.provide([Lifespan.statuses(lifespan), graphs]),
-    Layer.provide(Lifespan.stores(lifespan))
+    Layer.provide(Lifespan.layer(lifespan))
   )
 
 const listener = <E, R>(routes: Layer.Layer<never, E, R>, { drainSeconds, statusAddress, statusToken }: Settings) =>

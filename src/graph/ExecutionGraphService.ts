@@ -27,7 +27,7 @@ export interface Options {
   /** Its kind is that of the graphs. */
   readonly topology: Topology
   /** Of other workers that the same tasks come to: what waits for those is looked for in their queues. */
-  readonly otherTopologies?: ReadonlyArray<Topology>
+  readonly otherTopologies?: ReadonlyArray<Topology> | undefined
   /** How many children of a task are shown: 0 to 10,000. Default: 1,000. */
   readonly childrenLimit?: number
   /** How many dead letters of each task are shown: 1 to 200. Default: 200. */

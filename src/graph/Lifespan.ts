@@ -19,6 +19,8 @@ import * as RedisObservationStore from "./RedisObservationStore.ts"
 /** The parameters of the specification's `create_lifespan`; `redis_url` is the `Redis` that is provided. */
 export interface Options {
   readonly topology: Topology
+  /** Of other workers that the same tasks come to: what waits for those is looked for in their queues. */
+  readonly otherTopologies?: ReadonlyArray<Topology>
   /** Routers are given it too. */
   readonly aliasConfig?: ContractAliasConfig
   /** Default: `svc`. */
@@ -93,8 +95,8 @@ export const statuses = ({ aliasConfig, observationSink, topology, ...options }:
 }
 
 /** Graphs and explanations of what is stored. */
-export const graphs = ({ sseTerminalStatuses, topology }: Options) =>
-  ExecutionGraphService.layer({ topology, terminalStatuses: sseTerminalStatuses })
+export const graphs = ({ otherTopologies, sseTerminalStatuses, topology }: Options) =>
+  ExecutionGraphService.layer({ topology, otherTopologies, terminalStatuses: sseTerminalStatuses })
 
 /**
  * Everything between workers and whoever asks about their tasks: the hub and the worker of replay jobs at work, and what
