@@ -1,8 +1,8 @@
 import { Result } from "effect"
 import * as BodyLabels from "./BodyLabels.ts"
+import * as Form from "./Form.ts"
 import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
-import * as Multipart from "./Multipart.ts"
 import type { BodyLimit } from "./model/BodyLimit.ts"
 import * as Facts from "./model/Facts.ts"
 import type { ServiceCall } from "./model/ServiceCall.ts"
@@ -32,7 +32,7 @@ const kindOf = ({ headers, method }: Wire): Kind | "none" => {
   const type = Headers.get(headers, "content-type")
   if (type === undefined) return "maybe"
   if (/^[\w.+-]+\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type)) return "json"
-  return /^multipart\/form-data\s*;/i.test(type) ? "form" : "opaque"
+  return /^(?:multipart\/|application\/x-www-form-urlencoded)/i.test(type) ? "form" : "opaque"
 }
 
 /**
@@ -44,7 +44,7 @@ export const read = (
   wire: Wire,
   service: ServiceCall | undefined,
   options: RequestBody.ReadOptions,
-  lookedAt: () => boolean,
+  lookedAt: (unsized: boolean) => boolean,
   done: (body: () => Result.Result<Body, GatewayError>) => void
 ): void => {
   const said = kindOf(wire)
@@ -54,7 +54,8 @@ export const read = (
   }
   const { lease, limit, withinMs } = options
   const prices = service === undefined ? undefined : bodyPrices(service)
-  const decides = said === "json" || prices !== undefined || lookedAt()
+  const decides =
+    said === "json" || prices !== undefined || lookedAt(Headers.get(wire.headers, "content-length") === undefined)
   const kind = readAs(said, decides)
   const mislabelled = BodyLabels.typedTwice(wire.headers) ?? (decides ? BodyLabels.unreadable(wire.headers) : undefined)
   if (mislabelled !== undefined) done(() => Result.fail(unsupported(mislabelled)))
@@ -115,14 +116,20 @@ const understand = (
   if (kind === "form" && !beginsAsJson(bytes)) {
     const named = prices?.bodyRules.flatMap(({ json_pointer }) => fieldOf(json_pointer)) ?? []
     const wanted = new Set([...Facts.fieldNames, ...named])
-    return Result.mapBoth(Multipart.fields(Headers.get(wire.headers, "content-type") ?? "", bytes, wanted), {
-      onFailure: (message) => new GatewayError({ code: "invalid_request_body", message }),
-      onSuccess: (fields): Body => {
-        const body = opaque(bytes)
-        const select = prices === undefined ? body.select : ServicePricing.selectFields(fields)
-        return { ...body, facts: Facts.ofFields(fields, body.facts.inputTokens), select }
-      }
-    })
+    const body = opaque(bytes)
+    return Form.fields(Headers.get(wire.headers, "content-type") ?? "", bytes, wanted).pipe(
+      Result.mapError((message) => new GatewayError({ code: "invalid_request_body", message })),
+      Result.flatMap((fields) =>
+        Result.mapBoth(Facts.ofFields(fields, body.facts.inputTokens), {
+          onFailure: (problem) => new GatewayError(problem),
+          onSuccess: (facts): Body => ({
+            ...body,
+            facts,
+            select: prices === undefined ? body.select : ServicePricing.selectFields(fields)
+          })
+        })
+      )
+    )
   }
   const json = parsed(bytes)
   if (json === undefined) {
