@@ -96,12 +96,13 @@ const ready = async (child: ChildProcess, output: () => string, names: ReadonlyA
   while (names.some((name) => listening(output(), name) === undefined)) {
     if (child.exitCode !== null || child.signalCode !== null)
       throw new Error(`it ended instead of starting:\n${output()}`)
-    await Promise.race([
-      once(child.stdout ?? child, "data", { signal: deadline }),
-      once(child, "exit", { signal: deadline })
-    ]).catch(() => {
-      throw new Error(`it did not start within ${startsWithin} ms:\n${output()}`)
-    })
+    const turn = new AbortController()
+    const signal = AbortSignal.any([deadline, turn.signal])
+    await Promise.race([once(child.stdout ?? child, "data", { signal }), once(child, "exit", { signal })])
+      .catch(() => {
+        throw new Error(`it did not start within ${startsWithin} ms:\n${output()}`)
+      })
+      .finally(() => turn.abort())
   }
 }
 
