@@ -20,6 +20,7 @@ import * as Estimate from "./model/Estimate.ts"
 import * as Facts from "./model/Facts.ts"
 import type { KeyPolicy } from "./model/KeyPolicy.ts"
 import * as Policy from "./model/Policy.ts"
+import * as Query from "./model/Query.ts"
 import * as Outbound from "./Outbound.ts"
 import * as OutputBound from "./OutputBound.ts"
 import * as Request from "./Request.ts"
@@ -358,6 +359,12 @@ export class GovernedRequest extends Context.Service<
           refuse(disabledRoute)
           return noted
         }
+        const misplaced =
+          target.routeId === "service" ? undefined : Query.deciding(target.target, Facts.decidingMembers)
+        if (misplaced !== undefined && wire.method === "POST") {
+          refuse(inTheQuery(misplaced))
+          return noted
+        }
         let left = false
         const read = span.phase("gateway.body")
         // before its body is whole: nothing was had, and that it asked is on record
@@ -392,9 +399,9 @@ export class GovernedRequest extends Context.Service<
             })
           )
         } else {
-          const bodiesDecide = () =>
+          const bodiesDecide = (unsized: boolean) =>
             service === undefined ||
-            Policy.looksAtBodies(effective.policy) ||
+            Policy.looksAtBodies(effective.policy, unsized) ||
             control.snapshot().layers.of.model.size > 0 ||
             guarding.looksAtRequests(effective.guardrails)
           AnyBody.read(
@@ -438,6 +445,13 @@ export const queueFull = new GatewayError({
   message: "The queue of usage records is full, and the gateway takes no request that it could not account for.",
   retryAfterSeconds: 5
 })
+
+const inTheQuery = (member: string) =>
+  new GatewayError({
+    code: "invalid_request_body",
+    message: `Send "${member}" in the body: some upstreams would take the query's for it.`,
+    param: member
+  })
 
 const streamsUnlimited = ({ max_sse_event_bytes, max_stream_duration_seconds }: KeyPolicy): boolean =>
   max_sse_event_bytes._tag === "Unlimited" && max_stream_duration_seconds._tag === "Unlimited"

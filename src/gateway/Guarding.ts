@@ -181,7 +181,7 @@ const rewritten = (
     parsed.facts.stream === before.stream &&
     parsed.facts.requests === before.requests &&
     parsed.facts.toolCount <= before.toolCount &&
-    (before.largestOutput === 0 || parsed.facts.largestOutput <= before.largestOutput) &&
+    (before.maxOutputTokens === undefined || parsed.facts.largestOutput <= before.largestOutput) &&
     parsed.facts.service === before.service &&
     parsed.facts.models.length === before.models.length &&
     parsed.facts.models.every((model, index) => model === before.models[index])

@@ -18,11 +18,12 @@ const members: Partial<Record<Target["routeId"], string>> = {
 export const written = (
   routeId: Target["routeId"],
   body: Body,
-  { answers, largestOutput }: Facts,
+  { answers, maxOutputTokens }: Facts,
   most: Limit
 ): Body => {
   const member = members[routeId]
-  if (most._tag === "Unlimited" || member === undefined || largestOutput > 0 || body.bytes === null) return body
+  if (most._tag === "Unlimited" || member === undefined || maxOutputTokens !== undefined || body.bytes === null)
+    return body
   const each = Math.floor(most.max / answers)
   return { ...body, bytes: Buffer.from(JsonMembers.withMember(body.bytes.toString(), member, String(each))) }
 }

@@ -107,6 +107,17 @@ layer(Proxy.database)("ProxyApp, managed by the gateway", (it) => {
     })
   )
 
+  it.effect("counts in whole tokens, whatever a request multiplies them by", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make()
+      const key = yield* Proxy.issueKey()
+      const requests = [{ custom_id: "", params: { model: "m", max_tokens: 1001, n: 1.5 } }]
+      yield* gateway.ask({ target: "/v1/messages/batches", headers: key.headers, body: { requests } })
+      const [record] = yield* gateway.records
+      assert.strictEqual(record?.total_tokens, 2002 + (record?.input_tokens ?? 0))
+    })
+  )
+
   it.effect("settles before the client has the end of its answer", () =>
     Effect.gen(function* () {
       const lengthless = yield* Proxy.make({ upstream: Upstream.events("data: 1\n\n", "data: [DONE]\n\n") })

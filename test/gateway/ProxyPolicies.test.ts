@@ -33,6 +33,8 @@ layer(Proxy.database)("ProxyApp, under layers of policy", (it) => {
     [Proxy.chat, '{"n":3}', '{"max_completion_tokens":13,"n":3}'],
     [Proxy.chat, '{"max_completion_tokens":null}', '{"max_completion_tokens":40}'],
     [Proxy.chat, '{"max_tokens":7}', '{"max_tokens":7}'],
+    [Proxy.chat, '{"max_output_tokens":1}', '{"max_completion_tokens":40,"max_output_tokens":1}'],
+    ["/v1/responses", '{"max_tokens":1}', '{"max_output_tokens":40,"max_tokens":1}'],
     ["/v1/responses", '{"model":"large"}', '{"max_output_tokens":40,"model":"large"}'],
     [Proxy.messages, '{"model":"large"}', '{"max_tokens":40,"model":"large"}'],
     ["/v1/embeddings", '{"input":"a"}', '{"input":"a"}'],
@@ -69,6 +71,33 @@ layer(Proxy.database)("ProxyApp, under layers of policy", (it) => {
         statuses.push((yield* gateway.ask(request)).status)
       }
       assert.deepStrictEqual<ReadonlyArray<number | undefined>>(statuses, expected)
+    })
+  )
+
+  it.effect.each<[target: string, param: string]>([
+    [`${Proxy.chat}?model=dear`, "model"],
+    [`${Proxy.chat}?a=1&%6dodel[]=dear`, "model"],
+    [`${Proxy.messages}?beta=true;STREAM=true`, "stream"],
+    ["/v1/responses?max_output_tokens=9", "max_output_tokens"],
+    ["/providers/compat/v1/audio/speech?model=dear", "model"]
+  ])("%s: what a policy decides on is said in the body alone", ([target, param]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: layers() })
+      const key = yield* Proxy.issueKey({ allowed_models: ["cheap"] })
+      const wire = yield* gateway.ask({ target, headers: key.headers, body: { model: "cheap" } })
+      assert.deepStrictEqual([wire.status, codeOf(wire), gateway.sent], [400, "invalid_request_body", []])
+      assert.include(wire.text, `Send \\"${param}\\" in the body`)
+      assert.deepInclude((yield* gateway.records)[0], { error_code: "invalid_request_body" })
+    })
+  )
+
+  it.effect("other parameters of a query go on as they came", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: layers() })
+      const key = yield* Proxy.issueKey()
+      const target = `${Proxy.messages}?beta=true&models=a&x=%20model`
+      yield* gateway.ask({ target, headers: key.headers, body: {} })
+      assert.strictEqual(gateway.sent[0]?.target, target)
     })
   )
 

@@ -115,6 +115,25 @@ layer(Proxy.database)("ProxyApp, to registered services", (it) => {
     })
   )
 
+  it.effect("a body that does not say how long it is, is read where input is limited", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: payments })
+      const key = yield* Proxy.issueKey({ max_input_tokens_per_request: 10 })
+      const ask = (length: ReadonlyArray<string>, body: string) =>
+        gateway.ask({
+          target: "/services/payments/x",
+          headers: [...key.headers, "content-type", "text/plain", ...length],
+          body
+        })
+      const chunked = ["transfer-encoding", "chunked"]
+      const long = "x".repeat(1_000)
+      assert.strictEqual((yield* ask(["content-length", "1000"], long)).status, 403)
+      assert.strictEqual((yield* ask(chunked, long)).status, 403)
+      assert.strictEqual((yield* ask(chunked, "x")).status, 200)
+      assert.strictEqual(gateway.sent.length, 1)
+    })
+  )
+
   it.effect("a content type does not get a model past its layer, nor a body past its price", () =>
     Effect.gen(function* () {
       const { sql } = yield* Database

@@ -17,7 +17,7 @@ export interface Facts {
   readonly service: string | undefined
   /** Estimated tokens of the input (reference §5). */
   readonly inputTokens: number
-  /** The most output tokens that the request asks for, when it says so. */
+  /** The most output tokens that the request asks for, when it says so by a member of its route. */
   readonly maxOutputTokens: number | undefined
   /** By whichever member an upstream may go, of the one request that asks for the most; 0 when none says. */
   readonly largestOutput: number
@@ -51,10 +51,15 @@ export const sized = (inputTokens: number): Facts => ({ ...none, inputTokens: Ma
 export const fieldNames = ["model", "stream"] as const
 
 /** What a form says, as that of an audio transcription. */
-export const ofFields = (fields: ReadonlyMap<string, string>, inputTokens: number): Facts => {
-  const model = fields.get("model") ?? ""
-  const stream = /^(?:true|1)$/i.test(fields.get("stream") ?? "")
-  return { ...sized(inputTokens), models: model === "" ? [] : [model], stream }
+export const ofFields = (
+  fields: ReadonlyMap<string, string>,
+  inputTokens: number
+): Result.Result<Facts, BodyProblem> => {
+  const { model = "", stream = "" } = Object.fromEntries(fields)
+  const streams = /^(?:true|1)$/i.test(stream)
+  return streams || /^(?:false|0|)$/i.test(stream)
+    ? Result.succeed({ ...sized(inputTokens), models: model === "" ? [] : [model], stream: streams })
+    : Result.fail(problem('"stream" must be true or false.', "stream"))
 }
 
 export interface BodyProblem {
@@ -266,7 +271,7 @@ const factsOf = (
     toolSchemaBytes: toolCount > 0 ? toolBytes : 0,
     service: named(json["service"]) ?? named(json["service_name"]),
     inputTokens: estimateInput(json),
-    ...askedOutput(requests),
+    ...askedOutput(routeId, requests),
     answers: answering.has(routeId)
       ? requests.reduce<number>((most, request) => Math.max(most, isObject(request) ? choicesOf(request) : 1), 1)
       : 0,
@@ -285,34 +290,54 @@ const named = (json: Json | undefined): string | undefined =>
 /** Counted on their own, in this order of preference: what the request asks for, not what it says. */
 const outputMembers = ["max_completion_tokens", "max_output_tokens", "max_tokens"]
 
+/** Those that a route has. By the others it may be asked too, and an upstream may not know them. */
+const ownOutputMembers: Partial<Record<RouteId | "compat" | "service", ReadonlyArray<string>>> = {
+  "chat-completions": ["max_completion_tokens", "max_tokens"],
+  responses: ["max_output_tokens"],
+  messages: ["max_tokens"],
+  "message-batches": ["max_tokens"]
+}
+
 /** Upstreams take `"5000"` for a number too. */
 const countMembers = [...outputMembers, "n", "best_of"]
+
+/** The members that decisions hang on, by which no query may be asked for something else. */
+export const decidingMembers: ReadonlySet<string> = new Set([
+  "model",
+  "stream",
+  ...toolMembers,
+  "guardrails",
+  ...countMembers
+])
 
 /** What providers charge for a picture of usual size; its base64 text says nothing about tokens. */
 const inlineMediaTokens = 1600
 
 /** The sum over all requests of the body, or `undefined` when one of them leaves it open; and the most of one. */
-const askedOutput = (requests: ReadonlyArray<Json>): Pick<Facts, "maxOutputTokens" | "largestOutput"> => {
+const askedOutput = (
+  routeId: RouteId | "compat" | "service",
+  requests: ReadonlyArray<Json>
+): Pick<Facts, "maxOutputTokens" | "largestOutput"> => {
+  const own = ownOutputMembers[routeId] ?? outputMembers
   let sum: number | undefined = 0
   let largestOutput = 0
   for (const request of requests) {
-    const outputs = isObject(request) ? outputsOf(request) : []
-    const [asked] = outputs
+    const [asked] = isObject(request) ? outputsOf(request, own) : []
     sum = asked === undefined || sum === undefined ? undefined : sum + asked
-    largestOutput = Math.max(largestOutput, ...outputs)
+    if (isObject(request)) largestOutput = Math.max(largestOutput, ...outputsOf(request, outputMembers))
   }
   return { maxOutputTokens: sum, largestOutput }
 }
 
-const outputsOf = (request: JsonObject): ReadonlyArray<number> =>
-  outputMembers.flatMap((name) => {
+const outputsOf = (request: JsonObject, members: ReadonlyArray<string>): ReadonlyArray<number> =>
+  members.flatMap((name) => {
     const asked = request[name]
     return typeof asked === "number" && asked > 0 ? [Math.min(Math.ceil(asked) * choicesOf(request), 1e12)] : []
   })
 
-/** How many answers a request asks for at once (`best_of` are made, `n` of them shown). */
+/** How many answers a request asks for at once (`best_of` are made, `n` of them shown): whole ones, as tokens are. */
 const choicesOf = ({ best_of, n }: JsonObject): number =>
-  Math.max(1, typeof n === "number" ? n : 1, typeof best_of === "number" ? best_of : 1)
+  Math.ceil(Math.max(1, typeof n === "number" ? n : 1, typeof best_of === "number" ? best_of : 1))
 
 /**
  * Estimated input tokens of a JSON body (reference §5): each string a quarter of its bytes and at least 1, numbers and

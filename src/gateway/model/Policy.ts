@@ -60,8 +60,9 @@ export const decide = (policy: KeyPolicy, question: Question): Decision => {
   return allowed
 }
 
-/** Whether a decision hangs on what a body says; on its length it may hang all the same. */
-export const looksAtBodies = (policy: KeyPolicy): boolean =>
+/** Whether a decision hangs on what a body says, or on how long one is that does not say so before (`unsized`). */
+export const looksAtBodies = (policy: KeyPolicy, unsized = false): boolean =>
+  (unsized && policy.max_input_tokens_per_request._tag === "Limited") ||
   policy.allowed_models._tag === "Allow" ||
   !policy.allow_streaming ||
   !policy.allow_tools ||

@@ -129,7 +129,9 @@ describe("Facts", () => {
   describe("asks for as much output as the body allows", () => {
     it.each([
       [{ max_completion_tokens: 5, max_output_tokens: 6, max_tokens: 7 }, 5],
-      [{ max_output_tokens: 6, max_tokens: 7 }, 6],
+      [{ max_output_tokens: 6, max_tokens: 7 }, 7],
+      [{ max_output_tokens: 6 }, undefined],
+      [{ max_tokens: 7, n: 1.5 }, 14],
       [{ max_tokens: 7.2 }, 8],
       [{ max_tokens: 1e300 }, 1e12],
       [{ max_tokens: 0 }, undefined],
@@ -137,6 +139,14 @@ describe("Facts", () => {
       [{}, undefined]
     ])("%j: %s", (body, expected) => {
       assert.strictEqual(factsOf(body).maxOutputTokens, expected)
+    })
+
+    it("by the members of its route", () => {
+      const body = { max_completion_tokens: 5, max_output_tokens: 6, max_tokens: 7 }
+      const asked = (["responses", "messages", "embeddings"] as const).map(
+        (route) => factsOf(body, route).maxOutputTokens
+      )
+      assert.deepStrictEqual(asked, [6, 7, 5])
     })
 
     it("a limit goes by whichever member asks for the most, because upstreams differ in the one they go by", () => {
