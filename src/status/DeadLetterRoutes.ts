@@ -141,6 +141,7 @@ const replayStatus: Readonly<Record<ReplayError["reason"], number>> = {
   begun: 409,
   in_progress: 409,
   replay_unknown: 409,
+  changed: 409,
   no_queue: 409,
   refused: 503,
   unavailable: 503,

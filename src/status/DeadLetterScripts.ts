@@ -3,7 +3,16 @@ import type { Reply, Script } from "../services/Redis.ts"
 import * as Index from "./DeadLetterIndex.ts"
 
 /** What a record is read from, in this order. */
-export const shown = ["summary", "state", "replay_count", "replayed_at", "target", "unknown_at", "unknown_by"] as const
+export const shown = [
+  "summary",
+  "state",
+  "replay_count",
+  "replayed_at",
+  "target",
+  "unknown_at",
+  "unknown_by",
+  "claim_until"
+] as const
 
 /** ARGV: id, now, most records, most bytes, expired before, then the fields of the record as pairs. */
 export const record: Script<boolean> = {

@@ -55,6 +55,8 @@ export interface PageOptions {
   readonly limit: number
   /** The `next_cursor` of the page before. */
   readonly cursor?: string
+  /** Without those that somebody replays at this moment, who may know soon what comes of it. Default: with them. */
+  readonly unclaimed?: boolean
 }
 
 /** Who wants to replay a record. */
@@ -65,6 +67,8 @@ export interface Claim {
   /** The request or the job; a job has the same name in every process. Nobody overrides what it did itself. */
   readonly by: string
   readonly force: boolean
+  /** What its state must be still. Default: any that `force` allows. */
+  readonly state?: DeadLetterRecord["state"] | undefined
 }
 
 /** What a claim met. `at`: epoch milliseconds, or when it was replayed or became unknown. */
@@ -74,6 +78,7 @@ export type Claimed =
   | { readonly _tag: "InProgress"; readonly until: number }
   | { readonly _tag: "Replayed"; readonly at: string; readonly mine: boolean }
   | { readonly _tag: "Unknown"; readonly at: string; readonly by: string }
+  | { readonly _tag: "Changed"; readonly state: string }
 
 /**
  * - `released`: nothing was published. `reverted`: the publish is known to have failed. Both leave the record as it was.

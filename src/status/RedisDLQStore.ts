@@ -89,7 +89,9 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
     const items = found.slice(0, page.limit)
     const next = found.length > page.limit ? items.at(-1)?.seq : last
     return {
-      items: items.map(({ values }) => Stored.summaryOf(values)),
+      items: items
+        .filter(({ values }) => page.unclaimed !== true || Stored.claimedUntil(values) <= now)
+        .map(({ values }) => Stored.summaryOf(values)),
       next_cursor: next === undefined ? null : String(next)
     }
   })
@@ -139,14 +141,15 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
       evicted_total,
       expired_total
     })),
-    claim: Effect.fnUntraced(function* ({ by, dlqId, force, token }) {
+    claim: Effect.fnUntraced(function* ({ by, dlqId, force, state = "", token }) {
       const now = yield* Clock.currentTimeMillis
       const until = now + replay_lease_seconds * 1_000
-      const args = [dlqId, token, by, force ? 1 : 0, now, until, expiredBefore(now)]
+      const args = [dlqId, token, by, force ? 1 : 0, now, until, expiredBefore(now), state]
       const [met, at, who] = yield* redis.run(ReplayScripts.claim, keys, args)
       if (met === "in_progress") return { _tag: "InProgress", until: Number(at) } satisfies Claimed
       if (met === "replayed") return { _tag: "Replayed", at: String(at), mine: who === by } satisfies Claimed
       if (met === "unknown") return { _tag: "Unknown", at: String(at), by: String(who) } satisfies Claimed
+      if (met === "changed") return { _tag: "Changed", state: String(at) } satisfies Claimed
       const record = met === "claimed" ? yield* get(dlqId) : undefined
       return record === undefined
         ? ({ _tag: "Absent" } satisfies Claimed)

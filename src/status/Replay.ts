@@ -21,7 +21,7 @@ export interface Replayed {
  * Nothing was published with all but `unknown`, and the record is as it was.
  *
  * - `absent`: there is no such record. `replayed`, `in_progress`, `replay_unknown`: so it is already. `begun`: by the
- *   same job. Such a job counts its earlier work by it.
+ *   same job. Such a job counts its earlier work by it. `changed`: it is in another state than the one that was asked for.
  * - `no_queue`: the source queue is gone. `unavailable`: the broker takes nothing now. `refused`: it will not take this.
  * - `unknown`: it was published, and nobody knows whether it was stored; the record says so too. A job is told so of its
  *   own earlier work as well.
@@ -33,6 +33,7 @@ export class ReplayError extends Schema.TaggedError<ReplayError>()("ReplayError"
     "begun",
     "in_progress",
     "replay_unknown",
+    "changed",
     "no_queue",
     "unavailable",
     "refused",
@@ -44,6 +45,8 @@ export class ReplayError extends Schema.TaggedError<ReplayError>()("ReplayError"
 export interface ReplayOptions {
   /** Also what was replayed before, or may have been. Default: false. */
   readonly force?: boolean
+  /** Only while it is in this state. Default: in any that `force` allows. */
+  readonly state?: Claim["state"]
   /** The job that it is done for. Default: a request of its own. */
   readonly by?: string
 }
@@ -60,9 +63,9 @@ const replays = Metric.counter("svc_dlq_replays_total", {
  */
 export const replay = (
   dlqId: string,
-  { by = `request ${randomUUID()}`, force = false }: ReplayOptions = {}
+  { by = `request ${randomUUID()}`, force = false, state }: ReplayOptions = {}
 ): Effect.Effect<Replayed, ReplayError | RedisError, DeadLetterStore | Broker> =>
-  attempt({ dlqId, token: randomUUID(), by, force }).pipe(
+  attempt({ dlqId, token: randomUUID(), by, force, state }).pipe(
     Effect.tap(() => counted("replayed")),
     Effect.tapError((error) => counted(error._tag === "ReplayError" ? error.reason : "store_unavailable")),
     Effect.uninterruptible
@@ -123,6 +126,8 @@ const claimed = Effect.fnUntraced(function* (claim: Claim) {
       return yield* met.mine
         ? failure("begun", `${dlqId} was already replayed at ${met.at}.`)
         : failure("replayed", `${dlqId} was already replayed at ${met.at}: force=true replays it again.`)
+    case "Changed":
+      return yield* failure("changed", `${dlqId} is ${met.state} by now, and not ${claim.state} any more.`)
     case "Unknown":
       return yield* failure(
         met.by === claim.by ? "unknown" : "replay_unknown",

@@ -10,19 +10,19 @@ import { DeadLetterStore, UnknownCursor } from "./DeadLetterStore.ts"
 import { baseOf } from "./RedisDLQStore.ts"
 import * as Scripts from "./ReplayJobScripts.ts"
 
-/** Which records: these, or those that match now. */
+const Filter = Schema.Struct({
+  queue_name: Schema.optionalKey(Schema.String),
+  task_id: Schema.optionalKey(Schema.String),
+  reason: Schema.optionalKey(Schema.String),
+  exception_type: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  source_queue_name: Schema.optionalKey(Schema.String),
+  state: Schema.optionalKey(DeadLetterRecord.fields.state)
+})
+
+/** Which records: these, or those that match now, and are still in that state when their turn comes. */
 export const Selection = Schema.Union([
   Schema.Struct({ ids: Schema.Array(Schema.String) }),
-  Schema.Struct({
-    filter: Schema.Struct({
-      queue_name: Schema.optionalKey(Schema.String),
-      task_id: Schema.optionalKey(Schema.String),
-      reason: Schema.optionalKey(Schema.String),
-      exception_type: Schema.optionalKey(Schema.NullOr(Schema.String)),
-      source_queue_name: Schema.optionalKey(Schema.String),
-      state: Schema.optionalKey(DeadLetterRecord.fields.state)
-    })
-  })
+  Schema.Struct({ filter: Filter })
 ])
 export type Selection = typeof Selection.Type
 
@@ -45,7 +45,7 @@ export const ReplayJob = Schema.Struct({
   /** More records matched than one job takes: another job with the same filter takes the next. */
   truncated: Schema.Boolean,
   replayed: Schema.Int,
-  /** They were replayed or gone already, or somebody else was at them. */
+  /** They were replayed or gone already, or not in the state of the filter any more, or somebody else was at them. */
   skipped: Schema.Int,
   failed: Schema.Int,
   /** Published, and nobody knows whether they arrived: their state is `replay_unknown`. */
@@ -124,7 +124,13 @@ export class ReplayJobs extends Context.Service<
       id: string,
       count: number
     ) => Effect.Effect<
-      { readonly position: number; readonly force: boolean; readonly ids: ReadonlyArray<string> },
+      {
+        readonly position: number
+        readonly force: boolean
+        /** What a record must be in still; any of them where ids were named. */
+        readonly state: DeadLetterRecord["state"] | undefined
+        readonly ids: ReadonlyArray<string>
+      },
       RedisError
     >
 
@@ -159,13 +165,14 @@ const make = Effect.fnUntraced(function* (options: Options) {
   /** A snapshot: records that are indexed meanwhile stand in front of the first page. */
   const selected = Effect.fnUntraced(function* (selection: Selection) {
     if ("ids" in selection) return { ids: [...new Set(selection.ids)], truncated: false }
-    const filter = { state: "dead_lettered", ...selection.filter } as const
+    const filter = { ...selection.filter, state: stateOf(selection.filter) }
+    const unclaimed = filter.state === "replay_unknown"
     const ids: Array<string> = []
     let cursor: string | null | undefined
     while (cursor !== null && ids.length <= maxIds) {
       const limit = Math.min(idsPerPage, maxIds + 1 - ids.length)
       const page = yield* Effect.catchTag(
-        store.list(filter, { limit, ...(cursor !== undefined && { cursor }) }),
+        store.list(filter, { limit, unclaimed, ...(cursor !== undefined && { cursor }) }),
         "UnknownCursor",
         Effect.die
       )
@@ -244,10 +251,12 @@ const make = Effect.fnUntraced(function* (options: Options) {
       return yield* redis.run(Scripts.take, keys, [id, worker, millis, millis + leaseMs])
     }),
     next: Effect.fnUntraced(function* (id, count) {
-      const [position, force] = items(yield* redis.command("HMGET", jobKey(id), "position", "force"))
+      const reply = yield* redis.command("HMGET", jobKey(id), "position", "force", "filter")
+      const [position, force, filter] = items(reply)
       const from = Number(position)
       const ids = texts(yield* redis.command("LRANGE", `${jobKey(id)}:ids`, from, from + count - 1))
-      return { position: from, force: force === "1", ids }
+      const state = typeof filter === "string" && filter !== "" ? stateOf(decodeFilter(filter)) : undefined
+      return { position: from, force: force === "1", state, ids }
     }),
     advance: Effect.fnUntraced(function* (id, worker, position, { failed, problems, replayed, skipped, unknown }) {
       const done = replayed + skipped + failed + unknown
@@ -271,6 +280,11 @@ export const layer = (options: Options = {}): Layer.Layer<ReplayJobs, never, Red
 }
 
 const now = Effect.map(Clock.currentTimeMillis, (millis) => withOffset(ofMillis(millis)))
+
+/** Of those that are taken by a filter. */
+const stateOf = ({ state = "dead_lettered" }: typeof Filter.Type) => state
+
+const decodeFilter = Schema.decodeSync(Schema.fromJsonString(Filter))
 
 const ProblemText = Schema.fromJsonString(Problem)
 

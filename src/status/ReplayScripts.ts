@@ -5,7 +5,8 @@ import * as Index from "./DeadLetterIndex.ts"
 const claimFields = Index.claimFields.map((field) => `'${field}'`).join(", ")
 
 /**
- * ARGV: id, token, by, force (0/1), now, end of the lease, expired before. Answers what is in the way, or the content.
+ * ARGV: id, token, by, force (0/1), now, end of the lease, expired before, the state that it must be in or nothing. Answers
+ * what is in the way, or the content.
  *
  * Who has the same name may take over a claim with which nothing was published: it is a job that another process goes on
  * with. But nobody forces what it did itself, or a job that was interrupted would publish twice.
@@ -22,10 +23,15 @@ if c[2] and tonumber(c[4]) > tonumber(now) and not (c[5] == by and c[3] == 'clai
 end
 if c[1] == 'replayed' and (not force or c[7] == by) then return { 'replayed', c[6], c[7] } end
 if c[1] == 'replay_unknown' and (not force or c[9] == by) then return { 'unknown', c[8], c[9] } end
+if ARGV[8] ~= '' and c[1] ~= ARGV[8] then return { 'changed', c[1] } end
 redis.call('HDEL', key, ${claimFields})
 redis.call('HSET', key, 'claim', token, 'claim_phase', 'claimed', 'claim_until', untilMs, 'claim_by', by)
 return { 'claimed' }`,
-  step: (call, keys, [id = "", token = "", by = "", force = "", now = "", until = "", expiredBefore = ""]) => {
+  step: (
+    call,
+    keys,
+    [id = "", token = "", by = "", force = "", now = "", until = "", expiredBefore = "", wanted = ""]
+  ) => {
     const index = Index.of(call, keys)
     if (!Index.present(index, id, expiredBefore)) return ["absent"]
     const key = Index.recordKey(index, id)
@@ -50,6 +56,7 @@ return { 'claimed' }`,
     const overrides = (who: Reply | undefined) => force === "1" && who !== by
     if (state === "replayed" && !overrides(replayedBy)) return ["replayed", replayedAt ?? null, replayedBy ?? null]
     if (state === "replay_unknown" && !overrides(unknownBy)) return ["unknown", unknownAt ?? null, unknownBy ?? null]
+    if (wanted !== "" && state !== wanted) return ["changed", state ?? null]
     call("HDEL", key, ...Index.claimFields)
     call("HSET", key, "claim", token, "claim_phase", "claimed", "claim_until", until, "claim_by", by)
     return ["claimed"]

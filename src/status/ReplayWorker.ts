@@ -4,7 +4,7 @@ import { Findings } from "../messaging/Parameters.ts"
 import type { Broker } from "../services/Broker.ts"
 import type { RedisError } from "../services/Redis.ts"
 import type { DeadLetterStore } from "./DeadLetterStore.ts"
-import { type ReplayError, replay } from "./Replay.ts"
+import { type ReplayError, type ReplayOptions, replay } from "./Replay.ts"
 import { type Problem, type Progress, ReplayJobs } from "./ReplayJobs.ts"
 
 export interface Options {
@@ -66,13 +66,17 @@ export const work = Effect.fnUntraced(function* (
   let batch: Batch | undefined
   const batches = Effect.gen(function* () {
     const startedAt = yield* Clock.currentTimeMillis
-    const { force, ids, position } = yield* jobs.next(id, window)
+    const { force, ids, position, state } = yield* jobs.next(id, window)
     const results: Array<Result> = []
     batch = { position, results }
-    yield* Effect.forEach(ids, (dlqId) => settled(id, worker, dlqId, force, (result) => results.push(result)), {
-      concurrency: "unbounded",
-      discard: true
-    })
+    yield* Effect.forEach(
+      ids,
+      (dlqId) => settled(id, worker, dlqId, { force, state }, (result) => results.push(result)),
+      {
+        concurrency: "unbounded",
+        discard: true
+      }
+    )
     const went = yield* jobs.advance(id, worker, position, progressOf(results))
     const spent = (yield* Clock.currentTimeMillis) - startedAt
     if (went === "running") yield* Effect.sleep(Math.max(0, (ids.length / perSecond) * 1_000 - spent))
@@ -108,8 +112,8 @@ const progressOf = (results: ReadonlyArray<Result>): Progress => {
 }
 
 /** Waits out what passes: a broker or a Redis that is gone, and whoever else is at the record. */
-const settled = (job: string, worker: string, dlqId: string, force: boolean, tell: (result: Result) => void) =>
-  replay(dlqId, { force, by: `job ${job}` }).pipe(
+const settled = (job: string, worker: string, dlqId: string, options: ReplayOptions, tell: (result: Result) => void) =>
+  replay(dlqId, { ...options, by: `job ${job}` }).pipe(
     Effect.matchEffect({
       onSuccess: () => Effect.sync(() => void tell(undefined)),
       onFailure: (error) => {
@@ -138,6 +142,7 @@ const outcomes: Readonly<Record<Exclude<ReplayError["reason"], "begun">, Problem
   replayed: "skipped",
   in_progress: "skipped",
   replay_unknown: "skipped",
+  changed: "skipped",
   no_queue: "failed",
   refused: "failed",
   unavailable: "failed",

@@ -42,6 +42,9 @@ export const summaryOf = ([summary, state, count, at, target, unknownAt, unknown
     : read
 }
 
+/** Epoch milliseconds, of the same `values`: somebody replays it until then. */
+export const claimedUntil = (values: ReadonlyArray<Reply>): number => Number(values[7] ?? 0)
+
 export const contentOf = (content: string) => {
   const read = Schema.decodeSync(Content)(content)
   return { ...read, ...bodyOf(Buffer.from(read.raw_body_b64, "base64")) }

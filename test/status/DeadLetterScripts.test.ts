@@ -6,8 +6,10 @@ import fc from "fast-check"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
 import { Redis, type RedisError, type Reply } from "../../src/services/Redis.ts"
 import {
+  type Claim,
   type DeadLetterFilter,
   DeadLetterStore,
+  type PageOptions,
   type Settlement,
   type UnknownCursor
 } from "../../src/status/DeadLetterStore.ts"
@@ -91,9 +93,24 @@ const action = fc.oneof(
     weight: 4,
     arbitrary: fc.record({ _tag: fc.constant("Record" as const), id, queue, reason, exception, size: fc.nat(600) })
   },
-  fc.record({ _tag: fc.constant("List" as const), filter, limit: fc.integer({ min: 1, max: 4 }) }),
+  fc.record({
+    _tag: fc.constant("List" as const),
+    filter,
+    limit: fc.integer({ min: 1, max: 4 }),
+    unclaimed: fc.boolean()
+  }),
   fc.record({ _tag: fc.constant("Look" as const), limit: fc.integer({ min: 1, max: 3 }) }),
-  { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Claim" as const), id, token, by, force: fc.boolean() }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      _tag: fc.constant("Claim" as const),
+      id,
+      token,
+      by,
+      force: fc.boolean(),
+      state: fc.option(state, { nil: undefined })
+    })
+  },
   { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Begin" as const), id, token, by }) },
   { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Settle" as const), id, token, by, settlement }) },
   fc.record({ _tag: fc.constant("Wait" as const), ms: small([1_000, 31_000, 40_000]) }),
@@ -109,12 +126,18 @@ const action = fc.oneof(
 
 type Action = typeof action extends fc.Arbitrary<infer A> ? A : never
 
-const claimOf = ({ by, force, id, token }: { id: number; token: string; by: string; force?: boolean }) => ({
+const claimOf = ({ by, force = false, id, state, token }: Omit<Claim, "dlqId" | "force"> & Numbered) => ({
   dlqId: `id-${id}`,
   token,
   by,
-  force: force ?? false
+  force,
+  state
 })
+
+interface Numbered {
+  readonly id: number
+  readonly force?: boolean
+}
 
 /** Everything that was answered, and at the end every key. Job ids are random: they are told by their order. */
 const play = Effect.fnUntraced(function* (
@@ -146,7 +169,7 @@ const play = Effect.fnUntraced(function* (
           })
         )
       case "List":
-        return everything(store, action.filter, action.limit)
+        return everything(store, action.filter, action)
       case "Look":
         return Effect.all([store.queues, store.groups({ limit: action.limit }), store.totals, store.get("id-1")])
       case "Claim":
@@ -203,12 +226,12 @@ const withoutTimers = Effect.map(Clock.Clock, (clock) =>
 const everything = Effect.fnUntraced(function* (
   store: DeadLetterStore["Service"],
   filter: DeadLetterFilter,
-  limit: number
+  asked: Pick<PageOptions, "limit" | "unclaimed">
 ) {
   const pages: Array<unknown> = []
   let cursor: string | null | undefined
   while (cursor !== null) {
-    const page = yield* store.list(filter, { limit, ...(cursor !== undefined && { cursor }) })
+    const page = yield* store.list(filter, { ...asked, ...(cursor !== undefined && { cursor }) })
     pages.push(page)
     cursor = page.next_cursor
   }

@@ -93,6 +93,50 @@ describe.each(variants)("replays of many dead letters, $name", ({ doors, skip })
     }).pipe(Effect.scoped, Effect.provide(stores({}, { maxIds: 5 }).pipe(Layer.provideMerge(doors))))
   )
 
+  live("of what nobody knows leave alone what is known when its turn comes, and what somebody is at", () =>
+    Effect.gen(function* () {
+      const store = yield* DeadLetterStore
+      const source = yield* queue("source")
+      const { get, post } = yield* start({}, { worker: null })
+      const unknown = { state: "replay_unknown", replay_unknown_at: "then", replay_unknown_by: "somebody" } as const
+      for (const n of [1, 2]) yield* store.record(deadLetter(n, { source_queue_name: source, ...unknown }))
+      yield* store.record(deadLetter(3, { source_queue_name: source }))
+      const claim = { dlqId: "id-3", token: "t", by: "somebody", force: false }
+      yield* store.claim(claim)
+      assert.isTrue(yield* store.begin(claim))
+      const wish = { filter: { state: "replay_unknown" }, force: true }
+      const { body: job } = yield* post("/dlq/replays", wish)
+      assert.strictEqual(job.total, 2)
+      yield* store.settle(claim, { _tag: "replayed", at: "then", queue: source })
+      assert.strictEqual((yield* post("/dlq/messages/id-2/replay?force=true")).status, 200)
+      yield* ReplayWorker.work(job.replay_id, "worker")
+      const { problems, replayed, skipped } = yield* over(get, job.replay_id)
+      assert.deepStrictEqual([replayed, skipped], [1, 1])
+      assert.deepStrictEqual(problems, [
+        { dlq_id: "id-2", outcome: "skipped", detail: "id-2 is replayed by now, and not replay_unknown any more." }
+      ])
+      assert.lengthOf(yield* drained(source), 2)
+    }).pipe(Effect.scoped, Effect.provide(stores().pipe(Layer.provideMerge(doors))))
+  )
+
+  live("that are forced take what a filter without a state means, and by ids whatever is named", () =>
+    Effect.gen(function* () {
+      const store = yield* DeadLetterStore
+      const source = yield* queue("source")
+      const { get, post } = yield* start({}, { worker: null })
+      for (const n of [1, 2]) yield* store.record(deadLetter(n, { source_queue_name: source }))
+      const { body: some } = yield* post("/dlq/replays", { filter: { reason: "handler_error" }, force: true })
+      const { body: named } = yield* post("/dlq/replays", { ids: ["id-1", "id-2"], force: true })
+      assert.strictEqual((yield* post("/dlq/messages/id-2/replay")).status, 200)
+      yield* ReplayWorker.work(some.replay_id, "worker")
+      const { replayed, skipped } = yield* over(get, some.replay_id)
+      assert.deepStrictEqual([replayed, skipped], [1, 1])
+      yield* ReplayWorker.work(named.replay_id, "worker")
+      assert.strictEqual((yield* over(get, named.replay_id)).replayed, 2)
+      assert.lengthOf(yield* drained(source), 4)
+    }).pipe(Effect.scoped, Effect.provide(stores().pipe(Layer.provideMerge(doors))))
+  )
+
   live("are one job for one idempotency key", () =>
     Effect.gen(function* () {
       const store = yield* DeadLetterStore
