@@ -64,19 +64,21 @@ export interface Claim {
   readonly dlqId: string
   /** Of this attempt alone. */
   readonly token: string
-  /** The request or the job; a job has the same name in every process. Nobody overrides what it did itself. */
-  readonly by: string
+  /** Goes on in another process after a crash, and publishes nothing twice then. None: a request of its own. */
+  readonly job?: string | undefined
   readonly force: boolean
   /** What its state must be still. Default: any that `force` allows. */
   readonly state?: DeadLetterRecord["state"] | undefined
 }
 
-/** What a claim met. `at`: epoch milliseconds, or when it was replayed or became unknown. */
+/** What a claim met. `at`: when it was replayed or became unknown. `Begun`: by the same job; `isKnown`: and replayed. */
 export type Claimed =
   | { readonly _tag: "Claimed"; readonly record: DeadLetterRecord }
   | { readonly _tag: "Absent" }
+  /** Epoch milliseconds. */
   | { readonly _tag: "InProgress"; readonly until: number }
-  | { readonly _tag: "Replayed"; readonly at: string; readonly mine: boolean }
+  | { readonly _tag: "Begun"; readonly isKnown: boolean }
+  | { readonly _tag: "Replayed"; readonly at: string }
   | { readonly _tag: "Unknown"; readonly at: string; readonly by: string }
   | { readonly _tag: "Changed"; readonly state: string }
 

@@ -141,13 +141,15 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
       evicted_total,
       expired_total
     })),
-    claim: Effect.fnUntraced(function* ({ by, dlqId, force, state = "", token }) {
+    claim: Effect.fnUntraced(function* ({ dlqId, force, job = "", state = "", token }) {
       const now = yield* Clock.currentTimeMillis
       const until = now + replay_lease_seconds * 1_000
-      const args = [dlqId, token, by, force ? 1 : 0, now, until, expiredBefore(now), state]
+      const by = job === "" ? `request ${token}` : `job ${job}`
+      const args = [dlqId, token, by, job, force ? 1 : 0, now, until, expiredBefore(now), state]
       const [met, at, who] = yield* redis.run(ReplayScripts.claim, keys, args)
       if (met === "in_progress") return { _tag: "InProgress", until: Number(at) } satisfies Claimed
-      if (met === "replayed") return { _tag: "Replayed", at: String(at), mine: who === by } satisfies Claimed
+      if (met === "begun") return { _tag: "Begun", isKnown: at === "replayed" } satisfies Claimed
+      if (met === "replayed") return { _tag: "Replayed", at: String(at) } satisfies Claimed
       if (met === "unknown") return { _tag: "Unknown", at: String(at), by: String(who) } satisfies Claimed
       if (met === "changed") return { _tag: "Changed", state: String(at) } satisfies Claimed
       const record = met === "claimed" ? yield* get(dlqId) : undefined
@@ -155,14 +157,14 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
         ? ({ _tag: "Absent" } satisfies Claimed)
         : ({ _tag: "Claimed", record } satisfies Claimed)
     }),
-    begin: Effect.fnUntraced(function* ({ dlqId, token }) {
+    begin: Effect.fnUntraced(function* ({ dlqId, job = "", token }) {
       const now = yield* Clock.currentTimeMillis
       const until = now + replay_lease_seconds * 1_000
-      return yield* redis.run(ReplayScripts.begin, keys, [dlqId, token, now, until, withOffset(ofMillis(now))])
+      return yield* redis.run(ReplayScripts.begin, keys, [dlqId, token, now, until, withOffset(ofMillis(now)), job])
     }),
-    settle: ({ by, dlqId, token }, settlement) => {
+    settle: ({ dlqId, job = "", token }, settlement) => {
       const [at, queue] = settlement._tag === "replayed" ? [settlement.at, settlement.queue] : ["", ""]
-      return redis.run(ReplayScripts.settle, keys, [dlqId, token, settlement._tag, by, at, queue])
+      return redis.run(ReplayScripts.settle, keys, [dlqId, token, settlement._tag, at, queue, job])
     }
   })
 })

@@ -47,8 +47,8 @@ export interface ReplayOptions {
   readonly force?: boolean
   /** Only while it is in this state. Default: in any that `force` allows. */
   readonly state?: Claim["state"]
-  /** The job that it is done for. Default: a request of its own. */
-  readonly by?: string
+  /** The id of the job that it is done for. Default: a request of its own. */
+  readonly job?: string
 }
 
 const replays = Metric.counter("svc_dlq_replays_total", {
@@ -63,9 +63,9 @@ const replays = Metric.counter("svc_dlq_replays_total", {
  */
 export const replay = (
   dlqId: string,
-  { by = `request ${randomUUID()}`, force = false, state }: ReplayOptions = {}
+  { force = false, job, state }: ReplayOptions = {}
 ): Effect.Effect<Replayed, ReplayError | RedisError, DeadLetterStore | Broker> =>
-  attempt({ dlqId, token: randomUUID(), by, force, state }).pipe(
+  attempt({ dlqId, token: randomUUID(), job, force, state }).pipe(
     Effect.tap(() => counted("replayed")),
     Effect.tapError((error) => counted(error._tag === "ReplayError" ? error.reason : "store_unavailable")),
     Effect.uninterruptible
@@ -122,15 +122,20 @@ const claimed = Effect.fnUntraced(function* (claim: Claim) {
         "in_progress",
         `A replay of ${dlqId} is in progress, until ${withOffset(ofMillis(met.until))} at the latest: look again then.`
       )
+    case "Begun":
+      return yield* met.isKnown
+        ? failure("begun", `${dlqId} was replayed by this job before it was interrupted.`)
+        : failure(
+            "unknown",
+            `This job began a replay of ${dlqId} before it was interrupted, and whether it was published is unknown: look whether the task ran, or publish it again with force=true, which may duplicate it.`
+          )
     case "Replayed":
-      return yield* met.mine
-        ? failure("begun", `${dlqId} was already replayed at ${met.at}.`)
-        : failure("replayed", `${dlqId} was already replayed at ${met.at}: force=true replays it again.`)
+      return yield* failure("replayed", `${dlqId} was already replayed at ${met.at}: force=true replays it again.`)
     case "Changed":
       return yield* failure("changed", `${dlqId} is ${met.state} by now, and not ${claim.state} any more.`)
     case "Unknown":
       return yield* failure(
-        met.by === claim.by ? "unknown" : "replay_unknown",
+        "replay_unknown",
         `A replay of ${dlqId} by ${met.by} began at ${met.at}, and whether it was published is unknown: look whether the task ran, or publish it again with force=true, which may duplicate it.`
       )
   }

@@ -4,7 +4,9 @@ import { items, texts } from "./DeadLetterIndex.ts"
 /**
  * The keys of replay jobs, beside those of the index: `…replays` and `…replays:running`, sorted sets of job ids in the
  * order of their making; `…replay:<id>`, a hash; `…replay:<id>:ids` and `…replay:<id>:problems`, lists;
- * `…replay-key:<hash>`, the job that an idempotency key stands for. Scripts are given `…stats`, as those of the index.
+ * `…replay:<id>:begun`, a hash of those of the present batch that it began to publish: the token of the attempt, or
+ * `replayed`; `…replay-key:<hash>`, the job that an idempotency key stands for. Scripts are given `…stats`, as those of the
+ * index.
  */
 const prelude = `
 local base = string.sub(KEYS[1], 1, -6)
@@ -58,7 +60,7 @@ if excess > 0 then
   for _, old in ipairs(redis.call('ZRANGEBYSCORE', base .. 'replays', '-inf', '+inf', 'LIMIT', '0', tonumber(ARGV[6]) + ${dropsAtOnce})) do
     if dropped < excess and dropped < ${dropsAtOnce} and not redis.call('ZSCORE', base .. 'replays:running', old) then
       redis.call('ZREM', base .. 'replays', old)
-      redis.call('DEL', jobKey(old), jobKey(old) .. ':ids', jobKey(old) .. ':problems')
+      redis.call('DEL', jobKey(old), jobKey(old) .. ':ids', jobKey(old) .. ':problems', jobKey(old) .. ':begun')
       dropped = dropped + 1
     end
   end
@@ -104,7 +106,8 @@ return { 'created', id }`,
       const over = texts(oldest).filter((old) => call("ZSCORE", `${base}replays:running`, old) === null)
       for (const old of over.slice(0, excess)) {
         call("ZREM", `${base}replays`, old)
-        call("DEL", `${base}replay:${old}`, `${base}replay:${old}:ids`, `${base}replay:${old}:problems`)
+        const key = `${base}replay:${old}`
+        call("DEL", key, `${key}:ids`, `${key}:problems`, `${key}:begun`)
       }
     }
     return ["created", id]
@@ -157,6 +160,7 @@ ${counters.map((name, i) => `redis.call('HINCRBY', key, '${name}', ARGV[${i + 5}
 local room = tonumber(ARGV[10]) - redis.call('LLEN', key .. ':problems')
 for i = 11, math.min(#ARGV, 10 + room) do redis.call('RPUSH', key .. ':problems', ARGV[i]) end
 redis.call('HDEL', key, 'waiting')
+redis.call('DEL', key .. ':begun')
 if job[4] == 'running' and tonumber(ARGV[4]) < tonumber(job[3]) then return 'running' end
 if job[4] == 'running' then
   redis.call('HSET', key, 'state', 'finished')
@@ -175,6 +179,7 @@ return 'over'`,
     const room = Number(most) - Number(call("LLEN", `${key}:problems`))
     for (const problem of problems.slice(0, Math.max(0, room))) call("RPUSH", `${key}:problems`, problem)
     call("HDEL", key, "waiting")
+    call("DEL", `${key}:begun`)
     if (state === "running" && Number(to) < Number(total)) return "running"
     if (state === "running") {
       call("HSET", key, "state", "finished")

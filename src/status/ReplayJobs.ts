@@ -48,7 +48,7 @@ export const ReplayJob = Schema.Struct({
   /** They were replayed or gone already, or not in the state of the filter any more, or somebody else was at them. */
   skipped: Schema.Int,
   failed: Schema.Int,
-  /** Published, and nobody knows whether they arrived: their state is `replay_unknown`. */
+  /** Published, and nobody knows whether they arrived: their state is `replay_unknown`, until somebody forces them. */
   unknown: Schema.Int,
   remaining: Schema.Int,
   /** What it waits for; none while it goes on. */

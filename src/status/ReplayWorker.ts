@@ -113,7 +113,7 @@ const progressOf = (results: ReadonlyArray<Result>): Progress => {
 
 /** Waits out what passes: a broker or a Redis that is gone, and whoever else is at the record. */
 const settled = (job: string, worker: string, dlqId: string, options: ReplayOptions, tell: (result: Result) => void) =>
-  replay(dlqId, { ...options, by: `job ${job}` }).pipe(
+  replay(dlqId, { ...options, job }).pipe(
     Effect.matchEffect({
       onSuccess: () => Effect.sync(() => void tell(undefined)),
       onFailure: (error) => {

@@ -95,7 +95,7 @@ describe.each(redises)("the pages of dead letters, $name", ({ redis, skip }) => 
       const ids = (yield* store.list({}, { limit: 5 })).items.map(({ dlq_id }) => dlq_id)
       assert.deepStrictEqual(ids, ["id-2"])
       assert.isUndefined(yield* store.get("id-1"))
-      const claim = { dlqId: "id-1", token: "t", by: "b", force: true }
+      const claim = { dlqId: "id-1", token: "t", force: true }
       assert.strictEqual((yield* store.claim(claim))._tag, "Absent")
       assert.deepStrictEqual(
         (yield* store.queues).map(({ queue_name }) => queue_name),

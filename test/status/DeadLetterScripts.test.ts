@@ -63,7 +63,7 @@ const reason = small(["handler_error", "invalid_envelope"])
 const exception = small([null, "RangeError", ""])
 const state = small(["dead_lettered", "replay_unknown", "replayed"] as const)
 const token = small(["t1", "t2", "t3"])
-const by = small(["job 1", "job 2"])
+const job = small(["1", "2", undefined])
 
 const settings = fc.record({
   max_records: small([3, 100]),
@@ -106,13 +106,13 @@ const action = fc.oneof(
       _tag: fc.constant("Claim" as const),
       id,
       token,
-      by,
+      job,
       force: fc.boolean(),
       state: fc.option(state, { nil: undefined })
     })
   },
-  { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Begin" as const), id, token, by }) },
-  { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Settle" as const), id, token, by, settlement }) },
+  { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Begin" as const), id, token, job }) },
+  { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Settle" as const), id, token, job, settlement }) },
   fc.record({ _tag: fc.constant("Wait" as const), ms: small([1_000, 31_000, 40_000]) }),
   fc.record({ _tag: fc.constant("Job" as const), filter, key: small(["", "k1", "k2"]), force: fc.boolean() }),
   fc.record({
@@ -126,10 +126,10 @@ const action = fc.oneof(
 
 type Action = typeof action extends fc.Arbitrary<infer A> ? A : never
 
-const claimOf = ({ by, force = false, id, state, token }: Omit<Claim, "dlqId" | "force"> & Numbered) => ({
+const claimOf = ({ force = false, id, job, state, token }: Omit<Claim, "dlqId" | "force"> & Numbered) => ({
   dlqId: `id-${id}`,
   token,
-  by,
+  job,
   force,
   state
 })
@@ -262,7 +262,8 @@ const dump = Effect.fnUntraced(function* (redis: Redis["Service"], prefix: strin
     ...Array.from({ length: 6 }, (_, n) => `by:task_id:task-${n}`),
     ...groups.map((group) => `by:group:${group}`)
   ]
-  const hashes = ["stats", ...Array.from({ length: 6 }, (_, n) => `record:id-${n}`)]
+  const begun = ["1", "2"].map((job) => `replay:${job}:begun`)
+  const hashes = ["stats", ...begun, ...Array.from({ length: 6 }, (_, n) => `record:id-${n}`)]
   const pairs = (reply: Reply) =>
     Array.isArray(reply)
       ? Object.fromEntries(reply.flatMap((item, i) => (i % 2 === 0 ? [[String(item), reply[i + 1]]] : [])))

@@ -4,6 +4,7 @@ import { Broker } from "../../src/services/Broker.ts"
 import { Redis } from "../../src/services/Redis.ts"
 import { DeadLetterStore } from "../../src/status/DeadLetterStore.ts"
 import * as RedisDLQStore from "../../src/status/RedisDLQStore.ts"
+import { replay } from "../../src/status/Replay.ts"
 import * as ReplayWorker from "../../src/status/ReplayWorker.ts"
 import { eventually } from "../Eventually.ts"
 import { TemporaryNames } from "../TemporaryNames.ts"
@@ -101,7 +102,7 @@ describe.each(variants)("replays of many dead letters, $name", ({ doors, skip })
       const unknown = { state: "replay_unknown", replay_unknown_at: "then", replay_unknown_by: "somebody" } as const
       for (const n of [1, 2]) yield* store.record(deadLetter(n, { source_queue_name: source, ...unknown }))
       yield* store.record(deadLetter(3, { source_queue_name: source }))
-      const claim = { dlqId: "id-3", token: "t", by: "somebody", force: false }
+      const claim = { dlqId: "id-3", token: "t", force: false }
       yield* store.claim(claim)
       assert.isTrue(yield* store.begin(claim))
       const wish = { filter: { state: "replay_unknown" }, force: true }
@@ -134,6 +135,44 @@ describe.each(variants)("replays of many dead letters, $name", ({ doors, skip })
       yield* ReplayWorker.work(named.replay_id, "worker")
       assert.strictEqual((yield* over(get, named.replay_id)).replayed, 2)
       assert.lengthOf(yield* drained(source), 4)
+    }).pipe(Effect.scoped, Effect.provide(stores().pipe(Layer.provideMerge(doors))))
+  )
+
+  live("that were interrupted know what they began, whoever forced it since", () =>
+    Effect.gen(function* () {
+      const store = yield* DeadLetterStore
+      const source = yield* queue("source")
+      const { get, post } = yield* start({}, { worker: null })
+      for (const n of ["known", "unknown", "refused"]) {
+        yield* store.record(deadLetter(n, { source_queue_name: source, state: "replayed", replayed_at: "then" }))
+      }
+      const ids = ["id-known", "id-unknown", "id-refused"]
+      const { body: job } = yield* post("/dlq/replays", { ids, force: true })
+      // a process of it that is gone before it counts
+      yield* replay("id-known", { force: true, job: job.replay_id })
+      for (const [dlqId, _tag] of [
+        ["id-unknown", "unknown"],
+        ["id-refused", "reverted"]
+      ] as const) {
+        const claim = { dlqId, token: dlqId, force: true, job: job.replay_id }
+        yield* store.claim(claim)
+        assert.isTrue(yield* store.begin(claim))
+        yield* store.settle(claim, { _tag })
+      }
+      for (const id of ids) assert.strictEqual((yield* post(`/dlq/messages/${id}/replay?force=true`)).status, 200)
+      assert.lengthOf(yield* drained(source), 4)
+      yield* ReplayWorker.work(job.replay_id, "worker")
+      const { problems, replayed, unknown } = yield* over(get, job.replay_id)
+      assert.deepStrictEqual([replayed, unknown], [2, 1])
+      assert.deepStrictEqual(
+        problems.map(({ dlq_id }: { dlq_id: string }) => dlq_id),
+        ["id-unknown"]
+      )
+      const [message, ...others] = yield* drained(source)
+      assert.deepStrictEqual([message?.properties.messageId, others], ["message-refused", []])
+      const redis = yield* Redis
+      const begun = `${RedisDLQStore.baseOf(redis)}replay:${job.replay_id}:begun`
+      assert.strictEqual(yield* redis.command("EXISTS", begun), 0)
     }).pipe(Effect.scoped, Effect.provide(stores().pipe(Layer.provideMerge(doors))))
   )
 
