@@ -158,6 +158,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const jobKey = (id: string) => `${base}replay:${id}`
 
   const get = Effect.fnUntraced(function* (id: string) {
+    if (!isId(id)) return undefined
     const reply = yield* redis.command("HMGET", jobKey(id), ...shown)
     return jobOf(id, items(reply))
   })
@@ -220,10 +221,11 @@ const make = Effect.fnUntraced(function* (options: Options) {
       return { job, existing: created._tag === "Existing" }
     }),
     get,
-    problems: (id) =>
-      Effect.map(redis.command("LRANGE", `${jobKey(id)}:problems`, 0, maxProblems - 1), (reply) =>
-        texts(reply).map((text) => Schema.decodeSync(ProblemText)(text))
-      ),
+    problems: Effect.fnUntraced(function* (id) {
+      if (!isId(id)) return []
+      const reply = yield* redis.command("LRANGE", `${jobKey(id)}:problems`, 0, maxProblems - 1)
+      return texts(reply).map((text) => Schema.decodeSync(ProblemText)(text))
+    }),
     list: Effect.fnUntraced(function* ({ cursor, limit }) {
       if (cursor !== undefined && !/^[1-9]\d{0,14}$/.test(cursor)) return yield* new UnknownCursor({ cursor })
       const newest = Number((yield* redis.command("HGET", `${base}stats`, "jobs")) ?? 0)
@@ -239,6 +241,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
       }
     }),
     cancel: Effect.fnUntraced(function* (id) {
+      if (!isId(id)) return undefined
       yield* redis.run(Scripts.cancel, keys, [id, yield* now])
       return yield* get(id)
     }),
@@ -280,6 +283,9 @@ export const layer = (options: Options = {}): Layer.Layer<ReplayJobs, never, Red
 }
 
 const now = Effect.map(Clock.currentTimeMillis, (millis) => withOffset(ofMillis(millis)))
+
+/** Whatever else is asked for might name another key of a job: `<id>:ids`. */
+const isId = (id: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)
 
 /** Of those that are taken by a filter. */
 const stateOf = ({ state = "dead_lettered" }: typeof Filter.Type) => state

@@ -4,6 +4,7 @@ import { ContractAliasConfig } from "../../src/messaging/Aliases.ts"
 import { Broker } from "../../src/services/Broker.ts"
 import { DeadLetterStore } from "../../src/status/DeadLetterStore.ts"
 import { StatusStore } from "../../src/status/StatusStore.ts"
+import { eventually } from "../Eventually.ts"
 import { drained, queue, start, stores, variants } from "./DeadLetterServer.ts"
 import { deadLetter } from "./DeadLetters.ts"
 
@@ -109,6 +110,24 @@ describe.each(variants)("dead letters over HTTP, $name", ({ doors, skip }) => {
       }
       assert.strictEqual((yield* post("/dlq/messages/none/replay")).status, 404)
       assert.strictEqual((yield* post("/dlq/replays/none/cancel")).status, 404)
+    }).pipe(Effect.scoped, Effect.provide(stores().pipe(Layer.provideMerge(doors))))
+  )
+
+  live("takes no id for the key of something else", () =>
+    Effect.gen(function* () {
+      const { get, post } = yield* start()
+      const { body } = yield* post("/dlq/replays", { ids: ["none"] })
+      yield* eventually(get(`/dlq/replays/${body.replay_id}`), ({ body }) => body.problems.length > 0)
+      for (const id of ["ids", "problems", "begun"].map((name) => `${body.replay_id}:${name}`)) {
+        for (const path of [id, encodeURIComponent(id)]) {
+          assert.strictEqual((yield* get(`/dlq/replays/${path}`)).status, 404, path)
+          assert.strictEqual((yield* post(`/dlq/replays/${path}/cancel`)).status, 404, path)
+        }
+      }
+      for (const id of [":", "x:ids", `${body.replay_id}:ids`, "../stats"].map(encodeURIComponent)) {
+        assert.strictEqual((yield* get(`/dlq/messages/${id}`)).status, 404, id)
+        assert.strictEqual((yield* post(`/dlq/messages/${id}/replay`)).status, 404, id)
+      }
     }).pipe(Effect.scoped, Effect.provide(stores().pipe(Layer.provideMerge(doors))))
   )
 
