@@ -73,6 +73,8 @@ export type Placed<A> = A & { readonly at: number }
 export class Drawing {
   readonly #nodes = new Map<string, Placed<GraphNode>>()
   readonly #edges: Array<Placed<GraphEdge>> = []
+  /** Of ids that several nodes asked for: the lowest number that may be free. */
+  readonly #numbers = new Map<string, number>()
 
   /**
    * The id that the node got: task ids may hold colons, and then the ids of two nodes could be one. `label`: default its
@@ -85,8 +87,7 @@ export class Drawing {
     when: Instant = unknown,
     { annotations = {}, label = taskId }: { readonly label?: string; readonly annotations?: JsonObject } = {}
   ): string {
-    let own = id
-    for (let number = 2; this.#nodes.has(own); number++) own = `${id}~${number}`
+    const own = this.#nodes.has(id) ? this.#numbered(id) : id
     const { at, timestamp } = when
     this.#nodes.set(own, { id: own, kind, task_id: taskId, label, timestamp, annotations, at })
     return own
@@ -111,6 +112,13 @@ export class Drawing {
         order(one.source, other.source) ||
         order(one.target, other.target)
     )
+  }
+
+  #numbered(id: string): string {
+    let number = this.#numbers.get(id) ?? 2
+    while (this.#nodes.has(`${id}~${number}`)) number++
+    this.#numbers.set(id, number + 1)
+    return `${id}~${number}`
   }
 }
 

@@ -104,10 +104,25 @@ const queued = (queue: string | undefined, when: Instant): Whereabouts =>
 const followed = (observations: ReadonlyArray<Seen>, inboxes: Inboxes) => {
   const open = new Map<string, Open>()
   const met = new Set<string>()
+  /** In the order of `open`, with some that went on since. */
+  const inQueue = new Map<string | null, Array<readonly [key: string, where: Open]>>()
   const put = (key: string, where: Open) => {
     open.delete(key)
     open.set(key, where)
     met.add(key)
+    if (!("queue" in where)) return
+    const placed = inQueue.get(where.queue)
+    if (placed === undefined) inQueue.set(where.queue, [[key, where]])
+    else placed.push([key, where])
+  }
+  const lastIn = (queue: string | null): string => {
+    const placed = inQueue.get(queue) ?? []
+    for (let last = placed.at(-1); last !== undefined; last = placed.at(-1)) {
+      const [key, where] = last
+      if (open.get(key) === where) return key
+      placed.pop()
+    }
+    return queue ?? ""
   }
   let [acked, received]: [Seen | undefined, Seen | undefined] = [undefined, undefined]
   let aggregated = false
@@ -115,7 +130,6 @@ const followed = (observations: ReadonlyArray<Seen>, inboxes: Inboxes) => {
     const queue = seen.text("queue_name")
     const key = seen.text("message_id") ?? queue ?? ""
     const source = seen.text("source_queue_name")
-    const failed = [...open].findLast(([, where]) => "queue" in where && where.queue === source)?.[0] ?? source ?? ""
     const reason = seen.text("reason")
     if (/MessageReceived$/.test(seen.type)) {
       received = seen
@@ -139,7 +153,7 @@ const followed = (observations: ReadonlyArray<Seen>, inboxes: Inboxes) => {
         inbox === undefined ? { _tag: "Published", stage, when: seen } : { _tag: "Queued", queue: inbox, when: seen }
       )
     } else if (/RetryScheduled$/.test(seen.type)) {
-      put(failed, {
+      put(lastIn(source), {
         _tag: "WaitingForRetry",
         retryQueue: queue,
         queue: source,
@@ -149,7 +163,7 @@ const followed = (observations: ReadonlyArray<Seen>, inboxes: Inboxes) => {
         when: seen
       })
     } else if (/DeadLetterPublished$/.test(seen.type)) {
-      put(failed, { _tag: "DeadLettered", queue, dlqId: null, reason, when: seen })
+      put(lastIn(source), { _tag: "DeadLettered", queue, dlqId: null, reason, when: seen })
     }
   }
   return { open: [...open.values()], acked, aggregated, received }

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import { Result } from "effect"
 import * as Evidence from "../../src/graph/Evidence.ts"
 import {
@@ -351,6 +351,41 @@ describe("explain: why a task is not done", () => {
       missing_evidence: ["observations"]
     })
     assert.deepInclude(explained({ topologies: [workflow()] }), { missing_evidence: ["status", "observations"] })
+  })
+
+  it("takes a failure for that of the message that its queue had last and is not done with", () => {
+    const done = (seconds: number, message_id: string) =>
+      of("WorkflowStageAcked", at(seconds), {
+        consumer_name: "svc-workflow-consumer",
+        queue_name: "write.queue",
+        stage: "write",
+        routing_key: null,
+        task_id: T,
+        message_id,
+        correlation_id: T,
+        origin_stage: null
+      })
+    const both = [staged(1, "write", "m1"), staged(2, "write", "m2")]
+    const failed = retried(4, { source_queue_name: "write.queue" })
+    const ofSecond = [...both, failed, staged(5, "write", "m2", { retry_attempt: 1 }), done(6, "m2")]
+    assert.deepInclude(whereIs({ observed: ofSecond }), { _tag: "BeingHandled", attempt: 0 })
+    const ofFirst = [...both, done(3, "m2"), failed]
+    assert.deepInclude(whereIs({ observed: ofFirst }), { _tag: "WaitingForRetry" })
+    assert.deepInclude(whereIs({ observed: [...ofFirst, done(5, "m1")] }), { _tag: "Acknowledged" })
+  })
+
+  it("is told of a thousand open messages without a look at all of them for each", () => {
+    const observed = Array.from({ length: 1_000 }, (_, n) => [
+      staged(n, "write", `m${n}`),
+      retried(n + 0.5, { source_queue_name: "write.queue" })
+    ]).flat()
+    const walks = vi.spyOn(Map.prototype, Symbol.iterator)
+    try {
+      assert.strictEqual(whereIs({ observed })._tag, "WaitingForRetry")
+      assert.isBelow(walks.mock.calls.length, 100)
+    } finally {
+      walks.mockRestore()
+    }
   })
 
   it("reads the delay that retry queues bear in their names", () => {
