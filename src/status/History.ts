@@ -27,7 +27,9 @@ export class HistoryBusy extends Schema.TaggedError<HistoryBusy>()("HistoryBusy"
 export interface StreamReader {
   readonly queue: string
   readonly isStream: boolean
-  readonly read: (query: HistoryQuery) => Effect.Effect<StatusScan.Scanned, BrokerError | HistoryBusy>
+  readonly read: (
+    query: HistoryQuery
+  ) => Effect.Effect<StatusScan.Scanned, BrokerError | HistoryBusy | StatusScan.QueueInUse>
 }
 
 /** What happened to a task, or on the status stream. */
@@ -74,7 +76,8 @@ export const layer = (options: Options): Layer.Layer<HistoryReader, SettingsErro
       const caps = yield* capsOf(options)
       const { status } = options.topology
       const { aliasConfig: aliases = new ContractAliasConfig(), sanitizeMetaKeys } = options
-      const scans = yield* Semaphore.make(scansAtOnce)
+      // of what is no stream, each would have a part
+      const scans = yield* Semaphore.make(status.isStream ? scansAtOnce : 1)
       const read = ({ maxScan, maxSeconds, startOffset, taskId }: HistoryQuery) =>
         StatusScan.scan(
           broker,
@@ -94,7 +97,7 @@ export const layer = (options: Options): Layer.Layer<HistoryReader, SettingsErro
           scans.withPermitsIfAvailable(1),
           Effect.flatMap(Effect.fromOption),
           Effect.catchTag("NoSuchElementError", () =>
-            Effect.fail(new HistoryBusy({ message: `${scansAtOnce} scans of the status stream run already.` }))
+            Effect.fail(new HistoryBusy({ message: "Others read the status queue now: try again in a moment." }))
           )
         )
       return HistoryReader.of({

@@ -20,7 +20,11 @@ export interface Options {
   readonly historyPath?: string
   /** Default: `/status/{task_id}`. */
   readonly statusPath?: string
-  /** Whether `/history` refuses `source=stream`, and nothing else, where the status queue is no stream. Default: true. */
+  /**
+   * Whether `/history` refuses `source=stream`, and nothing else, where the status queue is no stream. Default: true.
+   * `false`: reads it where nobody else consumes it. A hub that begins during such a scan gets the messages out of order,
+   * and a quorum queue may count each scan towards its delivery limit.
+   */
   readonly requireStream?: boolean
   /** Names in bodies, paths and queries. Event streams are given theirs by `EventStream.layer`. */
   readonly aliasConfig?: ContractAliasConfig
@@ -111,6 +115,13 @@ const history = (reader: HistoryReader["Service"], options: Options): Handler =>
     Effect.catchTags({
       RedisError: () => Effect.succeed(storeGone),
       HistoryBusy: ({ message }) => Effect.succeed(unavailable(message)),
+      QueueInUse: ({ queue }) =>
+        Effect.succeed(
+          refusal(
+            409,
+            `The status queue ${queue} is not a stream and has a consumer, which would get what is read here out of order: ask with source=store.`
+          )
+        ),
       BrokerError: ({ message, reason }) =>
         Effect.succeed(
           reason === "not_found"

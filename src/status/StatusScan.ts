@@ -1,4 +1,4 @@
-import { Clock, Deferred, Effect, Option, Result } from "effect"
+import { Clock, Deferred, Effect, Option, Result, Schema } from "effect"
 import type { JsonObject } from "../messaging/Envelope.ts"
 import type { EnvelopeError } from "../messaging/Errors.ts"
 import type { StatusPlane } from "../messaging/StatusPlane.ts"
@@ -34,10 +34,14 @@ export interface Scanned {
   readonly oldestOffset?: number | undefined
 }
 
+/** Somebody consumes the queue, and would get what a scan returns behind what came later. */
+export class QueueInUse extends Schema.TaggedError<QueueInUse>()("QueueInUse", { queue: Schema.String }) {}
+
 /**
  * Reads a status queue from an offset to its present end, on a channel of its own. It does not stop at a terminal status:
  * a task that was taken up again has others behind it. A stream stays as it is. What is read of any other queue goes back
- * to it, which is why no more than a prefetch of it can be seen.
+ * to it, which is why no more than a prefetch of it can be seen, and only while it has no consumer. One that begins during
+ * the scan is not noticed.
  */
 export const scan = Effect.fnUntraced(function* (
   broker: Broker["Service"],
@@ -46,6 +50,10 @@ export const scan = Effect.fnUntraced(function* (
   { bounds, startOffset, taskId }: Scan
 ) {
   const clock = yield* Clock.Clock
+  if (!status.isStream) {
+    const met = yield* broker.inspect(status.queue)
+    if (Option.exists(met, ({ consumers }) => consumers > 0)) return yield* new QueueInUse({ queue: status.queue })
+  }
   const channel = yield* broker.channel({ prefetch })
   const limit = status.isStream ? bounds.messages : Math.min(bounds.messages, prefetch)
   const events: Array<string> = []
@@ -95,7 +103,7 @@ export const scan = Effect.fnUntraced(function* (
   yield* subscription.cancel
   const scanned: Scanned = { events, truncated: Option.getOrElse(ended, () => true), nextOffset }
   return scanned
-}, Effect.scoped) satisfies (...args: never) => Effect.Effect<Scanned, BrokerError>
+}, Effect.scoped) satisfies (...args: never) => Effect.Effect<Scanned, BrokerError | QueueInUse>
 
 /** None of one that is unreadable or another task's. */
 const eventOf = (read: Result.Result<JsonObject, EnvelopeError>, taskId: string | undefined): string | undefined =>

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto"
 import { assert, layer as describeWith } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Fiber, Layer } from "effect"
 import * as BrokerMemory from "../../layers/BrokerMemory.ts"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
 import { ContractAliasConfig } from "../../src/messaging/Aliases.ts"
@@ -14,6 +14,7 @@ import * as History from "../../src/status/History.ts"
 import * as RedisStatusStore from "../../src/status/RedisStatusStore.ts"
 import type * as StatusRoutes from "../../src/status/StatusRoutes.ts"
 import { StatusStore } from "../../src/status/StatusStore.ts"
+import { eventually } from "../Eventually.ts"
 import * as RunningBroker from "../RunningBroker.ts"
 import * as TemporaryPrefix from "../TemporaryPrefix.ts"
 import { event } from "./Events.ts"
@@ -348,6 +349,54 @@ const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, broker: Layer.Laye
         }
         yield* broker.remove({ queues: [topology.status.queue] })
         assert.deepInclude(yield* get(`${url}/history?task_id=t1`), { status: 404 })
+      })
+    )
+
+    it.effect("take nothing out of a status queue that has a consumer, which would get it out of order", () =>
+      Effect.gen(function* () {
+        const topology = topologyOf({ status_use_streams: false })
+        const { broker, publish, url } = yield* scanned(topology, { source: "stream" }, { requireStream: false })
+        const ask = get(`${url}/history?task_id=t1`)
+        const met: Array<string> = []
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const consumer = yield* broker.consume({
+              queue: topology.status.queue,
+              prefetch: 1,
+              onDelivery: ({ content, settle }) => {
+                met.push(JSON.parse(Buffer.from(content).toString()).status)
+                settle("ack")
+              }
+            })
+            const scan = yield* Effect.forkChild(ask)
+            yield* publish("t1", "queued", "running", "completed")
+            const { body, status } = yield* Fiber.join(scan)
+            assert.strictEqual(status, 409)
+            assert.match(body.detail, /has a consumer.*ask with source=store/)
+            yield* eventually(Effect.succeed(met), ({ length }) => length >= 3)
+            yield* consumer.cancel
+          })
+        )
+        assert.deepStrictEqual(met, ["queued", "running", "completed"])
+        yield* publish("t1", "again")
+        const { body } = yield* eventually(ask, ({ status }) => status === 200)
+        assert.strictEqual(body.count, 1)
+      })
+    )
+
+    it.effect("read a status queue that is no stream one after the other, so that each has all of it", () =>
+      Effect.gen(function* () {
+        const topology = topologyOf({ status_use_streams: false })
+        const { publish, url } = yield* scanned(topology, { source: "stream" }, { requireStream: false })
+        yield* publish("t1", "queued", "running", "completed")
+        const answers = yield* Effect.all([get(`${url}/history?task_id=t1`), get(`${url}/history?task_id=t1`)], {
+          concurrency: 2
+        })
+        assert.sameMembers(
+          answers.map(({ status }) => status),
+          [200, 503]
+        )
+        assert.strictEqual(answers.find(({ status }) => status === 200)?.body.count, 3)
       })
     )
 

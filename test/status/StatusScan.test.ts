@@ -25,8 +25,11 @@ const found = (change: Partial<Broker["Service"]> = {}) =>
       StatusScan.scan(Broker.of({ ...broker, ...change }), topology.status, shown, {
         startOffset: "first",
         bounds
-      })
+      }),
+      { startImmediately: true }
     )
+    // what it asks first is answered by then, which takes no time on the test's clock
+    yield* broker.inspect(topology.status.queue)
     yield* TestClock.adjust("12 seconds")
     const { events, nextOffset, truncated } = yield* Fiber.join(scanning)
     return { statuses: events.map((event) => JSON.parse(event).status), truncated, nextOffset }
