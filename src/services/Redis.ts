@@ -33,7 +33,7 @@ export interface Script<A> {
   readonly decode: (reply: Reply) => A
 }
 
-/** Redis 6.2 or newer: commands, scripts and subscriptions. */
+/** Redis 6 or newer: commands, scripts and subscriptions. */
 export class Redis extends Context.Service<
   Redis,
   {

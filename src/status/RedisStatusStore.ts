@@ -52,7 +52,7 @@ const read = (parameters: StatusStoreParameters, findings: Findings) => {
 }
 
 /**
- * The store of the specification, in any Redis from 6.2 on. One script per event, whose keys share a slot, so that a
+ * The store of the specification, in any Redis from 6 on. One script per event, whose keys share a slot, so that a
  * Redis Cluster serves it; the index of children lies in the slot of the parent, and is written in the same pipeline,
  * for known events too. So a crash between the two leaves a child without events, or an event that its redelivery puts
  * into the index. Redis must not evict (`maxmemory-policy noeviction`): it would forget events that are acknowledged.
