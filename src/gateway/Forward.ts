@@ -154,7 +154,10 @@ class Answer implements Sink {
     passage.onAnswer()
     // where no body follows, the length is that of what a GET would get
     const length = passage.exchange.method === "HEAD" || !bodied(status) ? undefined : contentLength(headers)
-    if (length !== undefined && length > passage.maxResponseBytes) return this.#refuse("size")
+    if (length !== undefined && length > passage.maxResponseBytes) {
+      this.#tap = untakenTap(passage, status, headers, length)
+      return this.#refuse("size")
+    }
     const { shortens, tap } = tapFor(passage, status, headers)
     this.#tap = tap
     if (isEventStream(headers)) {
@@ -201,7 +204,7 @@ class Answer implements Sink {
     return {
       passed: {
         status: this.#headSent ? this.#status : undefined,
-        withheld: this.#declined,
+        withheld: this.#declined ?? (this.#headSent ? undefined : this.#status),
         whole,
         headSent: this.#headSent,
         error,
@@ -289,6 +292,17 @@ export const tapFor = (
     tap: contentType(headers).includes("json") ? UsageTap.json(reading.family, wholeAnswer) : UsageTap.blind,
     shortens: false
   }
+}
+
+/** For an answer that is not taken because it says that it is so long: it is had, and costs, all the same. */
+export const untakenTap = (
+  passage: Passage,
+  status: number,
+  headers: Headers.RawHeaders,
+  length: number
+): UsageTap.UsageTap => {
+  const { tap } = tapFor(passage, status, headers)
+  return tap === UsageTap.blind || isEventStream(headers) ? tap : UsageTap.untakenJson(length)
 }
 
 export const refusalOf = (

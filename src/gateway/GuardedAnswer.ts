@@ -103,7 +103,10 @@ class HeldAnswer implements Sink {
     this.#firstByteAt = passage.now()
     passage.onAnswer()
     const length = Forward.contentLength(headers)
-    if (length !== undefined && length > passage.maxResponseBytes) return this.#refuseLarge()
+    if (length !== undefined && length > passage.maxResponseBytes) {
+      this.#tap = Forward.untakenTap(passage, status, headers, length)
+      return this.#refuseLarge()
+    }
     this.#tap = Forward.tapFor(passage, status, headers).tap
     this.#isJson = isPlainJson(headers)
     if (!this.#isJson && status < 300 && Forward.bodied(status) && length !== 0) return this.#refuse(notJson)

@@ -47,6 +47,12 @@ export const json = (family: Family, maxBody: number): UsageTap => {
   }
 }
 
+/** A JSON answer of which nothing is read: only its length is known. */
+export const untakenJson = (length: number): UsageTap => ({
+  ...blind,
+  seen: () => ({ reported: undefined, guessedOutput: Math.ceil(length / 4) })
+})
+
 const whole = (chunks: ReadonlyArray<Buffer>): Buffer => (chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
 
 const newline = 0x0a

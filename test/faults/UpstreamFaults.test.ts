@@ -9,8 +9,18 @@ const json = ["content-type", "application/json"]
 const chunked = [...json, "transfer-encoding", "chunked"]
 const events = ["content-type", "text/event-stream", "transfer-encoding", "chunked"]
 
+type Refused = readonly [
+  name: string,
+  script: Script,
+  status: number,
+  code: string,
+  message: RegExp,
+  /** Of an answer that was had, and kept from the client. */
+  costNanos?: number
+]
+
 /** Faults that come before the answer's head: the client gets the gateway's own refusal. */
-const refused: ReadonlyArray<readonly [name: string, script: Script, status: number, code: string, message: RegExp]> = [
+const refused: ReadonlyArray<Refused> = [
   ["stalls before its head", () => {}, 504, "upstream_timeout", /did not begin its answer within 1500 ms/],
   [
     "stalls within its head",
@@ -64,7 +74,8 @@ const refused: ReadonlyArray<readonly [name: string, script: Script, status: num
     (peer) => peer.write(answer("x".repeat(limits.max_response_body_bytes + 1))),
     413,
     "response_body_too_large",
-    /larger than 2048 bytes/
+    /larger than 2048 bytes/,
+    10_000_000
   ]
 ]
 
@@ -190,7 +201,7 @@ describe.skipIf(!available)("an upstream that", () => {
       })
     const shapeB = (answer: Answer) => assert.match(answer.text, /^\{"type":"error","error":\{/)
 
-    for (const [name, script, status, code, message] of refused) {
+    for (const [name, script, status, code, message, costNanos = null] of refused) {
       it.effect(`${name}: ${status} ${code}, in the caller's shape`, () =>
         Effect.gen(function* () {
           const { unharmed, whenAsked } = yield* Subject
@@ -202,7 +213,7 @@ describe.skipIf(!available)("an upstream that", () => {
             assert.match(messageOf(answer), message)
           }
           shapeB(b)
-          assert.deepInclude(yield* recordOf(name), { status_code: status, error_code: code, cost_nanos: null })
+          assert.deepInclude(yield* recordOf(name), { status_code: status, error_code: code, cost_nanos: costNanos })
           yield* unharmed
         })
       )

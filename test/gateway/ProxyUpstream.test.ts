@@ -3,6 +3,7 @@ import { Effect, Fiber } from "effect"
 import { PrometheusMetrics } from "effect/observability"
 import { TestClock } from "effect/testing"
 import type { ErrorCode } from "../../src/gateway/GatewayError.ts"
+import { Database } from "../../src/services/Database.ts"
 import { UpstreamError } from "../../src/services/Upstream.ts"
 import * as Proxy from "./Proxy.ts"
 import * as RecordingWire from "./RecordingWire.ts"
@@ -121,8 +122,45 @@ layer(Proxy.database)("ProxyApp and an upstream", (it) => {
       assert.deepInclude((yield* gateway.records)[0], {
         status_code: 413,
         error_code: "response_body_too_large",
-        cost_nanos: null
+        usage_source: "estimated",
+        cost_nanos: 10_000_000
       })
+    })
+  )
+
+  it.effect.each([
+    ["passed on", {}],
+    ["held for a guardrail", { guardrails: { mandatory_guardrails: ["pii-redact"] } }]
+  ] as const)(
+    "whose answer says that it is too large is paid for, or a budget would never be used up: %s",
+    ([_, guarded]) =>
+      Effect.gen(function* () {
+        const answer = Upstream.json({ choices: [], said: "x".repeat(2_000_000) })
+        const gateway = yield* Proxy.make({ upstream: answer, configured: priced })
+        const key = yield* Proxy.issueKey({ daily_budget_usd: 0.01 }, guarded)
+        const body = { model: "large", max_tokens: 1000 }
+        const statuses = yield* Effect.replicateEffect(
+          Effect.map(gateway.ask({ target: Proxy.chat, headers: key.headers, body }), ({ status }) => status),
+          2
+        )
+        assert.deepStrictEqual(statuses, [413, 402])
+        const [record] = yield* gateway.records
+        assert.deepInclude(record, {
+          status_code: 413,
+          error_code: "response_body_too_large",
+          usage_source: "estimated",
+          output_tokens: Math.ceil(JSON.stringify({ choices: [], said: "x".repeat(2_000_000) }).length / 4),
+          cost_source: "price_table"
+        })
+      })
+  )
+
+  it.effect("that refuses with more than the limit is had for nothing", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ upstream: Upstream.json({ error: "x".repeat(2_000_000) }, 400) })
+      const key = yield* Proxy.issueKey({ daily_budget_usd: 0.01 })
+      yield* gateway.ask({ target: Proxy.chat, headers: key.headers, body: {} })
+      assert.deepInclude((yield* gateway.records)[0], { status_code: 413, cost_nanos: null })
     })
   )
 
@@ -276,6 +314,12 @@ layer(Proxy.database)("ProxyApp and an upstream", (it) => {
       })
     })
   )
+})
+
+const priced = Effect.gen(function* () {
+  const { sql } = yield* Database
+  yield* sql`INSERT INTO model_prices (model, input_nanos_per_million, output_nanos_per_million)
+    VALUES ('large', 1000000000, 2000000000)`
 })
 
 const bodiesRefused = Effect.map(PrometheusMetrics.format(), (page) =>
