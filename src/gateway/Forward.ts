@@ -18,6 +18,8 @@ export interface Passage {
   readonly exchange: Exchange
   readonly reading: Reading
   readonly maxResponseBytes: number
+  /** The answer's protocol is known: of an event stream, certain events are the last. */
+  readonly endsByEvent: boolean
   /** What a policy sets on event streams. */
   readonly stream?: StreamLimits | undefined
   /** Fields of the gateway's own on the answer, lower case. */
@@ -126,15 +128,15 @@ class Answer implements Sink {
   #cutBy: CutBy | undefined
   #tap: UsageTap.UsageTap = UsageTap.blind
   #received = 0
-  /**
-   * Bytes to go until the client takes the answer for whole: it has the length that it was promised, or the last event.
-   */
+  /** Bytes to go until the answer has the length that the client was promised. */
   #promised = Number.POSITIVE_INFINITY
+  /** What the client would take for the end. */
   readonly #held: Array<Buffer> = []
+  #heldBytes = 0
   readonly #stop: () => void
   #disarm: (() => void) | undefined
   #outgrows: ((chunk: Buffer) => boolean) | undefined
-  #endsStream: ((chunk: Buffer) => boolean) | undefined
+  #mayEnd: ((chunk: Buffer) => boolean) | undefined
   #firstByteAt: number | undefined
 
   constructor(wire: Wire, passage: Passage, stop: () => void) {
@@ -161,7 +163,7 @@ class Answer implements Sink {
     const { shortens, tap } = tapFor(passage, status, headers)
     this.#tap = tap
     if (isEventStream(headers)) {
-      this.#endsStream = LastEvent.follow()
+      if (passage.endsByEvent) this.#mayEnd = LastEvent.follow()
       if (passage.stream !== undefined) this.#limit(passage.stream)
     }
     // what the tap takes out is not counted in the upstream's length
@@ -182,12 +184,31 @@ class Answer implements Sink {
     if (this.#outgrows?.(chunk) === true) return this.#refuse("event")
     const out = this.#tap.push(chunk)
     if (out === undefined || out.length === 0) return "continue"
-    this.#promised = this.#endsStream?.(out) === true ? 0 : this.#promised - out.length
-    if (this.#promised <= 0) {
-      this.#held.push(out)
-      return "continue"
+    this.#promised -= out.length
+    const held = this.#mayEnd?.(out) === true || this.#promised <= 0
+    return (held ? this.#hold(out) : this.#write(out)) ? "continue" : "pause"
+  }
+
+  /** Whether the client keeps up. The newest bytes are enough to keep the end from it: those before them go. */
+  #hold(bytes: Buffer): boolean {
+    let keepsUp = true
+    this.#heldBytes += bytes.length
+    for (let oldest = this.#held[0]; oldest !== undefined && this.#heldBytes > mostHeld; oldest = this.#held[0]) {
+      this.#held.shift()
+      this.#heldBytes -= oldest.length
+      keepsUp = this.#wire.write(oldest)
     }
-    return this.#wire.write(out) ? "continue" : "pause"
+    this.#held.push(bytes)
+    return keepsUp
+  }
+
+  /** What was held was not the end. */
+  #write(bytes: Buffer): boolean {
+    if (this.#held.length > 0) {
+      for (const held of this.#held.splice(0)) this.#wire.write(held)
+      this.#heldBytes = 0
+    }
+    return this.#wire.write(bytes)
   }
 
   onDrain(resume: () => void): void {
@@ -270,6 +291,9 @@ export const contentLength = (headers: Headers.RawHeaders): number | undefined =
 /** Chunks come from the driver as Buffers; a view makes one of any other bytes without a copy. */
 export const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+
+/** Of bytes that a client would take for the end of its answer, and that are no more than a few lines in most streams. */
+const mostHeld = 16_384
 
 /** How much is kept in memory to read usage from, in bytes; what is longer passes unread, and is estimated. */
 const wholeAnswer = 4_194_304

@@ -208,6 +208,7 @@ export class GovernedRequest extends Context.Service<
               config.maxResponseBodyBytes,
               policy.max_response_body_bytes ?? Number.POSITIVE_INFINITY
             ),
+            endsByEvent: target.routeId !== "service" && target.routeId !== "compat",
             stream: streamsUnlimited(policy)
               ? undefined
               : {

@@ -46,6 +46,8 @@ export const run = (
     exchange: Outbound.exchange({ request, target, config, destination, key, body: body?.bytes ?? null, read: false }),
     reading: { _tag: "Blind" },
     maxResponseBytes: config.maxResponseBodyBytes,
+    // nothing hangs on the record of it
+    endsByEvent: false,
     answerHeaders: Request.answerHeaders(request, [], now()),
     ...(headers === undefined ? {} : { headers }),
     onAnswer: () => {},

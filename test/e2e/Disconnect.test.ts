@@ -65,29 +65,31 @@ describe.skipIf(!Deployment.available)("a client that hangs up", () => {
 const large = 50 * 1024 * 1024
 const piece = Buffer.from(`data: ${"x".repeat(64 * 1024 - 8)}\n\n`)
 
-/** Sends `large` bytes of events as fast as they are taken. */
-const plentiful = Effect.acquireRelease(
-  Effect.promise(async () => {
-    let sent = 0
-    const left = Promise.withResolvers<void>()
-    const server = createServer((request, response) => {
-      request.resume()
-      response.on("close", left.resolve)
-      response.writeHead(200, { "content-type": "text/event-stream" })
-      const more = () => {
-        while (sent < large) {
-          sent += piece.length
-          if (!response.write(piece)) return void response.once("drain", more)
+/** Sends `large` bytes of events as fast as they are taken, behind those of `first`. */
+const plentiful = (first = "") =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      let sent = 0
+      const left = Promise.withResolvers<void>()
+      const server = createServer((request, response) => {
+        request.resume()
+        response.on("close", left.resolve)
+        response.writeHead(200, { "content-type": "text/event-stream" })
+        response.write(first)
+        const more = () => {
+          while (sent < large) {
+            sent += piece.length
+            if (!response.write(piece)) return void response.once("drain", more)
+          }
+          response.end()
         }
-        response.end()
-      }
-      more()
-    })
-    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
-    return { server, sent: () => sent, left: left.promise, origin: `http://127.0.0.1:${portOf(server.address())}` }
-  }),
-  ({ server }) => Effect.sync(() => server.closeAllConnections() ?? server.close())
-)
+        more()
+      })
+      await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
+      return { server, sent: () => sent, left: left.promise, origin: `http://127.0.0.1:${portOf(server.address())}` }
+    }),
+    ({ server }) => Effect.sync(() => server.closeAllConnections() ?? server.close())
+  )
 
 /** A stream whose head has come, and of whose body nothing is read until somebody does. */
 const unread = (gateway: RunningGateway.RunningGateway, key: string) =>
@@ -123,9 +125,12 @@ const settled = (look: () => number) => {
 }
 
 describe.skipIf(!Deployment.available || process.platform !== "linux")("a client that does not read", () => {
-  it.live("an answer of 50 MiB waits at the upstream, and the gateway's memory stays flat", () =>
+  it.live.each([
+    ["an answer of 50 MiB", ""],
+    ["one that says it is over, and goes on,", "data: [DONE]\n\n"]
+  ] as const)("%s waits at the upstream, and the gateway's memory stays flat", ([_, first]) =>
     Effect.gen(function* () {
-      const upstream = yield* plentiful
+      const upstream = yield* plentiful(first)
       const deployment = yield* Deployment.make({
         environment: { UPSTREAM_BASE_URL: upstream.origin, UPSTREAM_SERVICE_KEY: "k" }
       })
@@ -141,14 +146,14 @@ describe.skipIf(!Deployment.available || process.platform !== "linux")("a client
       yield* Effect.promise(async () => {
         for await (const bytes of answer) read += bytes.length
       })
-      assert.strictEqual(read, upstream.sent())
+      assert.strictEqual(read, first.length + upstream.sent())
       assert.isTrue(answer.complete)
     })
   )
 
   it.live("one that never reads on is cut off when the route's time is over, and the upstream with it", () =>
     Effect.gen(function* () {
-      const upstream = yield* plentiful
+      const upstream = yield* plentiful()
       const deployment = yield* Deployment.make({
         environment: { UPSTREAM_BASE_URL: upstream.origin, UPSTREAM_SERVICE_KEY: "k" }
       })

@@ -34,6 +34,37 @@ describe("LastEvent", () => {
       })
     )
   })
+
+  it("until the stream ends, nothing that may come behind it makes it another", () => {
+    const stream =
+      'data: {}\n\nevent: response.completed\r\ndata: {"a":1}\n\n\n: a comment, longer than a last line\ndata: [DONE]\n\n'
+    fc.assert(
+      fc.property(cuts, (at) => {
+        const follows = LastEvent.follow()
+        const told = split(stream, at).map((chunk) => follows(chunk))
+        assert.isFalse(told.slice(told.indexOf(true)).includes(false))
+      })
+    )
+  })
+
+  it("where another event follows, it was not the last", () => {
+    const turn = 'event: message_start\ndata: {"a":1}\n\n'
+    const stop = "event: message_stop\ndata: {}\n\n"
+    fc.assert(
+      fc.property(fc.nat(3), cuts, (turns, at) => {
+        const follows = LastEvent.follow()
+        const told = split(`${stop}${`${turn}${stop}`.repeat(turns)}${turn}`, at).map((chunk) => follows(chunk))
+        assert.isFalse(told.at(-1))
+      })
+    )
+    const follows = LastEvent.follow()
+    assert.deepStrictEqual(
+      [turn, stop, turn, `${turn}${stop}`, `: comment\n${stop}${turn}`, stop].map((chunk) =>
+        follows(Buffer.from(chunk))
+      ),
+      [false, true, false, true, false, true]
+    )
+  })
 })
 
 /** Whole lines with anything in them but the last ones. */

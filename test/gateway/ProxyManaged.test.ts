@@ -184,6 +184,54 @@ layer(Proxy.database)("ProxyApp, managed by the gateway", (it) => {
     })
   )
 
+  it.effect("lets it go when another event follows, or more of it than is held", () =>
+    Effect.gen(function* () {
+      const stop = "event: message_stop\ndata: {}\n\n"
+      const turn = "event: message_start\ndata: {}\n\n"
+      const endless = `event: message_stop\ndata: ${"x".repeat(20_000)}`
+      for (const [chunks, held] of [
+        [[turn, stop, ": ping\n\n", turn, turn, stop], 1],
+        [[stop, endless, "y".repeat(10_000), "z".repeat(10_000)], 1],
+        [[stop, endless, "y".repeat(10_000), "z".repeat(1_000)], 2]
+      ] as const) {
+        const gateway = yield* Proxy.make({ upstream: Upstream.events(...chunks) })
+        const key = yield* Proxy.issueKey()
+        yield* gateway.ask({ target: Proxy.messages, headers: key.headers, body: { stream: true } })
+        const writes = chunks.map((chunk) => `write ${chunk}`)
+        const [passed, end] = [writes.slice(0, -held), writes.slice(-held)]
+        assert.deepStrictEqual(gateway.journal, ["head 200", ...passed, "settlement", ...end, "end"])
+      }
+    })
+  )
+
+  it.effect("waits for a client that does not keep up with what comes behind a last event, or within it", () =>
+    Effect.gen(function* () {
+      const [long, longer, longest] = ["x", "y", "z"].map((letter) => letter.repeat(10_000))
+      for (const [chunks, expected] of [
+        [
+          ["data: [DONE]\n\n", "data: more\n\n", "data: more\n\n"],
+          ["continue", "pause", "pause"]
+        ],
+        [
+          [`event: message_stop\ndata: ${long}`, longer, longest, longest],
+          ["continue", "pause", "pause", "pause"]
+        ]
+      ] as const) {
+        const flows: Array<string> = []
+        const gateway = yield* Proxy.make({
+          upstream: (sink) =>
+            Effect.sync(() => {
+              sink.head(200, ["content-type", "text/event-stream"])
+              for (const chunk of chunks) flows.push(sink.chunk(Buffer.from(chunk ?? "")))
+            })
+        })
+        const key = yield* Proxy.issueKey()
+        yield* gateway.ask({ target: Proxy.messages, headers: key.headers, body: { stream: true }, slow: true })
+        assert.deepStrictEqual<ReadonlyArray<string>>(flows, expected)
+      }
+    })
+  )
+
   it.effect("asks for the usage of a chat stream, and hides what the client did not ask for", () =>
     Effect.gen(function* () {
       const stream = [

@@ -339,6 +339,20 @@ layer(Proxy.database)("ProxyApp, to registered services", (it) => {
     })
   )
 
+  it.effect("passes each event on at once: what ends a model's stream need not end this one", () =>
+    Effect.gen(function* () {
+      const turns = ["one", "two"].map((turn) => `data: ${turn}\n\nevent: message_stop\ndata: {}\n\n`)
+      const gateway = yield* Proxy.make({
+        upstream: Upstream.events(...turns),
+        configured: Proxy.registerService("agent")
+      })
+      const key = yield* Proxy.issueKey({ rpm_limit: 5 })
+      yield* gateway.ask({ target: "/services/agent/turns", headers: key.headers, body: {} })
+      const passed = turns.map((turn) => `write ${turn}`)
+      assert.deepStrictEqual(gateway.journal, ["admission", "head 200", ...passed, "settlement", "end"])
+    })
+  )
+
   it.effect("cuts off a stream that is longer than the service takes, and says so", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({ configured: Proxy.registerService("files", { max_body_bytes: 1000 }) })
