@@ -22,6 +22,12 @@ const clocks = (requestTimeout: number) => ({
   connectionsCheckingInterval: Math.min(5_000, requestTimeout / 4)
 })
 
+/**
+ * So long the rest of a request that is answered already is read and discarded: a client that writes all of it before
+ * it reads is to have its answer.
+ */
+const lingersSeconds = 30
+
 /** The longest `timeout_ms` that a route can have. */
 const longestMs = 660_000
 
@@ -47,17 +53,30 @@ interface Running {
  *   refusal is given the listener's form; then the connection ends, and whatever was still coming in on it.
  * - A closing server hangs up on connections that are idle, and waits for the others. Those that become idle meanwhile
  *   are hung up on here, or a client's kept-alive connection would hold the exit for `keepAliveTimeout`.
+ * - A request that goes on behind its answer holds its connection for a while, and a closing server for a second.
  */
 const attended = (server: Server, form: Form): Server => {
   const running = new WeakMap<Duplex, Running>()
 
   const attend = (incoming: IncomingMessage, outgoing: ServerResponse) => {
     running.set(incoming.socket, { incoming, outgoing })
-    outgoing.on("close", closeIdle)
+    outgoing.on("close", answered)
   }
 
-  const closeIdle = () => {
+  // one for all of them, so that a request costs none
+  function answered(this: ServerResponse): void {
     if (!server.listening) server.closeIdleConnections()
+    if (!this.req.complete && !this.req.socket.destroyed) linger(this.req)
+  }
+
+  const linger = (incoming: IncomingMessage) => {
+    const { socket } = incoming
+    let secondsLeft = lingersSeconds
+    const ticking = setInterval(() => {
+      secondsLeft--
+      if (incoming.complete || socket.destroyed) clearInterval(ticking)
+      else if (secondsLeft <= 0 || !server.listening) socket.destroy()
+    }, 1_000)
   }
 
   const refuse = (cause: NodeJS.ErrnoException, socket: Duplex) => {

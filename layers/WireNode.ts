@@ -78,15 +78,20 @@ class NodeWire implements Wire {
     // the connection outlives the body: there is an answer to give
     const chunks: AsyncIterator<Buffer> = incoming.iterator({ destroyOnReturn: false })
     let size = 0
-    for (;;) {
-      const next = await within(idleMs, chunks.next()).catch(() => {
-        throw refuse(cut)
-      })
-      if (next === undefined) throw refuse(tooSlow)
-      if (next.done === true) return
-      size += next.value.length
-      if (size > maxBytes) throw refuse(tooLarge)
-      yield next.value
+    try {
+      for (;;) {
+        const next = await within(idleMs, chunks.next()).catch(() => {
+          throw refuse(cut)
+        })
+        if (next === undefined) throw refuse(tooSlow)
+        if (next.done === true) return
+        size += next.value.length
+        if (size > maxBytes) throw refuse(tooLarge)
+        yield next.value
+      }
+    } finally {
+      // Node discards what is left only of a body that nobody has begun to read; not awaited: it may wait for a chunk
+      void chunks.return?.().then(() => incoming.resume())
     }
   }
 
