@@ -97,8 +97,9 @@ class Running implements Dispatcher.DispatchHandler, Taker {
     else if (place === "waiting") this.#within(Math.min(this.#options.turnWithinMs, headersWithinMs))
   }
 
-  cancel(): void {
+  cancel(): boolean {
     if (!this.#ended) this.#end(cancelled, undefined)
+    return this.#phase !== "connect"
   }
 
   granted(connection: Connection): void {

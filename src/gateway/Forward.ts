@@ -1,5 +1,5 @@
 import { Cause, Exit, Result } from "effect"
-import type { Exchange, Flow, Sink, Upstream, UpstreamError } from "../services/Upstream.ts"
+import type { Cancel, Exchange, Flow, Sink, Upstream, UpstreamError } from "../services/Upstream.ts"
 import * as EventSize from "./EventSize.ts"
 import { type ErrorCode, GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
@@ -58,7 +58,7 @@ export interface Passed {
   readonly error: GatewayError | undefined
   readonly cutBy: CutBy | undefined
   readonly clientGone: boolean
-  /** The upstream may have had the request. */
+  /** `false`: the client left before the upstream can have had any of the request. */
   readonly begun: boolean
   /** Nothing was shown to the client, and another upstream may do better. */
   readonly fallsBack: boolean
@@ -86,18 +86,16 @@ export const pass = (
   failed: (defect: unknown) => void
 ): (() => void) => {
   let over = false
-  let cancel = () => {}
+  let cancel: Cancel = () => true
   const stop = () => {
-    if (over) return
-    cancel()
-    ended(Exit.interrupt())
+    if (!over) ended(Exit.interrupt(), cancel())
   }
   const answer = new Answer(wire, passage, stop)
-  const ended = (exit: Exit.Exit<void, UpstreamError>) => {
+  const ended = (exit: Exit.Exit<void, UpstreamError>, begun = true) => {
     if (over) return
     over = true
     try {
-      done(answer.ended(exit))
+      done(answer.ended(exit, begun))
     } catch (defect) {
       failed(defect)
     }
@@ -112,10 +110,8 @@ export const pass = (
 }
 
 /** For a client that is gone before anything was sent. */
-export const unsent = (wire: Wire, passage: Passage): Settleable => {
-  const { finish, passed } = new Answer(wire, passage, () => {}).ended(Exit.interrupt())
-  return { finish, passed: { ...passed, begun: false } }
-}
+export const unsent = (wire: Wire, passage: Passage): Settleable =>
+  new Answer(wire, passage, () => {}).ended(Exit.interrupt(), false)
 
 /** The answer of one exchange on its way. An object rather than closures, because this is the hot path. */
 class Answer implements Sink {
@@ -215,7 +211,7 @@ class Answer implements Sink {
     this.#wire.onDrain(resume, this.#passage.exchange.idleWithinMs)
   }
 
-  ended(exit: Exit.Exit<void, UpstreamError>): Settleable {
+  ended(exit: Exit.Exit<void, UpstreamError>, begun: boolean): Settleable {
     const { mayFallBack, now } = this.#passage
     this.#disarm?.()
     const whole = Exit.isSuccess(exit)
@@ -231,7 +227,7 @@ class Answer implements Sink {
         error,
         cutBy: this.#cutBy,
         clientGone,
-        begun: true,
+        begun,
         fallsBack: mayFallBack && !this.#headSent && !clientGone && (this.#declined !== undefined || failsOver(error)),
         seen: this.#tap.seen(),
         firstByteAt: this.#firstByteAt,

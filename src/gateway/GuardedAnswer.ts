@@ -35,12 +35,12 @@ export const pass = (
       failed(defect)
     }
   }
-  const ended = (exit: Exit.Exit<void, UpstreamError>) => {
+  const ended = (exit: Exit.Exit<void, UpstreamError>, begun = true) => {
     if (over) return
     over = true
     try {
       const text = Exit.isSuccess(exit) ? answer.text() : undefined
-      if (text === undefined) return conclude(answer.ended(exit))
+      if (text === undefined) return conclude(answer.ended(exit, begun))
       if (Result.isFailure(text)) return conclude(answer.withheld(text.failure))
       judge.judge(text.success, (judged) =>
         conclude(
@@ -56,9 +56,7 @@ export const pass = (
   try {
     const cancel = upstream.start(passage.exchange, answer, ended)
     return () => {
-      if (over) return
-      cancel()
-      ended(Exit.interrupt())
+      if (!over) ended(Exit.interrupt(), cancel())
     }
   } catch (defect) {
     ended(Exit.die(defect))
@@ -142,10 +140,10 @@ class HeldAnswer implements Sink {
   }
 
   /** For an answer that goes as it came, or did not come. */
-  ended(exit: Exit.Exit<void, UpstreamError>): Forward.Settleable {
+  ended(exit: Exit.Exit<void, UpstreamError>, begun: boolean): Forward.Settleable {
     if (Exit.isSuccess(exit)) return this.released(undefined)
     const clientGone = Cause.hasInterrupts(exit.cause)
-    if (clientGone) return this.#settleable({ clientGone, whole: false }, () => this.#wire.cut())
+    if (clientGone) return this.#settleable({ clientGone, begun, whole: false }, () => this.#wire.cut())
     return this.#kept(this.#refused ?? Forward.refusalOf(exit, this.#cutBy, this.#passage), false)
   }
 

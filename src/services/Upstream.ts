@@ -56,13 +56,14 @@ export class Upstream extends Context.Service<
 
     /**
      * The same without a fiber, for the path of every request. Tells `done` once; `cancel` ends the exchange at the
-     * upstream too, and then `done` is told nothing.
+     * upstream too, and then `done` is told nothing. It answers whether the upstream may have had any of the request.
      */
     readonly start: Start
   }
 >()("svc/Upstream") {}
 
-export type Start = (request: Exchange, sink: Sink, done: (exit: Exit.Exit<void, UpstreamError>) => void) => () => void
+export type Start = (request: Exchange, sink: Sink, done: (exit: Exit.Exit<void, UpstreamError>) => void) => Cancel
+export type Cancel = () => boolean
 
 /** The door of a driver that works by callbacks. */
 export const ofCallbacks = (start: Start): Upstream["Service"] => ({
@@ -74,7 +75,7 @@ export const ofCallbacks = (start: Start): Upstream["Service"] => ({
     })
 })
 
-/** The door of a variant that works by effects. */
+/** The door of a variant that works by effects, and has no connection to wait for: whoever asks is heard. */
 export const ofEffects = (exchange: Upstream["Service"]["exchange"]): Effect.Effect<Upstream["Service"]> =>
   Effect.map(Effect.context<never>(), (context) => ({
     exchange,
@@ -87,6 +88,7 @@ export const ofEffects = (exchange: Upstream["Service"]["exchange"]): Effect.Eff
       return () => {
         cancelled = true
         fiber.interruptUnsafe()
+        return true
       }
     }
   }))

@@ -141,6 +141,26 @@ export const suite = (name: string, variant: Layer.Layer<Upstream | Target>): vo
       )
     })
 
+    describe("an exchange without a fiber", () => {
+      it.live("that is cancelled in the middle hears nothing more, and the upstream has had its request", () =>
+        Effect.gen(function* () {
+          const begun = yield* Deferred.make<void>()
+          const sink = collector({
+            chunk: () => "pause",
+            paused: () => Deferred.doneUnsafe(begun, Effect.void)
+          })
+          let ended = 0
+          const upstream = yield* Upstream
+          const cancel = upstream.start(yield* exchangeOf(requests.chatStream), sink, () => ended++)
+          yield* Deferred.await(begun)
+          assert.isTrue(cancel())
+          sink.drain()
+          yield* exchange(requests.chat, collector())
+          assert.deepStrictEqual([sink.chunks.length, ended], [1, 0])
+        }).pipe(Effect.provide(variant))
+      )
+    })
+
     describe("faults", () => {
       it.live("an answer that is cut fails, after what came", () =>
         Effect.gen(function* () {
@@ -195,12 +215,13 @@ interface Request {
 const exchange = (request: Request, sink: Sink, options: Partial<Exchange> = {}) =>
   Effect.gen(function* () {
     const upstream = yield* Upstream
-    const { origin } = yield* Target
+    yield* upstream.exchange({ ...(yield* exchangeOf(request)), ...options }, sink)
+  })
+
+const exchangeOf = (request: Request) =>
+  Effect.map(Target, ({ origin }): Exchange => {
     const body = request.body === "" ? null : Buffer.from(request.body)
-    yield* upstream.exchange(
-      { ...request, body, origin, headersWithinMs: 5_000, idleWithinMs: 5_000, ...options },
-      sink
-    )
+    return { ...request, body, origin, headersWithinMs: 5_000, idleWithinMs: 5_000 }
   })
 
 const request = (method: string, target: string, body?: object): Request => ({

@@ -30,6 +30,7 @@ const sending = (pieces: number, end: Exit.Exit<void, UpstreamError> = Exit.void
     send()
     return () => {
       seen.cancelled = true
+      return true
     }
   })
   return { seen, layer: Layer.succeed(Upstream, door) }

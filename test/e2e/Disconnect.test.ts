@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs"
 import { createServer, type IncomingMessage, request } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
+import { eventually } from "../Eventually.ts"
 import * as RawConnection from "../RawConnection.ts"
 import * as RunningGateway from "../RunningGateway.ts"
 import * as ScriptedServer from "../upstream/ScriptedServer.ts"
@@ -11,17 +12,21 @@ import { configure } from "./Configure.ts"
 import * as Deployment from "./Deployment.ts"
 import * as GatedUpstream from "./GatedUpstream.ts"
 
-const setting = Effect.fnUntraced(function* (origin: string) {
+const setting = Effect.fnUntraced(function* (
+  origin: string,
+  more: Readonly<Record<string, unknown>> = {},
+  stream = true
+) {
   const deployment = yield* Deployment.make({
     environment: { UPSTREAM_BASE_URL: origin, UPSTREAM_SERVICE_KEY: "k" }
   })
   const gateway = yield* deployment.start()
   const key = yield* Effect.promise(() =>
-    RunningGateway.createKey(gateway, { policy: { daily_budget_usd: 1, tpm_limit: 100_000 } })
+    RunningGateway.createKey(gateway, { policy: { daily_budget_usd: 1, tpm_limit: 100_000 }, ...more })
   )
   const connection = yield* RawConnection.open(gateway.proxy)
   const headers = { authorization: `Bearer ${key.raw}`, "content-type": "application/json" }
-  const body = JSON.stringify({ model: "m", messages: hello, stream: true })
+  const body = JSON.stringify({ model: "m", messages: hello, stream })
   connection.write(RawConnection.request("POST /v1/chat/completions", headers, body))
   const open = deployment.redis("ZCARD", deployment.key(`limits:open:${key.id}`))
   return { connection, deployment, gateway, key, open }
@@ -57,6 +62,26 @@ describe.skipIf(!Deployment.available)("a client that hangs up", () => {
       yield* Effect.promise(() => upstream.peers[0]?.closed ?? Promise.reject(new Error("nobody asked")))
       const [record] = yield* deployment.recorded(key.id, 1)
       assert.deepInclude(record, { status_code: 499, usage_source: "estimated" })
+      assert.strictEqual(yield* open, 0)
+    })
+  )
+
+  it.live.each([
+    ["a plain answer", {}],
+    ["an answer that a guardrail is to hold", { guardrail_policy: { mandatory_guardrails: ["pii-redact"] } }]
+  ] as const)("before the upstream has answered its TLS (%s): nothing was had, and nothing is charged", ([_, more]) =>
+    Effect.gen(function* () {
+      const upstream = yield* ScriptedServer.serve(() => {})
+      const { connection, deployment, key, open } = yield* setting(upstream.secureOrigin, more, false)
+      const peer = yield* eventually(
+        Effect.sync(() => upstream.peers[0]),
+        (connected) => connected !== undefined
+      )
+      assert.strictEqual(yield* open, 1)
+      connection.destroy()
+      yield* Effect.promise(() => peer?.closed ?? Promise.resolve())
+      const [record] = yield* deployment.recorded(key.id, 1)
+      assert.deepInclude(record, { status_code: 499, usage_source: "status_only", cost_nanos: null })
       assert.strictEqual(yield* open, 0)
     })
   )

@@ -1,7 +1,8 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { type Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import * as UpstreamHttp from "../../layers/UpstreamHttp.ts"
-import type { Sink, Upstream } from "../../src/services/Upstream.ts"
+import { type Sink, Upstream } from "../../src/services/Upstream.ts"
+import { eventually } from "../Eventually.ts"
 import { collector } from "../upstream/Collector.ts"
 import { exchange, failure, left } from "../upstream/Exchanges.ts"
 import { answer, head, type Peer, type Script, serve } from "../upstream/ScriptedServer.ts"
@@ -240,6 +241,46 @@ describe("UpstreamHttp: limits and closing", () => {
       assert.deepStrictEqual(refusal, ["connect", "busy"])
       assert.isAtLeast(Duration.toMillis(took), 90)
     }).pipe(Effect.provide(oneConnection({ waitingPerOrigin: 1 })))
+  )
+
+  it.live(
+    "who leaves knows whether the server can have had any of the request: not in the line, not in the handshake",
+    () =>
+      Effect.gen(function* () {
+        const upstream = yield* Upstream
+        const start = (origin: string) =>
+          upstream.start(
+            {
+              origin,
+              method: "GET",
+              target: "/",
+              headers: [],
+              body: null,
+              headersWithinMs: 5_000,
+              idleWithinMs: 5_000
+            },
+            collector(),
+            () => assert.fail("it was cancelled")
+          )
+        const arrived = yield* Deferred.make<void>()
+        const { origin } = yield* serve(async (peer) => {
+          await peer.request()
+          Deferred.doneUnsafe(arrived, Effect.void)
+        })
+        const sent = start(origin)
+        const waiting = start(origin)
+        yield* Deferred.await(arrived)
+        assert.deepStrictEqual([waiting(), sent()], [false, true])
+
+        const { peers, secureOrigin } = yield* serve(() => {})
+        const connecting = start(secureOrigin)
+        yield* eventually(
+          Effect.sync(() => peers.length),
+          (count) => count === 1
+        )
+        assert.isFalse(connecting())
+        yield* left(peers[0])
+      }).pipe(Effect.provide(oneConnection()))
   )
 
   it.live("one origin's line is not another's", () =>
