@@ -20,6 +20,7 @@ class NodeWire implements Wire {
   readonly headers: Headers.RawHeaders
   readonly #incoming: IncomingMessage
   readonly #outgoing: ServerResponse
+  #lengthSaid = true
 
   constructor(incoming: IncomingMessage, outgoing: ServerResponse) {
     this.method = incoming.method ?? "GET"
@@ -99,7 +100,8 @@ class NodeWire implements Wire {
     this.#outgoing.writeHead(status, [...headers])
     // an answer without a length may be long in coming, and its client wants to know that it is accepted; with a length
     // the headers go out in one write with the first bytes
-    if (Headers.get(headers, "content-length") === undefined) this.#outgoing.flushHeaders()
+    this.#lengthSaid = Headers.get(headers, "content-length") !== undefined
+    if (!this.#lengthSaid) this.#outgoing.flushHeaders()
   }
 
   write(bytes: Uint8Array): boolean {
@@ -109,7 +111,11 @@ class NodeWire implements Wire {
   onDrain(resume: () => void, withinMs: number): void {
     const outgoing = this.#outgoing
     // the connection: an answer that waits behind another one has none to end yet
-    const stalled = setTimeout(() => this.#incoming.socket.destroy(), withinMs)
+    const stalled = setTimeout(() => {
+      const { socket } = this.#incoming
+      if (this.#endsWithConnection) socket.resetAndDestroy()
+      else socket.destroy()
+    }, withinMs)
     const onClose = () => clearTimeout(stalled)
     outgoing.once("close", onClose)
     outgoing.once("drain", () => {
@@ -125,12 +131,18 @@ class NodeWire implements Wire {
   }
 
   cut(): void {
-    this.#outgoing.destroy()
+    if (this.#endsWithConnection) this.#incoming.socket.resetAndDestroy()
+    else this.#outgoing.destroy()
+  }
+
+  /** An answer without length or chunks, to HTTP/1.0: an orderly end of the connection would make it look whole. */
+  get #endsWithConnection(): boolean {
+    return !this.#lengthSaid && !this.#outgoing.chunkedEncoding
   }
 
   answer(status: number, headers: Headers.RawHeaders, body: string): void {
     if (this.#outgoing.headersSent) {
-      this.#outgoing.destroy()
+      this.cut()
       return
     }
     this.#outgoing.writeHead(status, [...headers, "content-length", String(Buffer.byteLength(body))])

@@ -10,6 +10,8 @@ export interface RawConnection {
   readonly until: (pattern: RegExp) => Effect.Effect<string>
   /** The other side has hung up; what came until then. */
   readonly closed: Effect.Effect<string>
+  /** Why it broke, rather than being closed in order. */
+  readonly broken: () => string | undefined
   /** Half-closes: nothing more is sent. */
   readonly end: () => void
   readonly pause: () => void
@@ -25,6 +27,7 @@ export const open = (origin: string): Effect.Effect<RawConnection, never, Scope.
       const socket = connect({ host: hostname, port: Number(port), noDelay: true, allowHalfOpen: true })
       let text = ""
       let ended = false
+      let broken: string | undefined
       const waiting = new Set<() => void>()
       const wake = () => {
         for (const look of waiting) look()
@@ -39,6 +42,9 @@ export const open = (origin: string): Effect.Effect<RawConnection, never, Scope.
           wake()
         })
       }
+      socket.on("error", (error: NodeJS.ErrnoException) => {
+        broken = error.code
+      })
       await new Promise<void>((resolve, reject) => {
         socket.once("connect", resolve)
         socket.once("error", reject)
@@ -59,6 +65,7 @@ export const open = (origin: string): Effect.Effect<RawConnection, never, Scope.
         received: () => text,
         until: (pattern) => Effect.promise(() => when(() => pattern.test(text))),
         closed: Effect.promise(() => when(() => ended)),
+        broken: () => broken,
         end: () => void socket.end(),
         pause: () => void socket.pause(),
         resume: () => void socket.resume(),

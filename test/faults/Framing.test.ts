@@ -203,6 +203,33 @@ describe.skipIf(!available)("on the wire", () => {
         assert.match(received, /^HTTP\/1\.1 200 OK/)
         assert.notMatch(received, /transfer-encoding/i)
         assert.match(received, /\r\n\r\ndata: 1\n\n$/)
+        assert.isUndefined(connection.broken())
+        yield* subject.unharmed
+      })
+    )
+
+    it.effect("HTTP/1.0 sees that an answer is cut, which has neither chunks nor a length to show it", () =>
+      Effect.gen(function* () {
+        const subject = yield* Subject
+        for (const [version, broken] of [
+          ["HTTP/1.0", "ECONNRESET"],
+          ["HTTP/1.1", undefined]
+        ] as const) {
+          const seen = Promise.withResolvers<void>()
+          yield* subject.whenAsked(`cut ${version}`, async (peer) => {
+            await peer.write("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+            await peer.write("9\r\ndata: 1\n\n\r\n")
+            await seen.promise
+            peer.reset()
+          })
+          const connection = yield* subject.connect
+          const request = RawConnection.request(`POST ${chat}`, headersOf(subject), asking(`cut ${version}`))
+          connection.write(request.replace(/ HTTP\/1\.1\r/, ` ${version}\r`))
+          yield* connection.until(/data: 1\n\n/)
+          seen.resolve()
+          yield* connection.closed
+          assert.strictEqual(connection.broken(), broken)
+        }
         yield* subject.unharmed
       })
     )
