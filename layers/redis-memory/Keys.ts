@@ -20,6 +20,9 @@ const remaining =
     return deadline === undefined ? -1 : Math.round((deadline - keys.now) / unit)
   }
 
+/** The history of its data never breaks off. */
+const replication = `# Replication\r\nrole:master\r\nmaster_replid:${"0".repeat(40)}\r\n`
+
 const count = (of: Arguments, holds: (key: string) => boolean) =>
   of.reduce((total, key) => (holds(key) ? total + 1 : total), 0)
 
@@ -33,5 +36,10 @@ export const keys: Commands = {
   PTTL: { arity: 2, run: remaining(1) },
   TYPE: { arity: 2, run: ({ keys }, [key = ""]) => keys.kind(key) ?? "none" },
   TIME: { arity: 1, run: ({ keys }) => [String(Math.floor(keys.now / 1_000)), String((keys.now % 1_000) * 1_000)] },
+  INFO: {
+    arity: 2,
+    run: (_, [section = ""], name) =>
+      section.toLowerCase() === "replication" ? replication : unknownOption(name, section)
+  },
   PUBLISH: { arity: 3, run: ({ publish }, [channel = "", message = ""]) => publish(channel, message) }
 }

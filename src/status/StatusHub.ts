@@ -48,6 +48,12 @@ export interface Options {
   readonly idleRetrySeconds?: number
 }
 
+interface Reading extends Pick<StreamBookmark.Reading, "move"> {
+  readonly progress: StreamProgress
+  /** The last offset that is written down. */
+  marked: number
+}
+
 export interface StatusHub {
   /** The specification's `run_forever`: stores events until it is stopped or interrupted. Fails never. */
   readonly run: Effect.Effect<void>
@@ -104,8 +110,8 @@ export const make = Effect.fnUntraced(function* (
     queue
   })
   const bookmarkDue = yield* Queue.sliding<void>(1)
-  let progress: StreamProgress | undefined
-  let marked = -1
+  /** What is read of the stream since the last start. */
+  let reading: Reading | undefined
   /** Events that the store has refused at least once, and not taken yet. */
   let held = 0
 
@@ -174,7 +180,9 @@ export const make = Effect.fnUntraced(function* (
   }
 
   const reached = () => {
-    if ((progress?.reached?.offset ?? -1) - marked >= bookmarkEvery.events) Queue.offerUnsafe(bookmarkDue, undefined)
+    if (reading === undefined) return
+    const { marked, progress } = reading
+    if ((progress.reached?.offset ?? -1) - marked >= bookmarkEvery.events) Queue.offerUnsafe(bookmarkDue, undefined)
   }
 
   /** Before anything is awaited: deliveries come in their order, and that is the order of a task's events. */
@@ -195,11 +203,11 @@ export const make = Effect.fnUntraced(function* (
 
   /** Too far beyond an event that is not taken. */
   const withRoom = (stored: Effect.Effect<void>) =>
-    progress?.isFull === true ? Effect.andThen(progress.room, stored) : stored
+    reading?.progress.isFull === true ? Effect.andThen(reading.progress.room, stored) : stored
 
   const noted = ({ content, epoch, properties }: Delivery) => {
     const offset = StreamBookmark.offsetOf(properties)
-    const done = offset === undefined ? undefined : progress?.delivered(epoch, offset, content)
+    const done = offset === undefined ? undefined : reading?.progress.delivered(epoch, offset, content)
     return () => {
       done?.()
       reached()
@@ -208,9 +216,9 @@ export const make = Effect.fnUntraced(function* (
 
   const start = Effect.map(
     bookmark.start(consumeArguments["x-stream-offset"] ?? status.initialOffset ?? "first"),
-    (offset): Fields => {
-      progress = new StreamProgress()
-      return { ...consumeArguments, "x-stream-offset": offset }
+    ({ from, move }): Fields => {
+      reading = { progress: new StreamProgress(), marked: -1, move }
+      return { ...consumeArguments, "x-stream-offset": from }
     }
   )
 
@@ -244,15 +252,17 @@ export const make = Effect.fnUntraced(function* (
 
   /** Also where nothing was stored since: Redis may have lost what was. */
   const mark = Effect.gen(function* () {
-    const to = progress?.reached
-    if (to === undefined) return
-    if ((yield* bookmark.move(to)) === "moved") {
-      marked = to.offset
+    const moved = reading
+    if (moved === undefined) return
+    const { reached } = moved.progress
+    if ((yield* moved.move(reached)) === "moved") {
+      moved.marked = reached?.offset ?? moved.marked
       return
     }
-    yield* Effect.logWarning(`Redis has lost what was stored of stream ${queue} last: it is read again from there`)
-    progress = undefined
-    marked = -1
+    // another start came first
+    if (reading !== moved) return
+    yield* Effect.logWarning(`Redis may have lost what was stored of stream ${queue} last: it is read again from there`)
+    reading = undefined
     yield* loop.stop
   }).pipe(Effect.ignore)
 

@@ -1,22 +1,39 @@
 import { Deferred, Effect, Exit, Option } from "effect"
 import type { Broker, BrokerError, Field } from "../services/Broker.ts"
-import type { Redis, RedisError, Script } from "../services/Redis.ts"
+import type { Call, Redis, RedisError, Script } from "../services/Redis.ts"
 import { digestOf, type Place } from "./StreamProgress.ts"
 
 /**
  * How far a stream has been copied into the store: the last message up to which everything is stored, in one key that all
  * replicas share, as they fill the same store. The digest of that message is kept beside its offset: a stream that was
  * deleted and declared again counts from 0, and its offsets mean something else.
+ *
+ * A Redis that crashes, or is replaced by a replica that lagged behind, loses what was written last. The bookmark is
+ * written behind the events that it stands for, so one that is found is right in whatever is left. But events that were
+ * stored since may be gone while it is just where it was left, and then it must not be moved over them. So it is moved
+ * only within one history of the data, the one that Redis had when it was read and that all events since were stored in.
+ * Redis gives each history a name of its own, a new one with every start and every promotion (`master_replid`), and the
+ * script that writes the bookmark asks for it in the same step, of the server that it writes to: no connection has to be
+ * watched, and what stands in between does not matter. It costs one `INFO` for a second or 1,000 events. Now and then a
+ * history gets another name and has lost nothing (the first replica comes); then the last second is read twice.
+ *
+ * This holds of one Redis. Of a Redis Cluster each node loses what was its own, and the one that has the bookmark speaks
+ * for itself alone.
  */
 export interface StreamBookmark {
-  /** Where a subscription begins. `otherwise`: where nothing is known. Forgets a bookmark that the stream contradicts. */
-  readonly start: (otherwise: Field) => Effect.Effect<Field, RedisError | BrokerError>
+  /** Where to read from. `otherwise`: where nothing is known. Forgets a bookmark that the stream contradicts. */
+  readonly start: (otherwise: Field) => Effect.Effect<Reading, RedisError | BrokerError>
+}
+
+/** What is read and stored from one start to the next. */
+export interface Reading {
+  readonly from: Field
 
   /**
-   * Moves the bookmark forward, never back. `lost`: it is not even where it was left, so Redis has lost what was written
-   * last, and events with it; nothing was moved.
+   * Moves the bookmark forward, never back; without a place it only looks. `lost`: events that were stored may be gone,
+   * as Redis has another history by now, or the bookmark is not even where it was left; nothing was moved.
    */
-  readonly move: (to: Pick<Place, "offset" | "digest">) => Effect.Effect<"moved" | "lost", RedisError>
+  readonly move: (to?: Pick<Place, "offset" | "digest">) => Effect.Effect<"moved" | "lost", RedisError>
 }
 
 export const make = (
@@ -24,13 +41,23 @@ export const make = (
   broker: Broker["Service"],
   { key, queue }: { readonly key: string; readonly queue: string }
 ): StreamBookmark => {
-  /** That this process knows to be stored. */
-  let left = -1
+  /** `left`: up to where this process knows everything to be stored. */
+  const reading = (from: Field, history: string, left = -1): Reading => ({
+    from,
+    move: (to) =>
+      Effect.map(
+        redis.run(moving, [key], [to?.offset ?? -1, to === undefined ? "" : textOf(to), left, history]),
+        (outcome) => {
+          if (outcome === "moved") left = Math.max(left, to?.offset ?? -1)
+          return outcome
+        }
+      )
+  })
 
-  const start = Effect.fnUntraced(function* (otherwise: Field) {
-    const marked = readMark(yield* redis.command("GET", key))
-    left = -1
-    if (marked === undefined) return otherwise
+  const start: StreamBookmark["start"] = Effect.fnUntraced(function* (otherwise) {
+    const { history, text } = yield* redis.run(finding, [key], [])
+    const marked = readMark(text)
+    if (marked === undefined) return reading(otherwise, history)
     const { digest, offset } = marked
     const found = yield* messageAt(broker, queue, offset)
     if (found !== undefined && (found.offset > offset || found.digest === digest)) {
@@ -40,23 +67,16 @@ export const make = (
           `Stream ${queue} no longer holds ${gone} messages behind offset ${offset}: they were never stored`
         )
       }
-      left = offset
-      return offset + 1
+      return reading(offset + 1, history, offset)
     }
     yield* Effect.logWarning(
       `Stream ${queue} is not the one that was stored up to offset ${offset}, or has lost its end: it is read from its beginning`
     )
-    yield* redis.run(forget, [key], [textOf(marked)])
-    return "first"
+    yield* redis.run(forget, [key], [text])
+    return reading("first", history)
   })
 
-  const move: StreamBookmark["move"] = (to) =>
-    Effect.map(redis.run(moving, [key], [to.offset, textOf(to), left]), (outcome) => {
-      if (outcome === "moved") left = to.offset
-      return outcome
-    })
-
-  return { start, move }
+  return { start }
 }
 
 interface Mark {
@@ -66,8 +86,8 @@ interface Mark {
 
 const textOf = ({ digest, offset }: Mark): string => `${offset} ${digest}`
 
-const readMark = (reply: unknown): Mark | undefined => {
-  const [, offset, digest = ""] = /^(\d{1,15}) (\w+)$/.exec(String(reply)) ?? []
+const readMark = (text: string): Mark | undefined => {
+  const [, offset, digest = ""] = /^(\d{1,15}) (\w+)$/.exec(text) ?? []
   return offset === undefined ? undefined : { offset: Number(offset), digest }
 }
 
@@ -99,15 +119,33 @@ export const offsetOf = (properties: { readonly headers?: Readonly<Record<string
   return typeof offset === "number" ? offset : undefined
 }
 
-/** KEYS: bookmark. ARGV: offset, the mark itself, where it was left at least. */
+const naming = "string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') or ''"
+
+const historyOf = (call: Call): string =>
+  /master_replid:([0-9A-Za-z]+)/.exec(String(call("INFO", "replication")))?.[1] ?? ""
+
+/** KEYS: bookmark. Answers its text, or nothing, and the name of the history that it was found in. */
+const finding: Script<{ readonly text: string; readonly history: string }> = {
+  name: "find-stream-bookmark",
+  lua: `return {redis.call('GET', KEYS[1]) or '', ${naming}}`,
+  step: (call, [key = ""]) => [call("GET", key) ?? "", historyOf(call)],
+  decode: (reply) => {
+    const [text, history] = Array.isArray(reply) ? reply : []
+    return { text: String(text), history: String(history) }
+  }
+}
+
+/** KEYS: bookmark. ARGV: offset (or -1, to move it nowhere), the mark itself, where it was left at least, history. */
 const moving: Script<"moved" | "lost"> = {
   name: "move-stream-bookmark",
   lua: `
+if (${naming}) ~= ARGV[4] then return 0 end
 local at = tonumber(string.match(redis.call('GET', KEYS[1]) or '', '^%d+') or '-1')
 if at < tonumber(ARGV[3]) then return 0 end
 if at < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[2]) end
 return 1`,
-  step: (call, [key = ""], [offset = "", mark = "", left = ""]) => {
+  step: (call, [key = ""], [offset = "", mark = "", left = "", history = ""]) => {
+    if (historyOf(call) !== history) return 0
     const at = Number(/^\d+/.exec(String(call("GET", key) ?? ""))?.[0] ?? -1)
     if (at < Number(left)) return 0
     if (at < Number(offset)) call("SET", key, mark)

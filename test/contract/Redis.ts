@@ -135,6 +135,23 @@ export const suite = <E>(name: string, layer: Layer.Layer<Redis, E>) =>
       })
     )
 
+    it.effect("names the history of its data to a script that goes on to write", () =>
+      Effect.gen(function* () {
+        const { key, run } = yield* Redis
+        const named = script(
+          `local info = redis.call("INFO", "replication") redis.call("SET", KEYS[1], "x") return info`,
+          (call, [name = ""]) => {
+            const info = call("INFO", "replication")
+            call("SET", name, "x")
+            return info
+          }
+        )
+        const first = String(yield* run(named, [key("named")], []))
+        assert.match(first, /^master_replid:\w{40}\r$/m)
+        assert.strictEqual(yield* run(named, [key("named")], []), first)
+      })
+    )
+
     it.effect("answers a ping", () => Effect.flatMap(Redis, (redis) => redis.ping))
 
     it.effect("expires what it was told to", () =>
