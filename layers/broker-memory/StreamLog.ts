@@ -143,9 +143,8 @@ export class StreamLog implements LiveQueue {
     if (offset === "first") return this.#first
     if (offset === "last") return Math.max(this.#first, this.#next - 1)
     if (offset instanceof Date) return this.#since(offset.getTime())
-    if (typeof offset === "number" || typeof offset === "bigint") {
-      return Math.min(Math.max(Number(offset), this.#first), this.#next)
-    }
+    // behind the end it waits for just that one
+    if (typeof offset === "number" || typeof offset === "bigint") return Math.max(Number(offset), this.#first)
     const age = typeof offset === "string" ? interval(offset) : undefined
     return age === undefined ? refuse(541, "x-stream-offset") : this.#since(this.#host.now() - age)
   }

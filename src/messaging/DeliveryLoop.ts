@@ -19,7 +19,10 @@ export interface Options<R> {
   readonly queue: string
   /** Deliveries that are worked on at once, which is also the prefetch: 1 to 65,535. */
   readonly concurrency: number
-  /** Of the subscription, such as `x-priority`. An effect is asked anew for each, once it is prepared. */
+  /**
+   * Of the subscription, such as `x-priority`. An effect is asked anew for each, once it is prepared, and a subscription
+   * then ends with its channel: where a stream is read from holds for the stream that there was.
+   */
   readonly arguments?: Fields | Effect.Effect<Fields, unknown, R>
   /** Before every subscription: what must be declared. */
   readonly prepare: Effect.Effect<unknown, unknown, R>
@@ -248,13 +251,21 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
 
     const subscribed = Effect.gen(function* () {
       yield* options.prepare
+      const isAsked = Effect.isEffect(options.arguments)
       const given = Effect.isEffect(options.arguments) ? yield* options.arguments : options.arguments
+      const outlived = Deferred.makeUnsafe<void>()
       const { cancel } = yield* broker.consume({
         queue,
         prefetch: concurrency,
         ...(given && { arguments: given }),
-        onDelivery: take,
-        onLost: (epoch) => lose(inOrder(inWork).filter(({ delivery }) => delivery.epoch === epoch))
+        onDelivery: (delivery) => {
+          if (!Deferred.isDoneUnsafe(outlived)) take(delivery)
+        },
+        onLost: (epoch) => lose(inOrder(inWork).filter(({ delivery }) => delivery.epoch === epoch)),
+        // and not when the channel is lost: by now there is a broker to ask
+        onResumed: () => {
+          if (isAsked) Deferred.doneUnsafe(outlived, Exit.void)
+        }
       })
       yield* Effect.addFinalizer(() => Effect.andThen(cancel, drain))
       if (!started) {
@@ -262,7 +273,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
         options.onStarted?.()
       }
       const ends = consumeTimeoutSeconds === null ? Effect.never : watchForSilence(consumeTimeoutSeconds)
-      yield* Effect.raceFirst(ends, Effect.forever(watchForStalls))
+      yield* Effect.raceAllFirst([ends, Deferred.await(outlived), Effect.forever(watchForStalls)])
     }).pipe(Effect.scoped)
 
     const again = subscribed.pipe(

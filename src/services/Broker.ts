@@ -183,7 +183,10 @@ export interface ConsumeOptions {
   readonly onDelivery: (delivery: Delivery) => void
   /** The deliveries of this epoch are void: the broker gives them to somebody again. */
   readonly onLost?: (epoch: number, reason: string) => void
-  /** Again at work after a loss, under a new epoch. */
+  /**
+   * Again at work after a loss, under a new epoch; before its first delivery. A stream is read on behind what was settled,
+   * by its offset, also where it was deleted since and is another one: who has to tell them apart begins a new consumer.
+   */
   readonly onResumed?: (epoch: number) => void
 }
 

@@ -214,13 +214,25 @@ export const make = Effect.fnUntraced(function* (
     }
   }
 
-  const start = Effect.map(
-    bookmark.start(consumeArguments["x-stream-offset"] ?? status.initialOffset ?? "first"),
-    ({ from, move }): Fields => {
-      reading = { progress: new StreamProgress(), marked: -1, move }
-      return { ...consumeArguments, "x-stream-offset": from }
-    }
-  )
+  /** Writes down how far everything is stored. */
+  const moved = (read: Reading) =>
+    Effect.suspend(() => {
+      const { reached } = read.progress
+      return Effect.map(read.move(reached), (outcome) => {
+        if (outcome === "moved" && reached !== undefined) read.marked = reached.offset
+        return outcome
+      })
+    })
+
+  /** For every channel: the stream may have been declared again since the one before, or have lost its end. */
+  const start = Effect.gen(function* () {
+    if (reading !== undefined) yield* moved(reading)
+    reading = undefined
+    const initial = consumeArguments["x-stream-offset"] ?? status.initialOffset ?? "first"
+    const { from, move } = yield* bookmark.start(initial)
+    reading = { progress: new StreamProgress(), marked: -1, move }
+    return { ...consumeArguments, "x-stream-offset": from }
+  })
 
   const loop = DeliveryLoop.make(broker, {
     name: "svc-status-hub",
@@ -252,15 +264,9 @@ export const make = Effect.fnUntraced(function* (
 
   /** Also where nothing was stored since: Redis may have lost what was. */
   const mark = Effect.gen(function* () {
-    const moved = reading
-    if (moved === undefined) return
-    const { reached } = moved.progress
-    if ((yield* moved.move(reached)) === "moved") {
-      moved.marked = reached?.offset ?? moved.marked
-      return
-    }
-    // another start came first
-    if (reading !== moved) return
+    const read = reading
+    // or another start comes first
+    if (read === undefined || (yield* moved(read)) === "moved" || reading !== read) return
     yield* Effect.logWarning(`Redis may have lost what was stored of stream ${queue} last: it is read again from there`)
     reading = undefined
     yield* loop.stop

@@ -56,6 +56,7 @@ export const make = (
 
   const start: StreamBookmark["start"] = Effect.fnUntraced(function* (otherwise) {
     const { history, text } = yield* redis.run(finding, [key], [])
+    if (text === beginning) return reading("first", history)
     const marked = readMark(text)
     if (marked === undefined) return reading(otherwise, history)
     const { digest, offset } = marked
@@ -72,7 +73,7 @@ export const make = (
     yield* Effect.logWarning(
       `Stream ${queue} is not the one that was stored up to offset ${offset}, or has lost its end: it is read from its beginning`
     )
-    yield* redis.run(forget, [key], [text])
+    yield* redis.run(forget, [key], [text, beginning])
     return reading("first", history)
   })
 
@@ -83,6 +84,9 @@ interface Mark {
   readonly offset: number
   readonly digest: string
 }
+
+/** In place of a mark. */
+const beginning = "beginning"
 
 const textOf = ({ digest, offset }: Mark): string => `${offset} ${digest}`
 
@@ -154,14 +158,17 @@ return 1`,
   decode: (reply) => (reply === 0 ? "lost" : "moved")
 }
 
-/** KEYS: bookmark. ARGV: the mark that it holds. Another replica may have begun anew since. */
+/**
+ * KEYS: bookmark. ARGV: the mark that it holds, what stands for the beginning. Another replica may have begun anew since,
+ * and one that comes now has to begin there as well: what is known is that nothing is stored.
+ */
 const forget: Script<void> = {
   name: "forget-stream-bookmark",
   lua: `
-if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('SET', KEYS[1], ARGV[2]) end
 return 0`,
-  step: (call, [key = ""], [mark]) => {
-    if (call("GET", key) === mark) call("DEL", key)
+  step: (call, [key = ""], [mark, beginning = ""]) => {
+    if (call("GET", key) === mark) call("SET", key, beginning)
     return 0
   },
   decode: () => {}

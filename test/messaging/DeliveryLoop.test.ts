@@ -372,6 +372,37 @@ describe("DeliveryLoop", () => {
     }).pipe(onMemory)
   )
 
+  it.effect("asks for its arguments for every channel, and works on nothing that comes by another", () =>
+    Effect.gen(function* () {
+      const server = yield* BrokerMemory.BrokerServer
+      const worked: Array<string> = []
+      let asked = 0
+      yield* running(
+        (delivery) => {
+          worked.push(`${textOf(delivery)} of ${delivery.epoch}`)
+          return Effect.succeed(ack)
+        },
+        {
+          arguments: Effect.delay(
+            Effect.sync(() => ({ "x-priority": ++asked })),
+            "1 second"
+          )
+        }
+      )
+      yield* TestClock.adjust("1 second")
+      yield* send("a")
+      yield* settleDown
+      yield* server.drop()
+      yield* settleDown
+      yield* send("b")
+      yield* settleDown
+      assert.deepStrictEqual([asked, worked], [1, ["a of 1"]])
+      yield* TestClock.adjust("1 second")
+      yield* settleDown
+      assert.deepStrictEqual([asked, worked], [2, ["a of 1", "b of 1"]])
+    }).pipe(onMemory)
+  )
+
   it.effect("names the messages when all places are taken and nothing was settled for long", () =>
     Effect.gen(function* () {
       const { lines, layer } = logged()

@@ -345,6 +345,29 @@ const suite = <E>(name: string, world: Layer.Layer<Broker | Redis, E>) =>
         }).pipe(Effect.scoped)
       )
     }
+
+    for (const [when, emptyFor] of [
+      ["filled at once", "0 seconds"],
+      ["empty for a while", "1 second"]
+    ] as const) {
+      it.effect(`stream: stores all of one that was declared again under it, and was ${when}`, () =>
+        Effect.gen(function* () {
+          const { hub, ids, say, topology, until } = yield* desk(true, { status_stream_initial_offset: 50 })
+          const broker = yield* Broker
+          // where nothing is known, both would begin too far behind
+          yield* Effect.all([hub(), hub()])
+          yield* say("u", numbered(50))
+          yield* say("t", ["old"])
+          yield* until("t", 1)
+          yield* broker.remove({ queues: [topology.status.queue] })
+          yield* broker.declare(topology)
+          yield* Effect.sleep(emptyFor)
+          yield* say("t", numbered(60))
+          yield* until("t", 61)
+          assert.deepStrictEqual(yield* ids("t"), ["old", ...numbered(60)])
+        }).pipe(Effect.scoped)
+      )
+    }
   })
 
 suite("memory", memory)

@@ -1,9 +1,10 @@
 import { assert } from "@effect/vitest"
 import { Deferred, Effect, Exit, Option } from "effect"
 import { Broker, type Fields } from "../../../src/services/Broker.ts"
+import { eventually } from "../../Eventually.ts"
 import { faults } from "./ConnectionFaults.ts"
 import type { Laws } from "./Laws.ts"
-import { confirmed, declared, ofKind, reader, send, sendAll, settleAll, text } from "./Messages.ts"
+import { confirmed, declared, ofKind, only, reader, send, sendAll, settleAll, text } from "./Messages.ts"
 
 /** What streams do otherwise. */
 export const laws: Laws = (it) => {
@@ -46,6 +47,43 @@ export const laws: Laws = (it) => {
       const own = yield* broker.channel({ prefetch: 1 })
       assert.strictEqual((yield* Effect.flip(own.get(queue))).reason, "refused")
       assert.deepStrictEqual(yield* own.get(yield* declared("no-stream")), Option.none())
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("goes on in a stream by its offset, also where it is another one, and says so before it delivers", () =>
+    Effect.gen(function* () {
+      const broker = yield* Broker
+      const { cutHere, restore } = yield* faults
+      const queue = yield* declared("stream-again", ofKind("stream"))
+      const happened: Array<string> = []
+      yield* broker.consume({
+        queue,
+        prefetch: 10,
+        arguments: { "x-stream-offset": "first" },
+        onDelivery: ({ content, settle }) => {
+          happened.push(text(content))
+          if (text(content) !== "1") settle("ack")
+        },
+        onLost: () => happened.push("lost"),
+        onResumed: () => happened.push("resumed")
+      })
+      const until = (count: number) =>
+        eventually(
+          Effect.sync(() => happened.length),
+          (length) => length === count
+        )
+      yield* sendAll(queue, ["0", "1"])
+      yield* until(2)
+      yield* cutHere
+      yield* until(3)
+      yield* restore
+      yield* until(5)
+      yield* broker.remove({ queues: [queue] })
+      yield* broker.declare(only({ name: queue, arguments: ofKind("stream") }))
+      yield* until(7)
+      yield* sendAll(queue, ["new 0", "new 1", "new 2"])
+      yield* until(9)
+      assert.deepStrictEqual(happened, ["0", "1", "lost", "resumed", "1", "lost", "resumed", "new 1", "new 2"])
     }).pipe(Effect.scoped)
   )
 
