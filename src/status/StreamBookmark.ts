@@ -1,5 +1,5 @@
-import { Deferred, Effect, Exit, Option } from "effect"
-import type { Broker, BrokerError, Field } from "../services/Broker.ts"
+import { Deferred, Effect, Exit } from "effect"
+import { type Broker, BrokerError, type Field } from "../services/Broker.ts"
 import type { Call, Redis, RedisError, Script } from "../services/Redis.ts"
 import { digestOf, type Place } from "./StreamProgress.ts"
 
@@ -95,25 +95,48 @@ const readMark = (text: string): Mark | undefined => {
   return offset === undefined ? undefined : { offset: Number(offset), digest }
 }
 
-/** For a message that must be there, or is not: what the broker says of a stream's length is old, or 0. */
-const answersWithin = "3 seconds"
+/** For a stream to deliver anything. */
+const answersWithin = "30 seconds"
 
-/** The message at an offset, or the first behind it where the stream's front is cut off. */
+/** For what is delivered beside the end of a stream, on the same channel. */
+const followsWithin = "3 seconds"
+
+/**
+ * The message at an offset, the first behind it where the stream's front is cut off, or none where the stream ends before
+ * it. Behind the end a consumer waits, and is told nothing, as by a broker that is slow; and what the broker says of a
+ * stream's length is old, or 0. So the end is asked for as well: it is before the offset where that delivers and the offset,
+ * which was asked for first, does not. Where neither delivers, nothing is known, and nothing is to be done.
+ */
 const messageAt = Effect.fnUntraced(function* (broker: Broker["Service"], queue: string, offset: number) {
   const { consume, ended } = yield* broker.channel({ prefetch: 1 })
-  const first = Deferred.makeUnsafe<Mark>()
-  yield* consume({
-    queue,
-    arguments: { "x-stream-offset": offset },
-    onDelivery: ({ content, properties }) => {
-      const at = offsetOf(properties)
-      if (at !== undefined) Deferred.doneUnsafe(first, Exit.succeed({ offset: at, digest: digestOf(content) }))
-    }
+  const first = Effect.fnUntraced(function* (from: Field) {
+    const arrived = Deferred.makeUnsafe<Mark>()
+    yield* consume({
+      queue,
+      arguments: { "x-stream-offset": from },
+      onDelivery: ({ content, properties }) => {
+        const at = offsetOf(properties)
+        if (at !== undefined) Deferred.doneUnsafe(arrived, Exit.succeed({ offset: at, digest: digestOf(content) }))
+      }
+    })
+    return Deferred.await(arrived)
   })
-  // behind the end of a stream a consumer waits, and is told nothing
-  return yield* Effect.raceFirst(Deferred.await(first), ended).pipe(
-    Effect.timeoutOption(answersWithin),
-    Effect.map(Option.getOrUndefined)
+  const there = yield* first(offset)
+  const last = yield* first("last")
+  // it is the first of several that were written at once, and they may reach as far as the offset
+  const none = Effect.flatMap(last, (last) => (last.offset > offset ? Effect.never : Effect.sleep(followsWithin)))
+  return yield* Effect.raceAllFirst([there, Effect.as(none, undefined), ended]).pipe(
+    Effect.timeoutOrElse({
+      duration: answersWithin,
+      orElse: () =>
+        Effect.fail(
+          new BrokerError({
+            operation: "consume",
+            reason: "timeout",
+            message: `Stream ${queue} delivers nothing, so it cannot be told whether it was stored up to offset ${offset}`
+          })
+        )
+    })
   )
 }, Effect.scoped)
 
