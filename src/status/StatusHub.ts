@@ -79,8 +79,8 @@ const bookmarkWithin = "2 seconds"
  * Several hubs may run. On a stream each reads everything, and the store keeps one of each event. On a queue they
  * share the events, and two events of one task that two hubs hold may be stored in either order.
  *
- * A stream is read on from where it is stored, which a key in Redis says. Should Redis come back with less than it had,
- * that key tells as well, and what was lost is read again.
+ * A stream is read on from where it is stored, which a key in Redis says, with every channel to the broker: it may be
+ * another stream by then. Should Redis come back with less than it had, what was lost is read again.
  */
 export const make = Effect.fnUntraced(function* (
   options: Options = {}
