@@ -398,7 +398,7 @@ const asking = new Set(["studio.test", "service-import.preview", "service-openap
 
 const mutations = mutating()
 
-it("nothing in src/control writes around it, but the first token and the note of a token's use", () => {
+it("nothing in src/control writes around it, but the first token and the notes of a key's and a token's use", () => {
   const directory = new URL("../../src/control/", import.meta.url)
   const around = readdirSync(directory)
     .filter((name) => name.endsWith(".ts") && name !== "Audit.ts")
@@ -408,6 +408,7 @@ it("nothing in src/control writes around it, but the first token and the note of
       ].map(([, verb, table]) => `${name}: ${verb} ${table}`)
     )
   assert.deepStrictEqual(around, [
+    "KeyAuthentication.ts: UPDATE api_keys",
     "OperatorTokens.ts: INSERT INTO operator_tokens",
     "OperatorTokens.ts: UPDATE operator_tokens"
   ])
