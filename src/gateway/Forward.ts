@@ -288,12 +288,12 @@ export const contentLength = (headers: Headers.RawHeaders): number | undefined =
 export const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
-/** Of bytes that a client would take for the end of its answer, and that are no more than a few lines in most streams. */
-const mostHeld = 16_384
-
 /** How much is kept in memory to read usage from, in bytes; what is longer passes unread, and is estimated. */
 const wholeAnswer = 4_194_304
 const oneEvent = 1_048_576
+
+/** Of bytes that a client would take for the end of its answer: the last event, which may repeat all of it. */
+const mostHeld = 262_144
 
 export const tapFor = (
   { reading }: Passage,

@@ -188,11 +188,11 @@ layer(Proxy.database)("ProxyApp, managed by the gateway", (it) => {
     Effect.gen(function* () {
       const stop = "event: message_stop\ndata: {}\n\n"
       const turn = "event: message_start\ndata: {}\n\n"
-      const endless = `event: message_stop\ndata: ${"x".repeat(20_000)}`
+      const endless = `event: message_stop\ndata: ${"x".repeat(300_000)}`
       for (const [chunks, held] of [
         [[turn, stop, ": ping\n\n", turn, turn, stop], 1],
-        [[stop, endless, "y".repeat(10_000), "z".repeat(10_000)], 1],
-        [[stop, endless, "y".repeat(10_000), "z".repeat(1_000)], 2]
+        [[stop, endless, "y".repeat(150_000), "z".repeat(150_000)], 1],
+        [[stop, endless, "y".repeat(150_000), "z".repeat(10_000)], 2]
       ] as const) {
         const gateway = yield* Proxy.make({ upstream: Upstream.events(...chunks) })
         const key = yield* Proxy.issueKey()
@@ -206,7 +206,7 @@ layer(Proxy.database)("ProxyApp, managed by the gateway", (it) => {
 
   it.effect("waits for a client that does not keep up with what comes behind a last event, or within it", () =>
     Effect.gen(function* () {
-      const [long, longer, longest] = ["x", "y", "z"].map((letter) => letter.repeat(10_000))
+      const [long, longer, longest] = ["x", "y", "z"].map((letter) => letter.repeat(150_000))
       for (const [chunks, expected] of [
         [
           ["data: [DONE]\n\n", "data: more\n\n", "data: more\n\n"],
