@@ -32,7 +32,7 @@ const kindOf = ({ headers, method }: Wire): Kind | "none" => {
   const type = Headers.get(headers, "content-type")
   if (type === undefined) return "maybe"
   if (/^[\w.+-]+\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type)) return "json"
-  return /^(?:multipart\/|application\/x-www-form-urlencoded)/i.test(type) ? "form" : "opaque"
+  return /^(?:multipart\/form-data|application\/x-www-form-urlencoded)\b/i.test(type) ? "form" : "opaque"
 }
 
 /**
@@ -115,17 +115,17 @@ const understand = (
   if (bytes.length === 0) return Result.succeed({ ...nobody, bytes, opaque: true })
   if (kind === "form" && !beginsAsJson(bytes)) {
     const named = prices?.bodyRules.flatMap(({ json_pointer }) => fieldOf(json_pointer)) ?? []
-    const wanted = new Set([...Facts.fieldNames, ...named])
+    const wanted = new Set([...Facts.fieldNames(options.routeId), ...named])
     const body = opaque(bytes)
-    return Form.fields(Headers.get(wire.headers, "content-type") ?? "", bytes, wanted).pipe(
+    return Form.read(Headers.get(wire.headers, "content-type") ?? "", bytes, wanted).pipe(
       Result.mapError((message) => new GatewayError({ code: "invalid_request_body", message })),
-      Result.flatMap((fields) =>
-        Result.mapBoth(Facts.ofFields(fields, body.facts.inputTokens), {
+      Result.flatMap((form) =>
+        Result.mapBoth(Facts.ofForm(options.routeId, form), {
           onFailure: (problem) => new GatewayError(problem),
           onSuccess: (facts): Body => ({
             ...body,
             facts,
-            select: prices === undefined ? body.select : ServicePricing.selectFields(fields)
+            select: prices === undefined ? body.select : ServicePricing.selectFields(form.fields)
           })
         })
       )
@@ -136,7 +136,7 @@ const understand = (
     return kind === "maybe" && !(decides && beginsAsJson(bytes)) ? Result.succeed(opaque(bytes)) : Result.fail(notJson)
   }
   const select = prices !== undefined ? ServicePricing.selectJson(json.value) : ServicePricing.selectNothing
-  if (!json.isObject) {
+  if (!json.isObject && !(options.routeId === "compat" && Array.isArray(json.value))) {
     return Result.succeed({ ...nobody, bytes, facts: Facts.sized(Facts.estimateInput(json.value)), select })
   }
   return Result.map(RequestBody.understand(bytes, options), (body): Body => ({ ...body, select }))

@@ -1,15 +1,20 @@
 import { Result } from "effect"
+import { memberOf } from "./model/MemberName.ts"
+
+export interface Form {
+  /** Those that were wanted, as text. */
+  readonly fields: ReadonlyMap<string, string>
+  readonly files: number
+  /** Of all that are no files. */
+  readonly textBytes: number
+}
 
 /**
- * The fields of a form that are called as `wanted` says, as text: of `multipart/form-data` or
- * `application/x-www-form-urlencoded`. Readers of forms forgive different things, so a form that two of them could read
- * differently is refused, in words for its client: what decides here has to be what the upstream reads.
+ * A form in `multipart/form-data` or `application/x-www-form-urlencoded`, with the fields that are called as `wanted`
+ * says. Readers of forms forgive different things, so a form that two of them could read differently is refused, in words
+ * for its client: what decides here has to be what the upstream reads.
  */
-export const fields = (
-  contentType: string,
-  body: Buffer,
-  wanted: ReadonlySet<string>
-): Result.Result<ReadonlyMap<string, string>, string> => {
+export const read = (contentType: string, body: Buffer, wanted: ReadonlySet<string>): Result.Result<Form, string> => {
   const type = withParameters(contentType)
   switch (type?.value.toLowerCase()) {
     case "application/x-www-form-urlencoded":
@@ -29,6 +34,8 @@ export const fields = (
 
 interface Field {
   readonly name: string
+  readonly isFile: boolean
+  readonly bytes: number
   /** None: a file, no UTF-8, or too long. */
   readonly text: string | undefined
 }
@@ -39,26 +46,32 @@ const maxValueBytes = 16_384
 const collected = (
   form: Result.Result<ReadonlyArray<Field>, string>,
   wanted: ReadonlySet<string>
-): Result.Result<ReadonlyMap<string, string>, string> => {
+): Result.Result<Form, string> => {
   if (Result.isFailure(form)) return Result.fail(form.failure)
-  const found = new Map<string, string>()
-  for (const { name, text } of form.success) {
-    // some readers make a list of `model[]`, and call it `model`
-    const plain = name.replace(/\[.*$/s, "")
-    if (!wanted.has(plain)) continue
+  const byMember = new Map(Array.from(wanted, (name) => [memberOf(name), name]))
+  const fields = new Map<string, string>()
+  let [files, textBytes] = [0, 0]
+  for (const { bytes, isFile, name, text } of form.success) {
+    if (isFile) files++
+    else textBytes += bytes
+    const plain = byMember.get(memberOf(name))
+    if (plain === undefined) continue
     if (name !== plain) return Result.fail(`The form must have ${plain} as a plain field.`)
-    if (found.has(name)) return Result.fail(`The form has the field ${name} twice.`)
-    if (text === undefined)
+    if (fields.has(name)) return Result.fail(`The form has the field ${name} twice.`)
+    if (text === undefined) {
       return Result.fail(`The field ${name} of the form must be UTF-8 text of up to ${maxValueBytes} bytes.`)
-    found.set(name, text)
+    }
+    fields.set(name, text)
   }
-  return Result.succeed(found)
+  return Result.succeed({ fields, files, textBytes })
 }
 
 /** Some readers end a field at `;` too, which no client leaves unescaped. */
 const urlencoded = (body: Buffer): ReadonlyArray<Field> =>
   Array.from(new URLSearchParams(body.toString("latin1").replaceAll(";", "&")), ([name, value]) => ({
     name,
+    isFile: false,
+    bytes: Buffer.byteLength(value),
     text: value.includes("\ufffd") || value.length > maxValueBytes ? undefined : value
   }))
 
@@ -98,16 +111,23 @@ const fieldOf = (part: Buffer): Field | undefined => {
     .map((line) => header.exec(line))
   if (headers.includes(null)) return undefined
   const all = (name: string) => headers.flatMap((found) => (found?.[1]?.toLowerCase() === name ? [found[2] ?? ""] : []))
-  const [text, ...others] = all("content-disposition")
-  const disposition = withParameters(text ?? "")
+  const [text = "", ...others] = all("content-disposition")
+  const content = part.subarray(end + 4)
+  const [, ofFile] = others.length === 0 ? (fileDisposition.exec(text) ?? []) : []
+  if (ofFile !== undefined) return { name: ofFile, isFile: true, bytes: content.length, text: undefined }
+  const disposition = withParameters(text)
   if (others.length > 0 || disposition?.value.toLowerCase() !== "form-data") return undefined
   if (disposition.parameters.some(([name]) => !known.has(name))) return undefined
   if (all("content-transfer-encoding").some((encoding) => !/^(?:7bit|8bit|binary)$/i.test(encoding))) return undefined
   const name = only(disposition.parameters, "name")
   if (name === undefined || name.includes("\\")) return undefined
-  const isText = disposition.parameters.length === 1 && !all("content-type").some((type) => otherCharset.test(type))
-  return { name, text: isText ? textOf(part.subarray(end + 4)) : undefined }
+  const isFile = disposition.parameters.length > 1
+  const isText = !isFile && !all("content-type").some((type) => otherCharset.test(type))
+  return { name, isFile, bytes: content.length, text: isText ? textOf(content) : undefined }
 }
+
+/** Clients differ in how they write a quotation mark or a backslash in a file's name; here nothing hangs on it. */
+const fileDisposition = /^form-data;[ \t]*name="([^"\\]+)";[ \t]*filename="[^;=]*"$/i
 
 /** On one line: others have been folded. */
 const header = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n]*?)[ \t]*$/

@@ -10,9 +10,9 @@ const named = (parameters: string, content: string) => part(`Content-Disposition
 const form = (...parts: ReadonlyArray<string>) => `${parts.join("")}--xyz--\r\n`
 
 const fields = (body: string | Buffer, wanted: ReadonlyArray<string> = ["a", "b"], contentType = type) =>
-  Result.match(Form.fields(contentType, Buffer.from(body), new Set(wanted)), {
+  Result.match(Form.read(contentType, Buffer.from(body), new Set(wanted)), {
     onFailure: (message) => message,
-    onSuccess: (found) => Object.fromEntries(found)
+    onSuccess: (found) => Object.fromEntries(found.fields)
   })
 
 describe("Form, multipart", () => {
@@ -31,6 +31,8 @@ describe("Form, multipart", () => {
       form(named('name="f"; filename="C:\\\\f.txt"', "\u0000\r\n"), named('name="a"', "x")),
       { a: "x" }
     ],
+    ["passes a file whose name has an escape", form(named('name="f"; filename="my \\"best\\" take.mp3"', "x")), {}],
+    ["passes a file whose name ends with a backslash", form(named('name="f"; filename="C:\\tmp\\"', "x")), {}],
     ["passes a file with an encoded name", form(named("name=f; filename*=utf-8''f", "x")), {}],
     ["reads an empty field", form(named('name="a"', "")), { a: "" }],
     ["reads an empty form", "--xyz--", {}]
@@ -46,6 +48,10 @@ describe("Form, multipart", () => {
   it.each<[string, string | Buffer, string]>([
     ["a decisive field that stands there twice", form(named('name="a"', "x"), named('name="a"', "y")), "twice"],
     ["a decisive field in a list", form(named('name="a[]"', "x")), "plain field"],
+    ["a decisive field in brackets", form(named('name="[a]"', "x")), "plain field"],
+    ["a decisive field in capitals", form(named('name="A"', "x")), "plain field"],
+    ["a decisive field behind a blank", form(named('name=" a"', "x")), "plain field"],
+    ["a name behind the escapes of a file's", form(named('name="x"; filename="\\"; name="a"', "x")), "a head"],
     ["a decisive field that is a file", form(named('name="a"; filename="f.txt"', "x")), "UTF-8 text"],
     ["a decisive field that is too long", form(named('name="a"', "x".repeat(16_385))), "UTF-8 text"],
     [
@@ -116,6 +122,12 @@ describe("Form, multipart", () => {
   it("finds a boundary where a quoted parameter holds another", () => {
     const tricky = 'multipart/form-data; x="; boundary=A"; boundary=xyz'
     assert.deepStrictEqual(fields(form(named('name="a"', "x")), ["a"], tricky), { a: "x" })
+  })
+
+  it("counts files apart from text", () => {
+    const written = form(named('name="f"; filename="f"', "123456"), named('name="a"', "abc"), named('name="c"', "de"))
+    const read = Result.getOrThrow(Form.read(type, Buffer.from(written), new Set()))
+    assert.deepInclude(read, { files: 1, textBytes: 5 })
   })
 
   it("finds every field of a form that a client may write", () => {

@@ -136,7 +136,7 @@ layer(Proxy.database)("ProxyApp, to the direct compatible upstream", (it) => {
   it.effect.each<[what: string, body: string, type: ReadonlyArray<string>]>([
     ["a form", form('name="model"', "m"), ["content-type", "multipart/form-data; boundary=b"]],
     ["bytes", "\u0000\u001f", ["content-type", "application/octet-stream"]],
-    ["a list", "[1, 2]", ["content-type", "application/json"]],
+    ["a number", "12", ["content-type", "application/json"]],
     ["nothing", "", []]
   ])("takes %s where the path is none of the gateway's own, and passes it byte for byte", ([, body, type]) =>
     Effect.gen(function* () {
@@ -151,7 +151,40 @@ layer(Proxy.database)("ProxyApp, to the direct compatible upstream", (it) => {
     })
   )
 
+  it.effect("takes no list, in which nobody would find a model", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make()
+      const key = yield* Proxy.issueKey()
+      const target = "/providers/compat/v1/audio/speech"
+      const wire = yield* gateway.ask({ target, headers: key.headers, body: '[{"model":"dear"}]' })
+      assert.deepStrictEqual([wire.status, gateway.sent], [400, []])
+    })
+  )
+
+  it.effect("counts a file as media, and not by its bytes", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make()
+      const key = yield* Proxy.issueKey({ max_input_tokens_per_request: 2_000 })
+      const wire = yield* gateway.ask({
+        target: "/providers/compat/v1/images/edits",
+        headers: [...key.headers, "content-type", "multipart/form-data; boundary=b"],
+        body: form('name="image"; filename="a.png"', "x".repeat(200_000), 'name="n"', "2")
+      })
+      assert.strictEqual(wire.status, 200, wire.text)
+    })
+  )
+
   it.effect.each<[what: string, policy: Readonly<Record<string, unknown>>, body: string, status: number]>([
+    ["too much output", { max_output_tokens_per_request: 10 }, form('name="max_tokens"', "6", 'name="n"', "2"), 403],
+    [
+      "as much as is allowed",
+      { max_output_tokens_per_request: 12 },
+      form('name="max_tokens"', "6", 'name="n"', "2"),
+      200
+    ],
+    ["no number", {}, form('name="max_tokens"', "6e9"), 400],
+    ["tools", {}, form('name="tools"', "[{}]"), 400],
+    ["guardrails", {}, form('name="guardrails[]"', "pii-redact"), 400],
     ["another model", { allowed_models: ["a"] }, form('name="model"', "b"), 403],
     ["its model", { allowed_models: ["a"] }, form('name="model"', "a"), 200],
     ["a stream", { allow_streaming: false }, form('name="stream"', "true"), 403],

@@ -77,6 +77,7 @@ layer(Proxy.database)("ProxyApp, under layers of policy", (it) => {
   it.effect.each<[target: string, param: string]>([
     [`${Proxy.chat}?model=dear`, "model"],
     [`${Proxy.chat}?a=1&%6dodel[]=dear`, "model"],
+    [`${Proxy.chat}?%5Bmodel%5D=dear`, "model"],
     [`${Proxy.messages}?beta=true;STREAM=true`, "stream"],
     ["/v1/responses?max_output_tokens=9", "max_output_tokens"],
     ["/providers/compat/v1/audio/speech?model=dear", "model"]

@@ -47,19 +47,37 @@ export const none: Facts = {
 /** Of a body that says nothing and has a size. */
 export const sized = (inputTokens: number): Facts => ({ ...none, inputTokens: Math.max(1, inputTokens) })
 
-/** The fields of a form that `ofFields` wants. */
-export const fieldNames = ["model", "stream"] as const
+/** What a form is read for. Under other names a registered service's is its own business. */
+export const fieldNames = (routeId: RouteId | "compat" | "service"): ReadonlyArray<string> =>
+  routeId === "service" ? ["model", "stream"] : [...decidingMembers]
 
-/** What a form says, as that of an audio transcription. */
-export const ofFields = (
-  fields: ReadonlyMap<string, string>,
-  inputTokens: number
+/** What a form says, as that of an audio transcription, by the fields that `fieldNames` has. A file counts as media do. */
+export const ofForm = (
+  routeId: RouteId | "compat" | "service",
+  form: { readonly fields: ReadonlyMap<string, string>; readonly files: number; readonly textBytes: number }
 ): Result.Result<Facts, BodyProblem> => {
-  const { model = "", stream = "" } = Object.fromEntries(fields)
-  const streams = /^(?:true|1)$/i.test(stream)
-  return streams || /^(?:false|0|)$/i.test(stream)
-    ? Result.succeed({ ...sized(inputTokens), models: model === "" ? [] : [model], stream: streams })
-    : Result.fail(problem('"stream" must be true or false.', "stream"))
+  const request: { [name: string]: Json } = {}
+  for (const name of fieldNames(routeId)) {
+    const text = form.fields.get(name) ?? ""
+    if (text === "") continue
+    const value = valueOf(name, text)
+    if (value === undefined) return Result.fail(problem(`A form cannot say "${printable(name)}" so: send JSON.`, name))
+    request[name] = value
+  }
+  const { model, stream } = request
+  return Result.succeed({
+    ...sized(Math.ceil(form.textBytes / 4) + form.files * inlineMediaTokens),
+    models: typeof model === "string" ? [model] : [],
+    stream: stream === true,
+    ...askedOutput(routeId, [request])
+  })
+}
+
+const valueOf = (name: string, text: string): Json | undefined => {
+  if (name === "stream") return /^(?:true|1)$/i.test(text) ? true : /^(?:false|0)$/i.test(text) ? false : undefined
+  if (countMembers.includes(name)) return /^\d{1,15}(?:\.\d+)?$/.test(text) ? Number(text) : undefined
+  // tools would have to be read as JSON, and guardrails to be taken out
+  return toolMembers.includes(name) || name === "guardrails" ? undefined : text
 }
 
 export interface BodyProblem {
