@@ -64,14 +64,20 @@ export interface Claim {
   readonly dlqId: string
   /** Of this attempt alone. */
   readonly token: string
-  /** Goes on in another process after a crash, and publishes nothing twice then. None: a request of its own. */
-  readonly job?: string | undefined
+  /**
+   * Goes on in another process after a crash, and publishes nothing twice then: nothing at all once it is at another
+   * position than that of this batch. None: a request of its own.
+   */
+  readonly job?: { readonly id: string; readonly position: number } | undefined
   readonly force: boolean
   /** What its state must be still. Default: any that `force` allows. */
   readonly state?: DeadLetterRecord["state"] | undefined
 }
 
-/** What a claim met. `at`: when it was replayed or became unknown. `Begun`: by the same job; `isKnown`: and replayed. */
+/**
+ * What a claim met. `at`: when it was replayed or became unknown. `Begun`: by the same job; `isKnown`: and replayed, or the
+ * job is done with its batch.
+ */
 export type Claimed =
   | { readonly _tag: "Claimed"; readonly record: DeadLetterRecord }
   | { readonly _tag: "Absent" }

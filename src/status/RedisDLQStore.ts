@@ -141,11 +141,12 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
       evicted_total,
       expired_total
     })),
-    claim: Effect.fnUntraced(function* ({ dlqId, force, job = "", state = "", token }) {
+    claim: Effect.fnUntraced(function* ({ dlqId, force, job, state = "", token }) {
       const now = yield* Clock.currentTimeMillis
       const until = now + replay_lease_seconds * 1_000
-      const by = job === "" ? `request ${token}` : `job ${job}`
-      const args = [dlqId, token, by, job, force ? 1 : 0, now, until, expiredBefore(now), state]
+      const by = job === undefined ? `request ${token}` : `job ${job.id}`
+      const of = [job?.id ?? "", job?.position ?? ""]
+      const args = [dlqId, token, by, ...of, force ? 1 : 0, now, until, expiredBefore(now), state]
       const [met, at, who] = yield* redis.run(ReplayScripts.claim, keys, args)
       if (met === "in_progress") return { _tag: "InProgress", until: Number(at) } satisfies Claimed
       if (met === "begun") return { _tag: "Begun", isKnown: at === "replayed" } satisfies Claimed
@@ -157,14 +158,15 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
         ? ({ _tag: "Absent" } satisfies Claimed)
         : ({ _tag: "Claimed", record } satisfies Claimed)
     }),
-    begin: Effect.fnUntraced(function* ({ dlqId, job = "", token }) {
+    begin: Effect.fnUntraced(function* ({ dlqId, job, token }) {
       const now = yield* Clock.currentTimeMillis
       const until = now + replay_lease_seconds * 1_000
-      return yield* redis.run(ReplayScripts.begin, keys, [dlqId, token, now, until, withOffset(ofMillis(now)), job])
+      const at = withOffset(ofMillis(now))
+      return yield* redis.run(ReplayScripts.begin, keys, [dlqId, token, now, until, at, job?.id ?? ""])
     }),
-    settle: ({ dlqId, job = "", token }, settlement) => {
+    settle: ({ dlqId, job, token }, settlement) => {
       const [at, queue] = settlement._tag === "replayed" ? [settlement.at, settlement.queue] : ["", ""]
-      return redis.run(ReplayScripts.settle, keys, [dlqId, token, settlement._tag, at, queue, job])
+      return redis.run(ReplayScripts.settle, keys, [dlqId, token, settlement._tag, at, queue, job?.id ?? ""])
     }
   })
 })

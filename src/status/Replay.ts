@@ -47,8 +47,8 @@ export interface ReplayOptions {
   readonly force?: boolean
   /** Only while it is in this state. Default: in any that `force` allows. */
   readonly state?: Claim["state"]
-  /** The id of the job that it is done for. Default: a request of its own. */
-  readonly job?: string
+  /** What it is done for, and where that stands. Default: a request of its own. */
+  readonly job?: Claim["job"]
 }
 
 const replays = Metric.counter("svc_dlq_replays_total", {

@@ -5,24 +5,30 @@ import * as Index from "./DeadLetterIndex.ts"
 const claimFields = Index.claimFields.map((field) => `'${field}'`).join(", ")
 
 const prelude = `${Index.prelude}
-local function begunKey(job) return base .. 'replay:' .. job .. ':begun' end`
+local function jobKey(job) return base .. 'replay:' .. job end
+local function begunKey(job) return jobKey(job) .. ':begun' end`
 
-const begunKey = ({ base }: Index.Index, job: string): string => `${base}replay:${job}:begun`
+const jobKey = ({ base }: Index.Index, job: string): string => `${base}replay:${job}`
+
+const begunKey = (index: Index.Index, job: string): string => `${jobKey(index, job)}:begun`
 
 /**
- * ARGV: id, token, by, job or nothing, force (0/1), now, end of the lease, expired before, the state that it must be in or
- * nothing. Answers what is in the way, or the content.
+ * ARGV: id, token, by, job or nothing, position of its batch, force (0/1), now, end of the lease, expired before, the state
+ * that it must be in or nothing. Answers what is in the way, or the content.
  *
  * Who has the same name may take over a claim with which nothing was published: it is a job that another process goes on
  * with. But a job does not publish again what it has begun, whoever forced that since: it was interrupted. It remembers so
- * by itself, as the record tells of its last replay alone.
+ * by itself, as the record tells of its last replay alone, and forgets it when it goes on to its next batch. So who is still
+ * at another batch, as its lease ended meanwhile, is told that the record is done with: its `advance` is `lost`, and what it
+ * was told counts for nothing.
  */
 export const claim: Script<ReadonlyArray<Reply>> = {
   name: "dlq-claim",
   lua: `${prelude}
-local id, token, by, job, force, now, untilMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5] == '1', ARGV[6], ARGV[7]
+local id, token, by, job, force, now, untilMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6] == '1', ARGV[7], ARGV[8]
+if job ~= '' and redis.call('HGET', jobKey(job), 'position') ~= ARGV[5] then return { 'begun', 'replayed' } end
 local begun = job ~= '' and redis.call('HGET', begunKey(job), id)
-if not present(id, ARGV[8]) then return begun and { 'begun', begun } or { 'absent' } end
+if not present(id, ARGV[9]) then return begun and { 'begun', begun } or { 'absent' } end
 local key = recordKey(id)
 local c = redis.call('HMGET', key, 'state', 'claim', 'claim_phase', 'claim_until', 'claim_by', 'replayed_at', 'unknown_at', 'unknown_by')
 if c[2] and tonumber(c[4]) > tonumber(now) and not (c[5] == by and c[3] == 'claimed') then
@@ -31,16 +37,28 @@ end
 if begun then return { 'begun', begun } end
 if c[1] == 'replayed' and not force then return { 'replayed', c[6] } end
 if c[1] == 'replay_unknown' and not force then return { 'unknown', c[7], c[8] } end
-if ARGV[9] ~= '' and c[1] ~= ARGV[9] then return { 'changed', c[1] } end
+if ARGV[10] ~= '' and c[1] ~= ARGV[10] then return { 'changed', c[1] } end
 redis.call('HDEL', key, ${claimFields})
 redis.call('HSET', key, 'claim', token, 'claim_phase', 'claimed', 'claim_until', untilMs, 'claim_by', by)
 return { 'claimed' }`,
   step: (
     call,
     keys,
-    [id = "", token = "", by = "", job = "", force = "", now = "", until = "", expiredBefore = "", wanted = ""]
+    [
+      id = "",
+      token = "",
+      by = "",
+      job = "",
+      position = "",
+      force = "",
+      now = "",
+      until = "",
+      expiredBefore = "",
+      wanted = ""
+    ]
   ) => {
     const index = Index.of(call, keys)
+    if (job !== "" && call("HGET", jobKey(index, job), "position") !== position) return ["begun", "replayed"]
     const begun = job === "" ? null : call("HGET", begunKey(index, job), id)
     if (!Index.present(index, id, expiredBefore)) return begun === null ? ["absent"] : ["begun", begun]
     const key = Index.recordKey(index, id)

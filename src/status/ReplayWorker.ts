@@ -3,7 +3,7 @@ import { Clock, type Duration, Effect, Layer, Schedule } from "effect"
 import { Findings } from "../messaging/Parameters.ts"
 import type { Broker } from "../services/Broker.ts"
 import type { RedisError } from "../services/Redis.ts"
-import type { DeadLetterStore } from "./DeadLetterStore.ts"
+import type { Claim, DeadLetterStore } from "./DeadLetterStore.ts"
 import { type ReplayError, type ReplayOptions, replay } from "./Replay.ts"
 import { type Problem, type Progress, ReplayJobs } from "./ReplayJobs.ts"
 
@@ -71,7 +71,7 @@ export const work = Effect.fnUntraced(function* (
     batch = { position, results }
     yield* Effect.forEach(
       ids,
-      (dlqId) => settled(id, worker, dlqId, { force, state }, (result) => results.push(result)),
+      (dlqId) => settled({ id, position }, worker, dlqId, { force, state }, (result) => results.push(result)),
       {
         concurrency: "unbounded",
         discard: true
@@ -112,12 +112,18 @@ const progressOf = (results: ReadonlyArray<Result>): Progress => {
 }
 
 /** Waits out what passes: a broker or a Redis that is gone, and whoever else is at the record. */
-const settled = (job: string, worker: string, dlqId: string, options: ReplayOptions, tell: (result: Result) => void) =>
+const settled = (
+  job: NonNullable<Claim["job"]>,
+  worker: string,
+  dlqId: string,
+  options: ReplayOptions,
+  tell: (result: Result) => void
+) =>
   replay(dlqId, { ...options, job }).pipe(
     Effect.matchEffect({
       onSuccess: () => Effect.sync(() => void tell(undefined)),
       onFailure: (error) => {
-        if (isPassing(error)) return Effect.as(passing(job, worker, error), "again")
+        if (isPassing(error)) return Effect.as(passing(job.id, worker, error), "again")
         return error._tag === "RedisError" ? Effect.fail(error) : Effect.sync(() => void tell(problemOf(dlqId, error)))
       }
     }),

@@ -63,7 +63,8 @@ const reason = small(["handler_error", "invalid_envelope"])
 const exception = small([null, "RangeError", ""])
 const state = small(["dead_lettered", "replay_unknown", "replayed"] as const)
 const token = small(["t1", "t2", "t3"])
-const job = small(["1", "2", undefined])
+const batch = { id: small(["1", "2"]), position: small([0, 1]) }
+const job = fc.option(fc.record(batch), { nil: undefined, freq: 2 })
 
 const settings = fc.record({
   max_records: small([3, 100]),
@@ -121,7 +122,8 @@ const action = fc.oneof(
     worker: small(["w1", "w2"]),
     counts: fc.tuple(fc.nat(1), fc.nat(1), fc.nat(1), fc.nat(1))
   }),
-  fc.record({ _tag: fc.constant("Cancel" as const), job: fc.nat(3) })
+  fc.record({ _tag: fc.constant("Cancel" as const), job: fc.nat(3) }),
+  fc.record({ _tag: fc.constant("Advance" as const), ...batch })
 )
 
 type Action = typeof action extends fc.Arbitrary<infer A> ? A : never
@@ -157,6 +159,15 @@ const play = Effect.fnUntraced(function* (
   // what it does first in the background is done by then
   yield* store.totals
   const jobs = Context.get(context, ReplayJobs)
+  // those that claims are for; their ids are not random, as records name them
+  for (const id of ["1", "2"]) {
+    const job = { state: "running", worker: "w1", position: 0, total: 9 }
+    yield* redis.command(
+      "HSET",
+      `${RedisDLQStore.baseOf(redis, options.prefix)}replay:${id}`,
+      ...Object.entries(job).flat()
+    )
+  }
   const step = (action: Action): Effect.Effect<unknown, RedisError | UnknownCursor | Jobs.ReplayJobRefused> => {
     switch (action._tag) {
       case "Record":
@@ -203,6 +214,10 @@ const play = Effect.fnUntraced(function* (
           const went = yield* jobs.advance(job, action.worker, position, progress)
           return [taken, ids, position, went, yield* jobs.problems(job)]
         })
+      }
+      case "Advance": {
+        const progress = { replayed: 1, skipped: 0, failed: 0, unknown: 0, problems: [] }
+        return jobs.advance(action.id, "w1", action.position, progress)
       }
       case "Cancel":
         return Effect.map(jobs.cancel(jobIds[action.job] ?? "none"), (job) => job && { ...job, replay_id: "" })

@@ -5,6 +5,7 @@ import { Redis } from "../../src/services/Redis.ts"
 import { DeadLetterStore } from "../../src/status/DeadLetterStore.ts"
 import * as RedisDLQStore from "../../src/status/RedisDLQStore.ts"
 import { replay } from "../../src/status/Replay.ts"
+import { ReplayJobs } from "../../src/status/ReplayJobs.ts"
 import * as ReplayWorker from "../../src/status/ReplayWorker.ts"
 import { eventually } from "../Eventually.ts"
 import { TemporaryNames } from "../TemporaryNames.ts"
@@ -149,12 +150,13 @@ describe.each(variants)("replays of many dead letters, $name", ({ doors, skip })
       const ids = ["id-known", "id-unknown", "id-refused"]
       const { body: job } = yield* post("/dlq/replays", { ids, force: true })
       // a process of it that is gone before it counts
-      yield* replay("id-known", { force: true, job: job.replay_id })
+      const batch = { id: job.replay_id, position: 0 }
+      yield* replay("id-known", { force: true, job: batch })
       for (const [dlqId, _tag] of [
         ["id-unknown", "unknown"],
         ["id-refused", "reverted"]
       ] as const) {
-        const claim = { dlqId, token: dlqId, force: true, job: job.replay_id }
+        const claim = { dlqId, token: dlqId, force: true, job: batch }
         yield* store.claim(claim)
         assert.isTrue(yield* store.begin(claim))
         yield* store.settle(claim, { _tag })
@@ -173,6 +175,30 @@ describe.each(variants)("replays of many dead letters, $name", ({ doors, skip })
       const redis = yield* Redis
       const begun = `${RedisDLQStore.baseOf(redis)}replay:${job.replay_id}:begun`
       assert.strictEqual(yield* redis.command("EXISTS", begun), 0)
+    }).pipe(Effect.scoped, Effect.provide(stores().pipe(Layer.provideMerge(doors))))
+  )
+
+  live("publish nothing for a worker that comes back when another one is done with its batch", () =>
+    Effect.gen(function* () {
+      const store = yield* DeadLetterStore
+      const jobs = yield* ReplayJobs
+      const source = yield* queue("source")
+      const { get, post } = yield* start({}, { worker: null })
+      for (const n of [1, 2]) yield* store.record(deadLetter(n, { source_queue_name: source }))
+      const { body: job } = yield* post("/dlq/replays", { ids: ["id-1", "id-2"], force: true })
+      const id = String(job.replay_id)
+      assert.isTrue(yield* jobs.take(id, "A", 50))
+      const { force, ids, position } = yield* jobs.next(id, 1)
+      yield* Effect.sleep("100 millis")
+      yield* ReplayWorker.work(id, "B", { window: 1 })
+      for (const dlqId of ids) {
+        const error = yield* Effect.flip(replay(dlqId, { force, job: { id, position } }))
+        assert.propertyVal(error, "reason", "begun")
+      }
+      const progress = { replayed: 1, skipped: 0, failed: 0, unknown: 0, problems: [] }
+      assert.strictEqual(yield* jobs.advance(id, "A", position, progress), "lost")
+      assert.strictEqual((yield* over(get, id)).replayed, 2)
+      assert.lengthOf(yield* drained(source), 2)
     }).pipe(Effect.scoped, Effect.provide(stores().pipe(Layer.provideMerge(doors))))
   )
 
