@@ -82,7 +82,7 @@ export const whereabouts = (evidence: TaskEvidence): Whereabouts => {
   const missing = [...(last === undefined ? (["status"] as const) : []), "observations" as const]
   const inbox = inboxes.ofTask(undefined)
   // somebody works on it who keeps no observations, or it was never published, as parents often are not
-  return last !== undefined || evidence.isRelated || inbox === undefined
+  return last !== undefined || evidence.isRelated || aggregated || inbox === undefined
     ? { _tag: "Unknown", missing }
     : queued(inbox, unknown)
 }
@@ -132,13 +132,15 @@ const followed = (observations: ReadonlyArray<Seen>, inboxes: Inboxes) => {
     const source = seen.text("source_queue_name")
     const reason = seen.text("reason")
     if (/MessageReceived$/.test(seen.type)) {
-      received = seen
+      // the aggregator's bears the id of the task whose result it is, and is no worker's that the task was given to
+      if (seen.type !== "AggregationMessageReceived") received = seen
       const consumer = seen.text("consumer_name")
       put(key, { _tag: "BeingHandled", queue, consumer, attempt: seen.count("retry_attempt"), when: seen })
     } else if (/(MessageAcked|StageAcked)$/.test(seen.type)) {
       open.delete(key)
-      acked = seen
-      aggregated ||= seen.type === "AggregationMessageAcked"
+      // what was aggregated may be the progress of a task that its worker is not done with
+      if (seen.type === "AggregationMessageAcked") aggregated = true
+      else acked = seen
     } else if (seen.type === "TaskMessageRejected" || /(StageFailed|HandlerFailed)$/.test(seen.type)) {
       // with retries, what becomes of it is told next
       if (queue !== null && seen.flag("requeue")) put(key, { _tag: "Queued", queue, when: seen })

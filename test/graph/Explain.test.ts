@@ -75,6 +75,23 @@ const stageAcked = (seconds: number, stage: string, message_id: string) =>
     correlation_id: null
   })
 
+/** By a worker of aggregation: what the task gives to its parent, its result or its progress. */
+const aggregated = (seconds: number) => {
+  const message = {
+    consumer_name: "a",
+    queue_name: "aggregation.queue.0",
+    task_id: T,
+    parent_task_id: "p",
+    correlation_id: null,
+    retry_attempt: 0
+  }
+  const receipt = { ...message, delivery_tag: 1, redelivered: false }
+  return [
+    of("AggregationMessageReceived", at(seconds - 0.1), receipt),
+    of("AggregationMessageAcked", at(seconds), message)
+  ] as const
+}
+
 const empty: Inspection = { messages: 0, consumers: 1 }
 
 describe("explain: why a task is not done", () => {
@@ -262,6 +279,28 @@ describe("explain: why a task is not done", () => {
     })
   })
 
+  it("it is still handed over, when a worker of aggregation took what the former one gave", () => {
+    const said: Given["said"] = [["manual_retrying", 2, { manual_retry: { count: 1, target_task_type: "rotate" } }]]
+    const observed = [received(1), acked(2.05), ...aggregated(2.3)]
+    const inspection = { messages: 1, consumers: 1 }
+    assert.deepInclude(explained({ topologies: [routed()], observed, said, inspection }), {
+      asked: "tasks.queue",
+      verdict: "queued"
+    })
+  })
+
+  it("nobody knows, when all that was seen of it is what a worker of aggregation took", () => {
+    const observed = aggregated(3)
+    assert.deepInclude(explained({ observed, said: [["processing", 1]] }), {
+      verdict: "unknown",
+      missing_evidence: ["observations"]
+    })
+    assert.deepInclude(explained({ observed, inspection: empty }), { asked: undefined, verdict: "unknown" })
+    assert.deepStrictEqual(openChildren([["c", whereIs({ observed }, true)]], toMillis(at(100))), [
+      { task_id: "c", verdict: "unknown" }
+    ])
+  })
+
   it("it is: by its status, or by its acknowledgement alone", () => {
     assert.deepInclude(explained({ observed: [received(1)], said: [["completed", 2]] }), {
       verdict: "finished",
@@ -310,14 +349,7 @@ describe("explain: why a task is not done", () => {
   })
 
   it("knows which children are not done", () => {
-    const handed = of("AggregationMessageAcked", at(3), {
-      consumer_name: "a",
-      queue_name: "aggregation.queue.0",
-      task_id: T,
-      parent_task_id: "p",
-      correlation_id: null,
-      retry_attempt: 0
-    })
+    const [, handed] = aggregated(3)
     const said: Given["said"] = [["aggregating", 1.5, { parent_task_id: "p" }]]
     const children = [
       ["done", whereIs({ said: [["completed", 1]] })],
