@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Redacted, Schedule } from "effect"
+import { Effect, Layer, Logger, Redacted, Schedule } from "effect"
 import * as BrokerMemory from "../../layers/BrokerMemory.ts"
 import * as RedisIoredis from "../../layers/RedisIoredis.ts"
 import { BrokerClient } from "../../src/messaging/BrokerClient.ts"
@@ -45,16 +45,14 @@ const losing = <E, R>(
     const { events } = yield* eventually(stored, ({ newest }) => newest >= all.length)
     assert.deepStrictEqual(events.map(({ eventId }) => eventId).toSorted(), all.toSorted())
     yield* hub.stop
-  }).pipe(
-    Effect.scoped,
-    Effect.provide(
-      Layer.provideMerge(
-        Layer.merge(BrokerClient.layer({ topology }), RedisStatusStore.layer(FaultyStatuses.kept)),
-        Layer.merge(
-          BrokerMemory.layer(),
-          RedisIoredis.layer({ url: redisUrl, prefix: FaultyStatuses.prefix, deadline: "5 seconds" })
-        )
-      )
+  }).pipe(Effect.scoped, Effect.provide(world(redisUrl)))
+
+const world = (redisUrl: Redacted.Redacted) =>
+  Layer.provideMerge(
+    Layer.merge(BrokerClient.layer({ topology }), RedisStatusStore.layer(FaultyStatuses.kept)),
+    Layer.merge(
+      BrokerMemory.layer(),
+      RedisIoredis.layer({ url: redisUrl, prefix: FaultyStatuses.prefix, deadline: "5 seconds" })
     )
   )
 
@@ -85,6 +83,27 @@ describe.skipIf(!RedisProcess.available)("a Redis that has lost its last writes"
         yield* proxy.restore
       })
       yield* losing(Redacted.make(`redis://127.0.0.1:${proxy.port}`), follows, failover)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("has a hub for a user without INFO, which warns of it once and notices a bookmark that is gone", () =>
+    Effect.gen(function* () {
+      const redis = yield* RedisProcess.make()
+      const rights = ["on", ">secret", "~*", "&*", "+@all", "-@dangerous"]
+      yield* RedisProcess.ask(redis.url, "ACL", "SETUSER", "careful", ...rights)
+      const url = Redacted.make(`redis://careful:secret@127.0.0.1:${redis.port}`)
+      const refused = yield* Effect.flip(
+        Effect.flatMap(Redis, ({ command }) => command("INFO", "replication")).pipe(Effect.provide(world(url)))
+      )
+      assert.match(refused.message, /NOPERM/)
+      const logged: Array<string> = []
+      const logger = Logger.make(({ message }) => void logged.push(String(message)))
+      const lose = RedisProcess.ask(redis.url, "FLUSHDB")
+      yield* losing(url, Effect.void, lose).pipe(Effect.provide(Logger.layer([logger])))
+      assert.lengthOf(
+        logged.filter((line) => /Redis refuses INFO .*\+info/.test(line)),
+        1
+      )
     }).pipe(Effect.scoped)
   )
 })
