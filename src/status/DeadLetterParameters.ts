@@ -1,7 +1,7 @@
 import { Result, Schema } from "effect"
 import type { ContractAliasConfig } from "../messaging/Aliases.ts"
 import { DeadLetterRecord } from "../messaging/DeadLetter.ts"
-import type { DeadLetterFilter, PageOptions } from "./DeadLetterStore.ts"
+import { DeadLetterFilter, type PageOptions } from "./DeadLetterStore.ts"
 import type { InvalidParameter } from "./Detail.ts"
 import type { Selection } from "./ReplayJobs.ts"
 
@@ -80,8 +80,8 @@ const filterOf = (given: unknown, force: boolean, aliases: ContractAliasConfig):
   const entries = Object.entries(given).map(([name, value]) => [name === task ? "task_id" : name, value] as const)
   const problems = entries.flatMap(([field, value]) => {
     const name = `filter.${field === "task_id" ? task : field}`
-    if (!Object.hasOwn(Filter.fields, field)) {
-      return [problem("body", name, `is not known: ${Object.keys(Filter.fields).join(", ")} are`)]
+    if (!Object.hasOwn(DeadLetterFilter.fields, field)) {
+      return [problem("body", name, `is not known: ${Object.keys(DeadLetterFilter.fields).join(", ")} are`)]
     }
     if (field === "state") {
       const notOpen = value !== "dead_lettered" && !force
@@ -96,17 +96,8 @@ const filterOf = (given: unknown, force: boolean, aliases: ContractAliasConfig):
   return Result.succeed(decodeFilter(Object.fromEntries(entries)))
 }
 
-const Filter = Schema.Struct({
-  queue_name: Schema.optionalKey(Schema.String),
-  task_id: Schema.optionalKey(Schema.String),
-  reason: Schema.optionalKey(Schema.String),
-  exception_type: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  source_queue_name: Schema.optionalKey(Schema.String),
-  state: Schema.optionalKey(DeadLetterRecord.fields.state)
-})
-
 /** Of what was looked at before. */
-const decodeFilter = Schema.decodeUnknownSync(Filter)
+const decodeFilter = Schema.decodeUnknownSync(DeadLetterFilter)
 
 const states = DeadLetterRecord.fields.state.literals
 

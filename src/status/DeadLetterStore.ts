@@ -1,19 +1,20 @@
 import { Context, type Effect, Schema } from "effect"
-import type { DeadLetterRecord } from "../messaging/DeadLetter.ts"
+import { DeadLetterRecord } from "../messaging/DeadLetter.ts"
 import type { RedisError } from "../services/Redis.ts"
 
 /** A record without what is large. */
 export type DeadLetterSummary = Omit<DeadLetterRecord, "headers" | "body" | "raw_body_b64" | "properties">
 
 /** All that is given must hold. `exception_type: null`: those that no exception caused. */
-export interface DeadLetterFilter {
-  readonly queue_name?: string
-  readonly task_id?: string
-  readonly reason?: string
-  readonly exception_type?: string | null
-  readonly source_queue_name?: string
-  readonly state?: DeadLetterRecord["state"]
-}
+export const DeadLetterFilter = Schema.Struct({
+  queue_name: Schema.optionalKey(Schema.String),
+  task_id: Schema.optionalKey(Schema.String),
+  reason: Schema.optionalKey(Schema.String),
+  exception_type: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  source_queue_name: Schema.optionalKey(Schema.String),
+  state: Schema.optionalKey(DeadLetterRecord.fields.state)
+})
+export type DeadLetterFilter = typeof DeadLetterFilter.Type
 
 /** The position is none that this index has given out. */
 export class UnknownCursor extends Schema.TaggedError<UnknownCursor>()("UnknownCursor", { cursor: Schema.String }) {}

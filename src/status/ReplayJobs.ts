@@ -1,28 +1,19 @@
 import { createHash, randomUUID } from "node:crypto"
 import { Clock, Context, Effect, Layer, Schema } from "effect"
 import * as CanonicalJson from "../messaging/CanonicalJson.ts"
-import { DeadLetterRecord } from "../messaging/DeadLetter.ts"
+import type { DeadLetterRecord } from "../messaging/DeadLetter.ts"
 import { Findings } from "../messaging/Parameters.ts"
 import { ofMillis, withOffset } from "../messaging/Timestamp.ts"
 import { Redis, type RedisError, type Reply } from "../services/Redis.ts"
 import { items, texts } from "./DeadLetterIndex.ts"
-import { DeadLetterStore, UnknownCursor } from "./DeadLetterStore.ts"
+import { DeadLetterFilter, DeadLetterStore, UnknownCursor } from "./DeadLetterStore.ts"
 import { baseOf } from "./RedisDLQStore.ts"
 import * as Scripts from "./ReplayJobScripts.ts"
-
-const Filter = Schema.Struct({
-  queue_name: Schema.optionalKey(Schema.String),
-  task_id: Schema.optionalKey(Schema.String),
-  reason: Schema.optionalKey(Schema.String),
-  exception_type: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  source_queue_name: Schema.optionalKey(Schema.String),
-  state: Schema.optionalKey(DeadLetterRecord.fields.state)
-})
 
 /** Which records: these, or those that match now, and are still in that state when their turn comes. */
 export const Selection = Schema.Union([
   Schema.Struct({ ids: Schema.Array(Schema.String) }),
-  Schema.Struct({ filter: Filter })
+  Schema.Struct({ filter: DeadLetterFilter })
 ])
 export type Selection = typeof Selection.Type
 
@@ -288,9 +279,9 @@ const now = Effect.map(Clock.currentTimeMillis, (millis) => withOffset(ofMillis(
 const isId = (id: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)
 
 /** Of those that are taken by a filter. */
-const stateOf = ({ state = "dead_lettered" }: typeof Filter.Type) => state
+const stateOf = ({ state = "dead_lettered" }: DeadLetterFilter) => state
 
-const decodeFilter = Schema.decodeSync(Schema.fromJsonString(Filter))
+const decodeFilter = Schema.decodeSync(Schema.fromJsonString(DeadLetterFilter))
 
 const ProblemText = Schema.fromJsonString(Problem)
 
