@@ -1,7 +1,9 @@
 import { Array as Arr, Option, Redacted, Result, Schema, String as Str } from "effect"
 import { refusedBaseUrl, trimmedBaseUrl } from "../src/control/Rules.ts"
 import type { StudioTarget } from "../src/control/StudioConnection.ts"
+import * as CompatPaths from "../src/gateway/model/CompatPaths.ts"
 import * as FrontDoor from "../src/gateway/model/FrontDoor.ts"
+import { isPattern } from "../src/gateway/model/Path.ts"
 import { refusedUiPath } from "../src/gateway/model/UpstreamPaths.ts"
 import { isLoopback } from "../src/status/Access.ts"
 import type { Addresses } from "./http/Addresses.ts"
@@ -27,6 +29,7 @@ export interface Settings {
   /** What the upstream's UI loads, by the names that it has there: exact paths, and `/prefix/*`. */
   readonly upstreamUiPaths: ReadonlyArray<string>
   readonly directCompat: Option.Option<{ readonly origin: string; readonly serviceKey: Redacted.Redacted }>
+  readonly directCompatPaths: ReadonlyArray<string>
   /** Without a stored connection, the studio that services are imported from. */
   readonly studio: Option.Option<StudioTarget>
   /**
@@ -141,8 +144,9 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     rabbitmqUrls: optional("RABBITMQ_URL", brokerUrls),
     upstreamOrigin,
     upstreamServiceKey: optional("UPSTREAM_SERVICE_KEY", credential),
-    upstreamUiPaths: withDefault("UPSTREAM_UI_PATHS", uiPaths, []),
+    upstreamUiPaths: withDefault("UPSTREAM_UI_PATHS", paths(refusedUiPath), []),
     directCompat: Option.all({ origin: compatOrigin, serviceKey: compatKey }),
+    directCompatPaths: withDefault("DIRECT_COMPAT_ALLOWED_PATHS", paths(refusedCompatPath), CompatPaths.defaultPaths),
     studio: Option.map(studioBaseUrl, (base_url) => ({ base_url, token: studioToken })),
     addresses: {
       privateAddresses: withDefault("GATEWAY_EGRESS_PRIVATE_ADDRESSES", privateAddresses, "allow"),
@@ -296,19 +300,27 @@ const groups: Reader<ReadonlyArray<string>> = refine((value) => {
   return found.length <= 200 && found.every((group) => group.length <= 512) ? found : undefined
 }, "must be at most 200 groups with commas between them, each of at most 512 characters")
 
-const maxUiPaths = 64
-const uiPaths: Reader<ReadonlyArray<string>> = (value) => {
-  const found = [...new Set(listed(value))]
-  if (found.length > maxUiPaths || found.some((path) => path.length > 512)) {
-    return Result.fail(`must be at most ${maxUiPaths} paths with commas between them, each of at most 512 characters`)
+const maxPaths = 64
+const paths =
+  (refused: (path: string) => string | undefined): Reader<ReadonlyArray<string>> =>
+  (value) => {
+    const found = [...new Set(listed(value))]
+    if (found.length > maxPaths || found.some((path) => path.length > 512)) {
+      return Result.fail(`must be at most ${maxPaths} paths with commas between them, each of at most 512 characters`)
+    }
+    for (const [index, path] of found.entries()) {
+      const refusal = refused(path)
+      if (refusal !== undefined)
+        return Result.fail(`must be paths with commas between them; path ${index + 1} ${refusal}`)
+    }
+    return Result.succeed(found)
   }
-  for (const [index, path] of found.entries()) {
-    const refusal = refusedUiPath(path)
-    if (refusal !== undefined)
-      return Result.fail(`must be paths with commas between them; path ${index + 1} ${refusal}`)
-  }
-  return Result.succeed(found)
-}
+
+/** The upstream is reached with the gateway's own credential, so that no path opens all of it. */
+const refusedCompatPath = (path: string): string | undefined =>
+  isPattern(path)
+    ? undefined
+    : "must be a path of letters, digits and - _ ~ . between single slashes, with at least one segment; at its end it may have /*"
 
 const areAlgorithms = Schema.is(FrontDoor.FrontDoor.fields.accepted_algorithms)
 const algorithms: Reader<ReadonlyArray<FrontDoor.Algorithm>> = refine(

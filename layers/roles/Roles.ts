@@ -133,6 +133,7 @@ const gatewaySettings = (doors: Doors, settings: Settings) =>
     upstreamServiceKey: Option.orElse(settings.upstreamServiceKey, () => doors.simulatedCredential),
     upstreamUiPaths: settings.upstreamUiPaths,
     directCompat: settings.directCompat,
+    directCompatPaths: settings.directCompatPaths,
     workerToken: settings.workerToken,
     maxBufferedRequests: settings.maxBufferedRequests,
     maxInflightBufferBytes: settings.maxInflightBufferBytes

@@ -2,6 +2,7 @@ import { Clock, Context, Effect, Layer, Predicate, Result, type Schema } from "e
 import { type AllowList, allows } from "../gateway/model/AllowList.ts"
 import { type BodyLimit, strictest, tooLarge } from "../gateway/model/BodyLimit.ts"
 import type { PolicyRoute, Provider, RouteId } from "../gateway/model/CanonicalRoute.ts"
+import * as CompatPaths from "../gateway/model/CompatPaths.ts"
 import * as EffectivePolicy from "../gateway/model/EffectivePolicy.ts"
 import * as Estimate from "../gateway/model/Estimate.ts"
 import * as Facts from "../gateway/model/Facts.ts"
@@ -17,6 +18,7 @@ import * as RouteTable from "../gateway/model/RouteTable.ts"
 import * as ServiceCall from "../gateway/model/ServiceCall.ts"
 import * as ServicePricing from "../gateway/model/ServicePricing.ts"
 import * as ServiceTable from "../gateway/model/ServiceTable.ts"
+import { GatewaySettings } from "../gateway/model/Settings.ts"
 import type { Vault } from "../gateway/model/Vault.ts"
 import * as Definitions from "../guardrails/Definitions.ts"
 import * as Selection from "../guardrails/Selection.ts"
@@ -53,6 +55,7 @@ const unconfigured = {
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
+  const { directCompatPaths } = yield* GatewaySettings
   const state = PolicyState.make(sql)
   const context = yield* Effect.context<Database | Vault>()
   const definitions = Effect.provide(Definitions.load, context)
@@ -61,7 +64,7 @@ const make = Effect.gen(function* () {
   const evaluate = Effect.fnUntraced(function* (input: Simulation) {
     const method = input.method ?? "POST"
     const registry = yield* services
-    const found = routeOf(method, input.path, registry)
+    const found = routeOf(method, input.path, registry, directCompatPaths)
     if (found === undefined) {
       return yield* new ControlError("unsupported_route", "Route is not supported by this gateway.", { param: "path" })
     }
@@ -217,7 +220,12 @@ interface AskedService {
   readonly closed: ServiceCall.Closed | undefined
 }
 
-const routeOf = (method: string, target: string, registry: ServiceTable.ServiceTable): RouteMatch | undefined => {
+const routeOf = (
+  method: string,
+  target: string,
+  registry: ServiceTable.ServiceTable,
+  compatPaths: ReadonlyArray<string>
+): RouteMatch | undefined => {
   const canonical = Path.canonicalise(target)
   if (Result.isFailure(canonical)) return undefined
   const path = canonical.success
@@ -232,6 +240,7 @@ const routeOf = (method: string, target: string, registry: ServiceTable.ServiceT
     case "Canonical":
       return { routeId: match.route.id, route: match.route.pattern, provider: "upstream", service: undefined }
     case "Compat":
+      if (!CompatPaths.isOpen(compatPaths, match.rest)) return undefined
       return { routeId: match.like?.id, route: "/providers/compat/*", provider: "compat", service: undefined }
     case "Service":
       return registered(

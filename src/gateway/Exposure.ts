@@ -1,5 +1,5 @@
 import type { Passthrough } from "./model/Passthrough.ts"
-import type { CanonicalPath } from "./model/Path.ts"
+import { type CanonicalPath, matches } from "./model/Path.ts"
 import * as RouteTable from "./model/RouteTable.ts"
 import * as UpstreamPaths from "./model/UpstreamPaths.ts"
 
@@ -48,17 +48,27 @@ export const accessOf = (
   path: CanonicalPath
 ): Access => {
   const { admin_api_exposure, allowed_methods, allowed_paths, enabled, ui_exposure } = settings
-  const allowed = allowed_methods.includes(method) && allowed_paths.some((pattern) => matches(pattern, path.path))
-  if (!enabled || !allowed) return "closed"
+  const listing = allowed_methods.includes(method) ? allowed_paths.filter((pattern) => matches(pattern, path.path)) : []
+  if (!enabled || listing.length === 0) return "closed"
   const segments = UpstreamPaths.folded(path.path)
   // not a way around a route of the gateway's own, either
   if (segments === undefined || RouteTable.match(method, pathOf(segments))._tag !== "Unrouted") return "closed"
+  if (RouteTable.aliasOf(method, segments) !== undefined) return "closed"
   if (ui_exposure === "trusted_ingress" && isOpen(admin_api_exposure, support, method, path.segments)) {
     return "open"
   }
   if (UpstreamPaths.isUi(segments)) return accessBy[ui_exposure]
-  return UpstreamPaths.isAdminLike(segments) ? accessBy[admin_api_exposure] : "key"
+  if (UpstreamPaths.isAdminLike(segments)) return accessBy[admin_api_exposure]
+  const loadedByUi = ui_exposure !== "disabled" && UpstreamPaths.isSupport(support, segments)
+  return UpstreamPaths.isPublicApi(segments) || loadedByUi || listing.some(namesItsPlace) ? "key" : "closed"
 }
+
+/**
+ * Upstreams keep much at their root that no list of ours knows. Outside the public API, and beside what an exposed UI
+ * loads, a path is open only where its first segment is written out: `/rerank` and `/rerank/*` name a place, `/*` and
+ * `/r*` do not.
+ */
+const namesItsPlace = (pattern: string): boolean => !/^\/[^/]*\*$/.test(pattern)
 
 /** Behind a trusted ingress. Without a credential goes only what is written as it is listed. */
 const isOpen = (
@@ -87,9 +97,5 @@ const accessBy = {
   explicitly_exposed: "key",
   trusted_ingress: "closed"
 } as const
-
-/** Reference §11.2: a trailing `*` is a test of the text before it. */
-const matches = (pattern: string, path: string): boolean =>
-  pattern.endsWith("*") ? path.startsWith(pattern.slice(0, -1)) : path === pattern
 
 const pathOf = (segments: UpstreamPaths.Segments): CanonicalPath => ({ path: `/${segments.join("/")}`, segments })

@@ -41,7 +41,10 @@ export class ProxyApp extends Context.Service<
       const governed = yield* GovernedRequest
       const identities = yield* Identities
       const settings = yield* GatewaySettings
-      const support = UpstreamPaths.supportWith(settings.upstreamUiPaths)
+      const paths: Target.Paths = {
+        support: UpstreamPaths.supportWith(settings.upstreamUiPaths),
+        compat: settings.directCompatPaths
+      }
       const upstream = yield* Upstream
       const wildcard = yield* WildcardRequest.make
       const telemetry = yield* Telemetry.make
@@ -210,7 +213,7 @@ export class ProxyApp extends Context.Service<
         const snapshot = control.snapshot()
         const { frontDoor } = snapshot
         const request = Request.make(wire, now(), settings.workerToken, frontDoor.keyHeader)
-        const found = Target.find(wire.method, wire.target, snapshot, support)
+        const found = Target.find(wire.method, wire.target, snapshot, paths)
         const target = Result.getOrUndefined(found)
         const span = traced(request, target)
         let over = false

@@ -3,6 +3,7 @@ import * as Exposure from "./Exposure.ts"
 import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import type { Family, PolicyRoute, Provider, RouteConfig, RouteId, UsageRoute } from "./model/CanonicalRoute.ts"
+import * as CompatPaths from "./model/CompatPaths.ts"
 import { type Accounting, accountingOf } from "./model/Estimate.ts"
 import type { Passthrough } from "./model/Passthrough.ts"
 import * as Path from "./model/Path.ts"
@@ -52,15 +53,22 @@ const compatConfig: RouteConfig = {
   maxResponseBodyBytes: 1_048_576
 }
 
-/**
- * Finds the target of a request, or says why there is none. `support`: what the upstream's UI loads, by the names that
- * it has at this deployment.
- */
+/** The part of the upstreams' paths that a deployment decides by its environment. */
+export interface Paths {
+  /** What the upstream's UI loads, by the names that it has at this deployment. */
+  readonly support: UpstreamPaths.Support
+  /** What of the direct compatible upstream is open. */
+  readonly compat: ReadonlyArray<string>
+}
+
+export const defaultPaths: Paths = { support: UpstreamPaths.support, compat: CompatPaths.defaultPaths }
+
+/** Finds the target of a request, or says why there is none. */
 export const find = (
   method: string,
   target: string,
   snapshot: Snapshot,
-  support: UpstreamPaths.Support = UpstreamPaths.support
+  paths: Paths = defaultPaths
 ): Result.Result<Target | Wildcard, GatewayError> => {
   const path = Path.canonicalise(target)
   if (Result.isFailure(path)) return Result.fail(unsupported(`The request path ${path.failure}.`))
@@ -82,6 +90,7 @@ export const find = (
       })
     }
     case "Compat":
+      if (!CompatPaths.isOpen(paths.compat, route.rest)) return Result.fail(closedAtCompat)
       return Result.succeed({
         routeId: route.like?.id ?? "compat",
         route: "/providers/compat/*",
@@ -106,8 +115,12 @@ export const find = (
     case "Unrouted": {
       const registered = byPattern(snapshot.services, method, path.success)
       if (registered !== undefined) return Result.succeed(ServiceTarget.of(registered, target, path.success.path))
-      const access = Exposure.accessOf(snapshot.passthrough, support, method, path.success)
+      const access = Exposure.accessOf(snapshot.passthrough, paths.support, method, path.success)
       if (access !== "closed") return Result.succeed(wildcard(target, access, snapshot.passthrough))
+      const alias = RouteTable.aliasOf(method, path.success.segments)
+      if (alias !== undefined) {
+        return Result.fail(unsupported(`The gateway serves this as ${method} ${alias.pattern}; send it there.`))
+      }
       return Result.fail(
         unsupported(
           route.allowed.length === 0
@@ -132,6 +145,12 @@ const wildcard = (target: string, access: Wildcard["access"], settings: Passthro
   },
   target,
   access
+})
+
+const closedAtCompat = new GatewayError({
+  code: "unsupported_route",
+  message:
+    "This path of the direct compatible upstream is not open. An operator can open paths by DIRECT_COMPAT_ALLOWED_PATHS; the upstream's UI and administration stay closed."
 })
 
 const unsupported = (message: string) => new GatewayError({ code: "unsupported_route", message })

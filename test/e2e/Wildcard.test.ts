@@ -251,7 +251,7 @@ describe.skipIf(!Deployment.available)("the wildcard, of the whole program", () 
         const headers = { "x-forwarded-proto": "https", "x-forwarded-host": "portal.example" }
         const get = (path: string, method = "GET") => call(gateway, path, undefined, { method, headers })
         assert.strictEqual((yield* get("/ui/")).status, 404)
-        assert.strictEqual((yield* get("/acme-assets/main.js")).status, 401)
+        assert.strictEqual((yield* get("/acme-assets/main.js")).status, 404)
         yield* expose(gateway, { ui_exposure: "trusted_ingress" })
         const shown = yield* eventually(get("/ui/"), ({ status }) => status === 200)
         assert.strictEqual(shown.text, page)
@@ -263,7 +263,7 @@ describe.skipIf(!Deployment.available)("the wildcard, of the whole program", () 
         assert.strictEqual((yield* upstream.asked("/ui/old")).request.headers.authorization, "Bearer upstream-secret")
         for (const [method, path, status] of [
           ["POST", "/acme-assets/main.js", 401],
-          ["GET", "/acme/.well-known/other", 401],
+          ["GET", "/acme/.well-known/other", 404],
           ["GET", "/v1/empty", 401],
           ["GET", "/key/list", 404],
           ["GET", "/UI/", 404],

@@ -11,8 +11,8 @@ describe("Exposure", () => {
   for (const ui_exposure of UiExposure.literals) {
     for (const admin_api_exposure of AdminApiExposure.literals) {
       it(`ui ${ui_exposure}, admin ${admin_api_exposure}: each group of paths, for each caller`, () => {
-        const settings = { ...wide, ui_exposure, admin_api_exposure }
         for (const { group, method, path } of Expected.requests) {
+          const settings = { ...wide, allowed_paths: ["/*", path], ui_exposure, admin_api_exposure }
           for (const caller of ["nobody", "key", "identified"] as const) {
             assert.strictEqual(
               Exposure.decide(accessOf(settings, method, path), caller),
@@ -64,15 +64,61 @@ describe("Exposure", () => {
 
   it.each(["/keyring", "/uix", "/configuration", "/api2", "/v20", "/healthz", "/audit-log", "/v1/agentsmith"])(
     "takes %s for what it is: another path, not one below a group",
-    (path) => assert.strictEqual(accessOf(wide, "GET", path), "key")
+    (path) => assert.strictEqual(accessOf({ ...wide, allowed_paths: [path] }, "GET", path), "key")
   )
+
+  it.each([
+    [["/*"], "/rerank", "closed"],
+    [["/r*"], "/rerank", "closed"],
+    [["/*", "/v1*"], "/model/whatever/comes/next", "closed"],
+    [["/v1*"], "/v1beta/models/m:generateContent", "closed"],
+    [["/*"], "/v1/audio/speech", "key"],
+    [["/rerank*"], "/rerank", "closed"],
+    [["/rerank"], "/rerank", "key"],
+    [["/rerank/*"], "/rerank/x", "key"],
+    [["/v1beta/*"], "/v1beta/models/m:generateContent", "key"]
+  ] as const)(
+    "outside the public API opens what the list names and nothing else: %j, %s is %s",
+    (allowed_paths, path, access) => {
+      assert.strictEqual(accessOf({ ...wide, allowed_paths }, "POST", path), access)
+    }
+  )
+
+  it.each([
+    ["POST", "/chat/completions"],
+    ["POST", "/engines/m/chat/completions"],
+    ["POST", "/openai/deployments/m/chat/completions"],
+    ["POST", "/openai/deployments/m/embeddings/"],
+    ["POST", "/v1/engines/m/embeddings"],
+    ["POST", "/OpenAI/Responses"],
+    ["POST", "/anthropic/v1/messages"],
+    ["POST", "/messages"],
+    ["POST", "/anthropic/v1/messages/count_tokens"],
+    ["GET", "/anthropic/v1/messages/batches"],
+    ["GET", "/anthropic/v1/messages/batches/b/results"]
+  ])("closes another name of a governed route, though an operator lists it: %s %s", (method, path) => {
+    assert.strictEqual(accessOf({ ...wide, allowed_paths: [path] }, method, path), "closed")
+  })
+
+  it.each([
+    ["POST", "/v1/threads/t/messages"],
+    ["GET", "/v1/responses/r"],
+    ["GET", "/v1/chat/completions"]
+  ])("takes %s %s for no other name of a governed route", (method, path) => {
+    assert.strictEqual(accessOf({ ...wide, allowed_paths: [path] }, method, path), "key")
+  })
 
   it("takes no path for an ordinary one that a lax upstream could take for a sensitive one", () => {
     for (const path of Expected.sensitive) {
       for (const form of Expected.disguises(path)) {
         const canonical = Path.canonicalise(form)
         if (Result.isSuccess(canonical)) {
-          assert.strictEqual(Exposure.accessOf(wide, UpstreamPaths.support, "GET", canonical.success), "closed", form)
+          const settings = { ...wide, allowed_paths: ["/*", canonical.success.path] }
+          assert.strictEqual(
+            Exposure.accessOf(settings, UpstreamPaths.support, "GET", canonical.success),
+            "closed",
+            form
+          )
         }
       }
     }

@@ -48,7 +48,10 @@ export const adminLike = [
   ..."/mcp /mcp-rest /model_hub /model_hub_table /prompts /provider /spend /global /budget /customer".split(" "),
   ..."/organization /utils /v2".split(" "),
   ..."/alerting /cache /callbacks /cloudzero /email /policies /project /reload /router /search_tools".split(" "),
-  ..."/sso /tag /v3 /v1/agents /v1/mcp /v1/memory /v1/tool /v1/workflows".split(" ")
+  ..."/sso /tag /v3 /v1/agents /v1/mcp /v1/memory /v1/tool /v1/workflows".split(" "),
+  ..."/model/new /model/delete /invitation /update /add /scim /jwt /vector_store /get /settings /debug".split(" "),
+  ..."/v1/organization /v1/organizations /v1/projects /v1/model /v1/key /v1/vector_store /v1/config".split(" "),
+  ..."/v1/load_lora_adapter /v1/fine_tuning/checkpoints /v1/dashboard".split(" ")
 ]
 
 export const sensitive = ["/ui", ...adminLike]
@@ -60,20 +63,27 @@ const of = (group: Group, method: string, ...paths: ReadonlyArray<string>) =>
 export const requests = [
   ...of("ui", "GET", "/ui", "/ui/", "/ui/index.html"),
   ...of("ui", "POST", "/ui/login"),
-  ...of("support", "GET", "/", "/get_image", "/in_product_nudges", "/login", "/logout", "/models", "/get/config"),
+  ...of("support", "GET", "/", "/get_image", "/in_product_nudges", "/login", "/logout", "/models"),
   ...of("support", "GET", "/upstream/.well-known/upstream-ui-config", "/upstream-asset-prefix/_next/main.js"),
-  ...of("support", "GET", "/model/info", "/model_group/info", "/public/logo.png", "/schedule/x", "/v1/model/info"),
+  ...of("support", "GET", "/model_group/info", "/public/logo.png", "/schedule/x"),
   ...of("support", "POST", "/login", "/logout"),
-  ...of("dashboard", "POST", "/model/new", "/model/delete", "/public/x", "/schedule/x"),
+  ...of("dashboard", "POST", "/model_group/x", "/public/x", "/schedule/x"),
   ...of("dashboard", "DELETE", "/login", "/models"),
-  ...of("adminSupport", "GET", "/user/info", "/health/readiness", "/v2/login"),
+  ...of("adminSupport", "GET", "/user/info", "/health/readiness", "/v2/login", "/get/config", "/model/info"),
+  ...of("adminSupport", "GET", "/v1/model/info"),
   ...of("adminSupport", "POST", "/v2/login"),
-  ...of("admin", "POST", "/user/info", "/health/test"),
+  ...of("admin", "POST", "/user/info", "/health/test", "/model/new", "/model/delete"),
   ...adminLike.flatMap((path) => of("admin", "DELETE", path, `${path}/`, `${path}/below/it`)),
   ...of("admin", "GET", "/key/list", "/user/list", "/v2/model/info", "/health"),
-  ...of("ordinary", "GET", "/v1/files", "/v1/chat/completions", "/metrics", "/keyring", "/uix", "/v1/model"),
+  ...of("ordinary", "GET", "/v1/files", "/v1/chat/completions", "/metrics", "/keyring", "/uix", "/v1/modelx"),
   ...of("ordinary", "POST", "/v1/audio/speech", "/rerank", "/v1/models"),
   ...of("ordinary", "PATCH", "/v1/threads/t1")
+]
+
+/** What an operator lists who means all of these paths: outside the public API a `/*` alone opens only what is exposed. */
+export const everyPath: ReadonlyArray<string> = [
+  "/*",
+  ...new Set(requests.flatMap(({ group, path }) => (/^(?:support|dashboard|ordinary)$/.test(group) ? [path] : [])))
 ]
 
 /** Other ways to write a path: by case, escapes, width, blanks, dots, delimiters and detours. */

@@ -7,6 +7,7 @@ import { RequestId } from "../../src/control/api/Errors.ts"
 import { Operator } from "../../src/control/api/Security.ts"
 import { PolicySimulator } from "../../src/control/PolicySimulator.ts"
 import { KeyPolicy } from "../../src/gateway/model/KeyPolicy.ts"
+import { GatewaySettings } from "../../src/gateway/model/Settings.ts"
 import { Vault } from "../../src/gateway/model/Vault.ts"
 import { Database } from "../../src/services/Database.ts"
 import * as Policies from "./model/Policies.ts"
@@ -128,7 +129,7 @@ const ask = Effect.fnUntraced(function* (
 })
 
 const simulator = PolicySimulator.layer.pipe(
-  Layer.provide([Audit.layer, Vault.layer(Option.none())]),
+  Layer.provide([Audit.layer, Vault.layer(Option.none()), Layer.succeed(GatewaySettings, Proxy.settings)]),
   Layer.provideMerge(Proxy.database)
 )
 

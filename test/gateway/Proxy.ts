@@ -11,6 +11,7 @@ import { Identities } from "../../src/gateway/identity/Identities.ts"
 import { Limits, usageQueue } from "../../src/gateway/Limits.ts"
 import type { RouteId } from "../../src/gateway/model/CanonicalRoute.ts"
 import * as Changes from "../../src/gateway/model/Changes.ts"
+import * as CompatPaths from "../../src/gateway/model/CompatPaths.ts"
 import type { GuardrailPolicyPatch } from "../../src/gateway/model/GuardrailPolicy.ts"
 import type { Passthrough } from "../../src/gateway/model/Passthrough.ts"
 import { digest, mint } from "../../src/gateway/model/Secret.ts"
@@ -149,6 +150,7 @@ export const settings: GatewaySettings["Service"] = {
   upstreamServiceKey: Option.some(Redacted.make("startup-secret")),
   upstreamUiPaths: [],
   directCompat: Option.some({ origin: "https://compat.test", serviceKey: Redacted.make("compat-secret") }),
+  directCompatPaths: CompatPaths.defaultPaths,
   workerToken: Option.some(Redacted.make("worker-secret")),
   maxBufferedRequests: 100,
   maxInflightBufferBytes: 10_000_000

@@ -221,6 +221,35 @@ layer(Proxy.database)("ProxyApp, to the direct compatible upstream", (it) => {
     })
   )
 
+  it.effect.each([
+    ..."/key/generate /user/new /model/new /config/update /ui /ui/login /chat/completions /".split(" "),
+    ..."/v1/organization/admin_api_keys /v1/model/info /v1/Model/info /v1/mo%64el/info /v1/chat/Completions".split(" "),
+    ..."/V1/chat/completions /v1 /v1x/y /openai/deployments/m/chat/completions".split(" ")
+  ])("sends nothing to %s", (path) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make()
+      const key = yield* Proxy.issueKey()
+      const wire = yield* gateway.ask({ target: `/providers/compat${path}`, headers: key.headers, body: {} })
+      assert.deepStrictEqual([wire.status, JSON.parse(wire.text).error.code], [404, "unsupported_route"])
+      assert.deepStrictEqual(gateway.sent, [])
+    })
+  )
+
+  it.effect("opens the paths that an operator names, and its administration never", () =>
+    Effect.gen(function* () {
+      const directCompatPaths = ["/rerank", "/openai/*", "/key/*"]
+      const gateway = yield* Proxy.make({ settings: { directCompatPaths } })
+      const key = yield* Proxy.issueKey()
+      const statuses = yield* Effect.forEach(["/rerank", "/openai/x", "/key/generate", "/v1/embeddings"], (path) =>
+        Effect.map(
+          gateway.ask({ target: `/providers/compat${path}`, headers: key.headers, body: {} }),
+          ({ status }) => status
+        )
+      )
+      assert.deepStrictEqual(statuses, [200, 200, 404, 404])
+    })
+  )
+
   it.effect("is not there until it is configured", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({ settings: { directCompat: Option.none() } })

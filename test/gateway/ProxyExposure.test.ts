@@ -26,7 +26,12 @@ layer(Proxy.database)("Exposure over HTTP", (it) => {
     for (const admin_api_exposure of AdminApiExposure.literals) {
       it.effect(`ui ${ui_exposure}, admin ${admin_api_exposure}: what reaches the upstream, and for whom`, () =>
         Effect.gen(function* () {
-          const settings = { allowed_paths: ["/*"], allowed_methods: anyMethod, ui_exposure, admin_api_exposure }
+          const settings = {
+            allowed_paths: Expected.everyPath,
+            allowed_methods: anyMethod,
+            ui_exposure,
+            admin_api_exposure
+          }
           const gateway = yield* Proxy.make({ configured: Proxy.openWildcard(settings) })
           const key = yield* Proxy.issueKey()
           const origin = yield* Served.origin(gateway.handle)
@@ -169,7 +174,12 @@ layer(Proxy.database)("Exposure over HTTP, with an identity asked for", (it) => 
     for (const admin_api_exposure of AdminApiExposure.literals) {
       it.effect(`ui ${ui_exposure}, admin ${admin_api_exposure}: what reaches the upstream, and for whom`, () =>
         Effect.gen(function* () {
-          const settings = { allowed_paths: ["/*"], allowed_methods: anyMethod, ui_exposure, admin_api_exposure }
+          const settings = {
+            allowed_paths: Expected.everyPath,
+            allowed_methods: anyMethod,
+            ui_exposure,
+            admin_api_exposure
+          }
           const gateway = yield* Proxy.make({ configured: Effect.andThen(Proxy.openWildcard(settings), trusting) })
           const key = yield* Proxy.issueKey()
           const origin = yield* Served.origin(gateway.handle)
@@ -209,7 +219,12 @@ layer(Proxy.database)("Exposure over HTTP, with an identity asked for", (it) => 
       const samples = [...new Map(Expected.requests.map((request) => [request.group, request])).values()]
       for (const ui_exposure of UiExposure.literals) {
         for (const admin_api_exposure of AdminApiExposure.literals) {
-          const settings = { allowed_paths: ["/*"], allowed_methods: anyMethod, ui_exposure, admin_api_exposure }
+          const settings = {
+            allowed_paths: Expected.everyPath,
+            allowed_methods: anyMethod,
+            ui_exposure,
+            admin_api_exposure
+          }
           const gateway = yield* Proxy.make({
             configured: Effect.andThen(Proxy.openWildcard(settings), FrontDoorSettings.save({})),
             issuer: (request) => issuer.fetch(request)
@@ -247,7 +262,7 @@ layer(Proxy.database)("Exposure over HTTP, with an identity asked for", (it) => 
   it.effect("no disguise gets a key into what is for operators, nor an operator into what is closed", () =>
     Effect.gen(function* () {
       const forms = Expected.sensitive.flatMap(Expected.disguises)
-      const everything = { allowed_paths: ["/*"], allowed_methods: anyMethod }
+      const everything = { allowed_paths: ["/*", "/rerank"], allowed_methods: anyMethod }
       const operators = { ui_exposure: "operator_only", admin_api_exposure: "operator_only" } as const
       const restricted = yield* Proxy.make({
         configured: Effect.andThen(Proxy.openWildcard({ ...everything, ...operators }), trusting)
@@ -282,7 +297,7 @@ layer(Proxy.database)("Exposure over HTTP, with an identity asked for", (it) => 
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({
         configured: Effect.all([
-          Proxy.openWildcard({ allowed_paths: ["/*"], allowed_methods: anyMethod }),
+          Proxy.openWildcard({ allowed_paths: ["/*", "/internal/*", "/ocr"], allowed_methods: anyMethod }),
           trusting,
           Proxy.registerService("key", { allowed_methods: ["GET"] }),
           Proxy.registerService("inner", { allowed_methods: ["GET"], route_pattern: "/internal/inner/*" }),
@@ -362,11 +377,11 @@ layer(Proxy.database)("Exposure over HTTP, with an identity asked for", (it) => 
         const asked = [401, "missing_identity_authorization"] as const
         for (const [method, path, expected] of [
           ["POST", "/acme-assets/a", asked],
-          ["GET", "/acme-assets", asked],
-          ["GET", "/acme-assetsx/a", asked],
-          ["GET", "/acme/.well-known/ui-config", asked],
-          ["GET", "/Acme/.well-known/ui-config/x", asked],
-          ["GET", "/Acme", asked],
+          ["GET", "/acme-assets", answers.unsupported],
+          ["GET", "/acme-assetsx/a", answers.unsupported],
+          ["GET", "/acme/.well-known/ui-config", answers.unsupported],
+          ["GET", "/Acme/.well-known/ui-config/x", answers.unsupported],
+          ["GET", "/Acme", answers.unsupported],
           ["GET", "/user/available/x", answers.unsupported],
           ["DELETE", "/user/available", answers.unsupported],
           ["GET", "/user/%61vailable%20", answers.unsupported],

@@ -220,7 +220,7 @@ layer(Proxy.database)("ProxyApp, behind a trusted ingress", (it) => {
         ]
       })
       assert.deepStrictEqual(yield* ask({ admin_api_exposure: "explicitly_exposed" }), [200, 200, 200, 401])
-      assert.deepStrictEqual(yield* ask({}), [200, 404, 401, 401])
+      assert.deepStrictEqual(yield* ask({}), [200, 404, 404, 401])
       assert.deepStrictEqual(yield* ask({ admin_api_exposure: "operator_only" }), [200, 401, 401, 401])
       const exposed = { ui_exposure: "explicitly_exposed", admin_api_exposure: "explicitly_exposed" } as const
       assert.deepStrictEqual(yield* ask(exposed), [401, 401, 401, 401])

@@ -29,7 +29,8 @@ describe("Target", () => {
     ["/providers/compat/v1/chat/completions", "/v1/chat/completions"],
     ["/%70roviders/%63ompat/v1/na%c3%afve?x=%2F", "/v1/na%c3%afve?x=%2F"]
   ])("cuts the prefix off %s, and leaves %s as it came", (target, rest) => {
-    const found = policed("POST", target)
+    const open = { ...Target.defaultPaths, compat: ["/*"] }
+    const found = Result.getOrThrow(Target.find("POST", target, seededWith(), open))
     assert.deepStrictEqual([found.target, found.provider, found.route], [rest, "compat", "/providers/compat/*"])
   })
 
@@ -39,6 +40,12 @@ describe("Target", () => {
       ["GET", "/v1/responses", "unsupported_route", "This path is served for POST only."],
       ["PUT", "/v1/messages/batches", "unsupported_route", "This path is served for GET and POST only."],
       ["POST", "/key/generate", "unsupported_route", "Route is not supported by this gateway."],
+      [
+        "POST",
+        "/openai/deployments/m/chat/completions",
+        "unsupported_route",
+        "The gateway serves this as POST /v1/chat/completions; send it there."
+      ],
       ["GET", "/admin-ui", "unsupported_route", "The control API is served by the control listener, not here."]
     ])("%s %s: %s, %s", (method, target, code, message) => {
       const {

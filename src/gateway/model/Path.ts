@@ -55,6 +55,10 @@ export const canonicalise = (target: string): Result.Result<CanonicalPath, strin
 export const isPattern = (text: string): boolean =>
   /^(?:\/[A-Za-z0-9_~.-]+)+(?:\/\*)?$/.test(text) && !/\/\.{1,2}(?:\/|$)/.test(text)
 
+/** A trailing `*` of an allowed path stands for any rest: the test is of the text before it. */
+export const matches = (pattern: string, path: string): boolean =>
+  pattern.endsWith("*") ? path.startsWith(pattern.slice(0, -1)) : path === pattern
+
 const canonical = (path: string): CanonicalPath => ({ path, segments: path.slice(1).split("/") })
 
 /** Lenient decoders have read overlong forms such as `%c0%ae` as a dot. */

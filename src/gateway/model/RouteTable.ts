@@ -21,20 +21,37 @@ export const match = (method: string, { path, segments }: CanonicalPath): Route 
   const [first, second] = segments
   if (first === "admin-ui") return { _tag: "Control" }
   if (first === "services") return { _tag: "Service", name: second ?? "" }
-  // One trailing slash is the same route: an upstream that ignores it must not be a way around the route's policy.
-  const wanted = segments.at(-1) === "" ? segments.slice(0, -1) : segments
-  const onPath = routeOn(wanted)
+  const onPath = routeOn(segments)
   if (onPath?.methods.some((one) => one === method)) return { _tag: "Canonical", route: onPath }
   if (first === "providers" && second === "compat") {
     if (method !== "POST") return { _tag: "Unrouted", allowed: ["POST"] }
-    const like = routeOn(wanted.slice(2))
+    const like = canonicalRoute(method, segments.slice(2))
     const rest = path.slice("/providers/compat".length) || "/"
-    return like?.methods.some((one) => one === method) ? { _tag: "Compat", rest, like } : { _tag: "Compat", rest }
+    return like === undefined ? { _tag: "Compat", rest } : { _tag: "Compat", rest, like }
   }
   if (method === "POST" && segments.length === 1 && builtInServices.some((name) => name === first)) {
     return { _tag: "Service", name: first ?? "" }
   }
   return { _tag: "Unrouted", allowed: onPath?.methods ?? [] }
+}
+
+export const canonicalRoute = (method: string, segments: ReadonlyArray<string>): CanonicalRoute | undefined => {
+  const route = routeOn(segments)
+  return route?.methods.some((one) => one === method) ? route : undefined
+}
+
+/**
+ * The canonical route that an upstream may serve at this path too, under another prefix: `/chat/completions`,
+ * `/openai/deployments/m/chat/completions`, `/anthropic/v1/messages`. Through another door it would come without the
+ * policies of that route.
+ */
+export const aliasOf = (method: string, segments: ReadonlyArray<string>): CanonicalRoute | undefined => {
+  const wanted = withoutTrailingSlash(segments)
+  return aliases.find(
+    ({ alone, below, route }) =>
+      route.methods.some((one) => one === method) &&
+      (fits(alone, wanted) || (wanted.length > below.length && fits(below, wanted.slice(-below.length))))
+  )?.route
 }
 
 /** The route of a registered service's path, as policies and records name it. */
@@ -45,8 +62,27 @@ const serviceRoutes: ReadonlyMap<string, PolicyRoute> = new Map(builtInServices.
 /** No path fits two of them. */
 const routes = canonicalRoutes.map((route) => ({ route, segments: route.pattern.slice(1).split("/") }))
 
-const routeOn = (segments: ReadonlyArray<string>): CanonicalRoute | undefined =>
-  routes.find((route) => fits(route.segments, segments))?.route
+/**
+ * `alone`: the whole path. `below`: its end, after any prefix. `/v1/threads/t/messages` is another API, so that below a
+ * prefix the second family's paths are told by their `/v1`. The list of models is no secret, and the upstream's UI reads
+ * it at `/models`.
+ */
+const aliases = routes
+  .filter(({ route }) => route.id !== "models")
+  .map(({ route, segments }) => ({
+    route,
+    alone: segments.slice(1),
+    below: route.family === "a" ? segments.slice(1) : segments
+  }))
+
+const routeOn = (segments: ReadonlyArray<string>): CanonicalRoute | undefined => {
+  const wanted = withoutTrailingSlash(segments)
+  return routes.find((route) => fits(route.segments, wanted))?.route
+}
+
+/** It is the same route: an upstream that ignores a trailing slash must not be a way around the route's policy. */
+const withoutTrailingSlash = (segments: ReadonlyArray<string>): ReadonlyArray<string> =>
+  segments.at(-1) === "" ? segments.slice(0, -1) : segments
 
 const fits = (pattern: ReadonlyArray<string>, segments: ReadonlyArray<string>): boolean =>
   pattern.length === segments.length &&

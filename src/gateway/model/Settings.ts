@@ -10,6 +10,8 @@ export class GatewaySettings extends Context.Service<
     /** What the upstream's UI loads, by the names that it has at this upstream: exact paths, and `/prefix/*`. */
     readonly upstreamUiPaths: ReadonlyArray<string>
     readonly directCompat: Option.Option<{ readonly origin: string; readonly serviceKey: Redacted.Redacted }>
+    /** What of its paths is open: exact ones, and `/prefix/*`. */
+    readonly directCompatPaths: ReadonlyArray<string>
     readonly workerToken: Option.Option<Redacted.Redacted>
     readonly maxBufferedRequests: number
     readonly maxInflightBufferBytes: number

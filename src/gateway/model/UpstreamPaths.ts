@@ -18,15 +18,33 @@ const liesIn = (paths: ReadonlyArray<Segments>, segments: Segments): boolean =>
 const uiPaths = group("/ui")
 export const isUi = (segments: Segments): boolean => liesIn(uiPaths, segments)
 
-/** Governed by `admin_api_exposure`: the specification's sensitive groups joined with the reference's (§11.3). */
+/** The management API of a LiteLLM-like upstream: users, keys, teams, models, configuration, spend. */
+const adminLikeNames = [
+  ...["access_group", "add", "alerting", "api", "audit", "budget", "cache", "callbacks", "cloudzero", "compliance"],
+  ...["config", "config_overrides", "cost", "credentials", "customer", "debug", "delete", "email", "fallback", "files"],
+  ...["get", "global", "guardrails", "health", "invitation", "jwt", "key", "keys", "mcp", "mcp-rest"],
+  ...["memory-usage-in-mem-cache", "memory-usage-in-mem-cache-items", "model", "model_hub", "model_hub_table"],
+  ...["onboarding", "organization", "policies", "policy", "project", "prompts", "provider", "reload", "router", "scim"],
+  ...["search_tools", "settings", "spend", "sso", "tag", "team", "update", "user", "utils", "v2", "v3", "vector_store"]
+]
+
+/** `/files` is an administrator's, and `/v1/files` is where clients keep theirs. */
+const clientNames: ReadonlySet<string> = new Set(["files"])
+
+/**
+ * Governed by `admin_api_exposure`: what administrators call, at the root and below `/v1`, where upstreams serve many of
+ * these paths a second time; and what only stands below `/v1`, such as the organization APIs of the providers.
+ */
 const adminLikePaths = group(
-  ...["/alerting", "/api", "/audit", "/budget", "/cache", "/callbacks", "/cloudzero", "/config", "/config_overrides"],
-  ...["/credentials", "/customer", "/email", "/files", "/global", "/guardrails", "/health", "/key", "/keys", "/mcp"],
-  ...["/mcp-rest", "/model_hub", "/model_hub_table", "/organization", "/policies", "/project", "/prompts", "/provider"],
-  ...["/reload", "/router", "/search_tools", "/spend", "/sso", "/tag", "/team", "/user", "/utils", "/v2", "/v3"],
-  ...["/v1/agents", "/v1/mcp", "/v1/memory", "/v1/tool", "/v1/workflows"]
+  ...adminLikeNames.map((name) => `/${name}`),
+  ...adminLikeNames.filter((name) => !clientNames.has(name)).map((name) => `/v1/${name}`),
+  ...["/v1/agents", "/v1/dashboard", "/v1/fine_tuning/checkpoints", "/v1/load_lora_adapter", "/v1/memory"],
+  ...["/v1/organizations", "/v1/projects", "/v1/tool", "/v1/unload_lora_adapter", "/v1/workflows"]
 )
 export const isAdminLike = (segments: Segments): boolean => liesIn(adminLikePaths, segments)
+
+/** The part of an upstream's paths that is its public API, whoever made it. */
+export const isPublicApi = ([first]: Segments): boolean => first === "v1"
 
 /** The sensitive group that a path lies in, however it is written. */
 export const sensitiveGroup = (path: string): string | undefined => {

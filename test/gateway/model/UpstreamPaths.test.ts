@@ -46,6 +46,21 @@ describe("UPSTREAM_UI_PATHS", () => {
   })
 })
 
+describe("DIRECT_COMPAT_ALLOWED_PATHS", () => {
+  const read = (value: string) => Environment.read({ DIRECT_COMPAT_ALLOWED_PATHS: value })
+
+  it("is /v1/* until an operator names other paths", () => {
+    assert.deepStrictEqual(Result.getOrThrow(read("")).directCompatPaths, ["/v1/*"])
+    assert.deepStrictEqual(Result.getOrThrow(read("/v1/*, /rerank")).directCompatPaths, ["/v1/*", "/rerank"])
+  })
+
+  it.each(["/*", "/v1*", "v1", "/a//b", "/../key"])("refuses %s", (value) => {
+    const [mistake] = Result.getOrThrow(Result.flip(read(value)))
+    assert.deepInclude(mistake, { variable: "DIRECT_COMPAT_ALLOWED_PATHS" })
+    assert.include(mistake?.message, "with at least one segment")
+  })
+})
+
 describe("UpstreamPaths", () => {
   const segmentsOf = (path: string) => Option.getOrThrow(Result.getSuccess(Path.canonicalise(path))).segments
   const support = UpstreamPaths.supportWith(["/acme-assets/*", "/Acme/config"])
