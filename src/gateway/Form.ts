@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import { memberOf } from "./model/MemberName.ts"
+import * as UrlEncoded from "./model/UrlEncoded.ts"
 
 export interface Form {
   /** Those that were wanted, as text. */
@@ -18,11 +19,11 @@ export const read = (contentType: string, body: Buffer, wanted: ReadonlySet<stri
   const type = withParameters(contentType)
   switch (type?.value.toLowerCase()) {
     case "application/x-www-form-urlencoded":
-      return collected(Result.succeed(urlencoded(body)), wanted)
+      return collected(urlencoded(body), wanted)
     case "multipart/form-data": {
       const boundary = only(type?.parameters ?? [], "boundary")
-      return boundary === undefined
-        ? Result.fail("The content-type of the form must name one boundary.")
+      return boundary === undefined || boundary.length > maxBoundary
+        ? Result.fail(`The content-type of the form must name one boundary of up to ${maxBoundary} characters.`)
         : collected(parts(body, boundary), wanted)
     }
     default:
@@ -42,6 +43,16 @@ interface Field {
 
 /** What is longer can be equal to no rule's text. */
 const maxValueBytes = 16_384
+
+/** As RFC 2046 has it. */
+const maxBoundary = 70
+
+/** As many as common servers take: a form is read before it is known whether its sender may have anything. */
+const maxFields = 1000
+const tooManyFields = `The form has more than ${maxFields} fields, which is the limit. Send fewer fields.`
+
+const maxHeadBytes = 8192
+const longHead = `A part of the form has a head of more than ${maxHeadBytes} bytes, which is the limit. Send shorter headers.`
 
 const collected = (
   form: Result.Result<ReadonlyArray<Field>, string>,
@@ -66,17 +77,28 @@ const collected = (
   return Result.succeed({ fields, files, textBytes })
 }
 
-/** Some readers end a field at `;` too, which no client leaves unescaped. */
-const urlencoded = (body: Buffer): ReadonlyArray<Field> =>
-  Array.from(new URLSearchParams(body.toString("latin1").replaceAll(";", "&")), ([name, value]) => ({
-    name,
-    isFile: false,
-    bytes: Buffer.byteLength(value),
-    text: value.includes("\ufffd") || value.length > maxValueBytes ? undefined : value
-  }))
+const urlencoded = (body: Buffer): Result.Result<ReadonlyArray<Field>, string> => {
+  const found: Array<Field> = []
+  for (const { name, value } of UrlEncoded.pairs(body.toString("latin1"))) {
+    if (found.length === maxFields) return Result.fail(tooManyFields)
+    const text = plainText(value)
+    found.push({ name: UrlEncoded.decoded(name), isFile: false, bytes: UrlEncoded.decodedBytes(value), text })
+  }
+  return Result.succeed(found)
+}
+
+/** Readers differ about what is neither ASCII nor escaped: some take it for Latin-1, some for UTF-8. */
+const plainText = (value: string): string | undefined => {
+  if (UrlEncoded.decodedBytes(value) > maxValueBytes || notAscii.test(value)) return undefined
+  const text = UrlEncoded.decoded(value)
+  return text.includes("\ufffd") ? undefined : text
+}
+
+const notAscii = /[\x80-\xff]/
 
 const unended = "The form has no end: a boundary is missing."
 const crlf = "\r\n"
+const headSeparator = `${crlf}${crlf}`
 
 const parts = (body: Buffer, boundary: string): Result.Result<ReadonlyArray<Field>, string> => {
   const dashed = Buffer.from(`--${boundary}`)
@@ -93,7 +115,11 @@ const parts = (body: Buffer, boundary: string): Result.Result<ReadonlyArray<Fiel
     if (next !== crlf || body.toString("latin1", end - 2, end) !== crlf) {
       return Result.fail("The boundaries of the form must be lines of their own, which end with CR LF.")
     }
-    const field = fieldOf(body.subarray(from + 2, end - 2))
+    if (found.length === maxFields) return Result.fail(tooManyFields)
+    const part = body.subarray(from + 2, end - 2)
+    const headEnd = part.subarray(0, maxHeadBytes + headSeparator.length).indexOf(headSeparator)
+    if (headEnd === -1 && part.length > maxHeadBytes) return Result.fail(longHead)
+    const field = headEnd === -1 ? undefined : fieldOf(part, headEnd)
     if (field === undefined) {
       return Result.fail("A part of the form has a head that is not plain: one content-disposition, with one name.")
     }
@@ -102,17 +128,16 @@ const parts = (body: Buffer, boundary: string): Result.Result<ReadonlyArray<Fiel
   }
 }
 
-const fieldOf = (part: Buffer): Field | undefined => {
-  const end = part.indexOf(`${crlf}${crlf}`)
-  if (end === -1) return undefined
-  const headers = part
-    .toString("utf8", 0, end)
-    .split(crlf)
-    .map((line) => header.exec(line))
-  if (headers.includes(null)) return undefined
-  const all = (name: string) => headers.flatMap((found) => (found?.[1]?.toLowerCase() === name ? [found[2] ?? ""] : []))
+const fieldOf = (part: Buffer, headEnd: number): Field | undefined => {
+  const headers: Array<Header> = []
+  for (const line of part.toString("utf8", 0, headEnd).split(crlf)) {
+    const header = headerOf(line)
+    if (header === undefined) return undefined
+    headers.push(header)
+  }
+  const all = (name: string) => headers.flatMap((header) => (header.name === name ? [header.value] : []))
   const [text = "", ...others] = all("content-disposition")
-  const content = part.subarray(end + 4)
+  const content = part.subarray(headEnd + headSeparator.length)
   const [, ofFile] = others.length === 0 ? (fileDisposition.exec(text) ?? []) : []
   if (ofFile !== undefined) return { name: ofFile, isFile: true, bytes: content.length, text: undefined }
   const disposition = withParameters(text)
@@ -129,8 +154,34 @@ const fieldOf = (part: Buffer): Field | undefined => {
 /** Clients differ in how they write a quotation mark or a backslash in a file's name; here nothing hangs on it. */
 const fileDisposition = /^form-data;[ \t]*name="([^"\\]+)";[ \t]*filename="[^;=]*"$/i
 
-/** On one line: others have been folded. */
-const header = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n]*?)[ \t]*$/
+interface Header {
+  /** Lower case. */
+  readonly name: string
+  readonly value: string
+}
+
+/** A header on one line: others have been folded. */
+const headerOf = (line: string): Header | undefined => {
+  const colon = line.indexOf(":")
+  const name = line.slice(0, Math.max(0, colon))
+  return token.test(name) && !/[\r\n]/.test(line)
+    ? { name: name.toLowerCase(), value: withoutBlanks(line, colon + 1) }
+    : undefined
+}
+
+const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+
+/** `trim` would drop more than the spaces and tabs that may stand around a header's value. */
+const withoutBlanks = (line: string, from: number): string => {
+  let start = from
+  let end = line.length
+  while (isBlank(line, start)) start++
+  while (end > start && isBlank(line, end - 1)) end--
+  return line.slice(start, end)
+}
+
+const isBlank = (line: string, at: number): boolean => line.charAt(at) === " " || line.charAt(at) === "\t"
+
 const known: ReadonlySet<string> = new Set(["name", "filename", "filename*"])
 const otherCharset = /charset(?!\s*=\s*"?(?:utf-?8|us-ascii)\b)/i
 

@@ -97,6 +97,14 @@ describe("Form, multipart", () => {
     ["a parameter that nobody knows", form(named('name="a"; x="; filename=y"', "x")), "a head"],
     ["a folded head", form(part('Content-Disposition: form-data;\r\n name="a"', "x")), "a head"],
     ["a head with a bare LF", form(part('x: y\nContent-Disposition: form-data; name="a"', "x")), "a head"],
+    [
+      "a head that is too long",
+      form(part(`content-disposition: form-data; name="a"\r\nx: ${" ".repeat(9000)}y`, "x")),
+      "head of more than 8192 bytes"
+    ],
+    ["a head that never ends", form(`--xyz\r\n${" ".repeat(9000)}\r\n`), "head of more than 8192 bytes"],
+    ["a head with a blank before its colon", form(part('content-disposition : form-data; name="a"', "x")), "a head"],
+    ["too many parts", form(...Array.from({ length: 1001 }, () => named('name="c"', "x"))), "more than 1000 fields"],
     ["another disposition", form(part('content-disposition: attachment; name="a"', "x")), "a head"],
     [
       "an encoded part",
@@ -112,6 +120,7 @@ describe("Form, multipart", () => {
     "multipart/form-data; charset=utf-8",
     'multipart/form-data; x="; boundary=A"; boundary=B; boundary=C',
     "multipart/form-data; boundary",
+    `multipart/form-data; boundary=${"x".repeat(71)}`,
     "multipart/form-data; boundary=;",
     'multipart/form-data; boundary="',
     "multipart/mixed; boundary=xyz"
@@ -194,11 +203,26 @@ describe("Form, multipart", () => {
 })
 
 describe("Form, url-encoded", () => {
+  const text = fc.string({ unit: "grapheme" }).filter((value) => !value.includes("\ufffd"))
+
+  it("reads what URLSearchParams writes", () => {
+    fc.assert(
+      fc.property(text, fc.string(), (a, c) => {
+        const written = new URLSearchParams({ a, c }).toString()
+        assert.deepStrictEqual(fields(written, ["a"], encoded), { a })
+      })
+    )
+  })
+
   it.each<[string, string, unknown]>([
     ["reads fields", "a=x+y&b=%C3%A4&c=z", { a: "x y", b: "\u00e4" }],
     ["reads an empty one", "", {}],
     ["reads a field behind a semicolon too", "c=1;a=x", { a: "x" }],
-    ["reads a name in escapes", "%61=x", { a: "x" }]
+    ["reads a name in escapes", "%61=x", { a: "x" }],
+    ["reads fields without a value", "c&a&&b=", { a: "", b: "" }],
+    ["reads a field as long as may be, in escapes", `a=${"%61".repeat(16_384)}`, { a: "a".repeat(16_384) }],
+    ["leaves broken escapes as they are", "a=%zz%4", { a: "%zz%4" }],
+    ["reads as many fields as may be", `${"c&".repeat(999)}a=x`, { a: "x" }]
   ])("%s", (_, body, found) => {
     assert.deepStrictEqual(fields(body, ["a", "b"], encoded), found)
   })
@@ -206,7 +230,10 @@ describe("Form, url-encoded", () => {
   it.each([
     ["a field that stands there twice", "a=x&a=y", "twice"],
     ["a field in a list", "a[0]=x", "plain field"],
+    ["a field that some reader finds behind a question mark", "?a=x", "plain field"],
     ["a field that is no UTF-8", "a=%ff", "UTF-8 text"],
+    ["a field whose bytes are not escaped", "a=\u00e4", "UTF-8 text"],
+    ["too many fields", "c&".repeat(1001), "more than 1000 fields"],
     ["a field that is too long", `a=${"x".repeat(16_385)}`, "UTF-8 text"]
   ])("refuses %s", (_, body, why) => {
     assert.include(fields(body, ["a", "b"], `${encoded}; charset=utf-8`), why)

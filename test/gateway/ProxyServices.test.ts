@@ -115,6 +115,35 @@ layer(Proxy.database)("ProxyApp, to registered services", (it) => {
     })
   )
 
+  const urlencoded = ["content-type", "application/x-www-form-urlencoded"]
+  const multipart = ["content-type", "multipart/form-data; boundary=b"]
+  const megabyte = 1_048_576
+  it.effect.each<[string, ReadonlyArray<string>, string, RegExp]>([
+    ["names without a value", urlencoded, "a&".repeat(megabyte / 2), /more than 1000 fields/],
+    [
+      "a head full of blanks",
+      multipart,
+      `--b\r\ncontent-disposition: x${" ".repeat(megabyte)}y\r\n\r\n\r\n--b--`,
+      /head of more than 8192 bytes/
+    ],
+    [
+      "parts",
+      multipart,
+      `${'--b\r\ncontent-disposition: form-data; name="x"\r\n\r\n\r\n'.repeat(18_000)}--b--`,
+      /more than 1000 fields/
+    ]
+  ])("a form of a megabyte of %s is refused at once, by the limit that it passes", ([, type, body, message]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: payments })
+      const key = yield* Proxy.issueKey({ allow_tools: false })
+      const wire = yield* gateway.ask({ target: "/services/payments/x", headers: [...key.headers, ...type], body })
+      assert.strictEqual(wire.status, 400)
+      assert.match(wire.text, message)
+      assert.include(wire.text, "invalid_request_body")
+      assert.deepStrictEqual(gateway.sent, [])
+    })
+  )
+
   it.effect("a body that does not say how long it is, is read where input is limited", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({ configured: payments })

@@ -1,4 +1,5 @@
 import { memberOf } from "./MemberName.ts"
+import * as UrlEncoded from "./UrlEncoded.ts"
 
 /**
  * What a decision hangs on belongs into the body, which is read. Upstreams may take a parameter of the same name in the
@@ -7,7 +8,9 @@ import { memberOf } from "./MemberName.ts"
 export const deciding = (target: string, members: ReadonlySet<string>): string | undefined => {
   const question = target.indexOf("?")
   if (question === -1) return undefined
-  // some readers part at `;` too
-  const parameters = new URLSearchParams(target.slice(question + 1).replaceAll(";", "&"))
-  return Array.from(parameters.keys(), memberOf).find((name) => members.has(name))
+  for (const { name } of UrlEncoded.pairs(target.slice(question + 1))) {
+    const member = memberOf(UrlEncoded.decoded(name))
+    if (members.has(member)) return member
+  }
+  return undefined
 }
