@@ -15,13 +15,29 @@ export const unreadable = (headers: Headers.RawHeaders): string | undefined => {
   const type = Headers.get(headers, "content-type") ?? ""
   // as nearly every request has it: the search takes a microsecond
   if (type === "application/json") return undefined
-  const charsets = [...type.matchAll(charset)].map(([, given = ""]) => given.toLowerCase())
-  return charsets.some((given) => !readCharsets.has(given))
+  return charsetsOf(type.toLowerCase()).some((given) => !readCharsets.has(given))
     ? "Send the body as UTF-8, and no other charset."
     : undefined
 }
 
-/** In every place where some reader finds it: parameters may be quoted, and written as RFC 2231 has it. */
-const charset = /charset[^=;]*=\s*"?([^\s";,]*)/gi
+/**
+ * In every place where some reader finds one: parameters may be quoted, and written as RFC 2231 has it. Each search
+ * begins where the last one ended, because the client chooses how often the word stands there.
+ */
+const charsetsOf = (type: string): ReadonlyArray<string> => {
+  const found: Array<string> = []
+  for (const parameter of type.split(";")) {
+    for (let at = 0; ; at = given.lastIndex) {
+      const word = parameter.indexOf("charset", at)
+      const equals = word === -1 ? -1 : parameter.indexOf("=", word)
+      if (equals === -1) break
+      given.lastIndex = equals + 1
+      found.push(given.exec(parameter)?.[1] ?? "")
+    }
+  }
+  return found
+}
+
+const given = /\s*"?([^\s";,]*)/y
 
 const readCharsets: ReadonlySet<string> = new Set(["utf-8", "utf8", "us-ascii"])

@@ -35,11 +35,11 @@ export const all = (headers: RawHeaders, name: string): ReadonlyArray<string> =>
 }
 
 /** Names that the message's own `Connection` fields declare hop-by-hop. */
-const connectionNamed = (headers: RawHeaders): ReadonlyArray<string> => {
-  const named: Array<string> = []
+const connectionNamed = (headers: RawHeaders): ReadonlySet<string> => {
+  const named = new Set<string>()
   for (let i = 0; i + 1 < headers.length; i += 2) {
     if (isNamed(headers[i]!, "connection")) {
-      for (const name of headers[i + 1]!.split(",")) named.push(name.trim().toLowerCase())
+      for (const name of headers[i + 1]!.split(",")) named.add(name.trim().toLowerCase())
     }
   }
   return named
@@ -50,7 +50,7 @@ const copyWithout = (headers: RawHeaders, drop: (name: string) => boolean): Arra
   const kept: Array<string> = []
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const name = headers[i]!
-    if (!drop(name) && !isAnyOf(name, named)) kept.push(name, headers[i + 1]!)
+    if (!drop(name) && !(named.size > 0 && named.has(name.toLowerCase()))) kept.push(name, headers[i + 1]!)
   }
   return kept
 }

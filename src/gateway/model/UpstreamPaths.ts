@@ -115,6 +115,13 @@ export const folded = (path: string): Segments | undefined => {
     .replace(/\p{Cf}/gu, "")
     .toLowerCase()
   if (/[\\?#%;]/.test(text)) return undefined
-  const segments = segmentsOf(text).map((segment) => segment.trim().replace(/[.\s]+$/, ""))
+  const segments = segmentsOf(text).map((segment) => withoutEnd(segment.trim()))
   return segments.slice(0, -1).includes("") ? undefined : segments
+}
+
+/** Without the dots and blanks at its end, taken one by one: a pattern that ends with `+$` starts anew at each dot. */
+const withoutEnd = (segment: string): string => {
+  let end = segment.length
+  while (end > 0 && /[.\s]/.test(segment.charAt(end - 1))) end--
+  return segment.slice(0, end)
 }
