@@ -1,4 +1,5 @@
 import { Effect, Layer, Redacted, Result } from "effect"
+import { CollectedBytes } from "../src/services/CollectedBytes.ts"
 import { Egress, EgressError, type EgressRequest } from "../src/services/Egress.ts"
 import type { Flow, Sink, UpstreamError } from "../src/services/Upstream.ts"
 import { type Addresses, AddressRefused } from "./http/Addresses.ts"
@@ -39,7 +40,7 @@ export const layer = (addresses: Addresses): Layer.Layer<Egress> =>
           Effect.mapError((error) => answer.refused ?? failed(error, withinMs)),
           Effect.timeoutOrElse({ duration: withinMs, orElse: () => Effect.fail(late(withinMs)) })
         )
-        return { status: answer.status, headers: answer.headers, body: Buffer.concat(answer.chunks) }
+        return { status: answer.status, headers: answer.headers, body: answer.body.take() }
       })
 
       return Egress.of({ fetch })
@@ -72,9 +73,8 @@ const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 /** What came, and why this side wanted no more of it. */
 class Answer implements Sink {
-  readonly chunks: Array<Uint8Array> = []
+  readonly body = new CollectedBytes()
   readonly #maxBytes: number
-  #bytes = 0
   status = 0
   headers: Readonly<Record<string, string>> = {}
   refused: EgressError | undefined
@@ -93,11 +93,10 @@ class Answer implements Sink {
   }
 
   chunk(bytes: Uint8Array): Flow {
-    this.#bytes += bytes.byteLength
-    if (this.#bytes > this.#maxBytes) {
+    if (this.body.length + bytes.byteLength > this.#maxBytes) {
       return this.#refuse("too_large", `Its answer has more than ${this.#maxBytes} bytes.`)
     }
-    this.chunks.push(bytes)
+    this.body.add(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
     return "continue"
   }
 

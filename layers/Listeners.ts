@@ -7,6 +7,7 @@ import { body, type ErrorCode, GatewayError } from "../src/gateway/GatewayError.
 import { ProxyApp } from "../src/gateway/ProxyApp.ts"
 import type { HungUp } from "../src/gateway/Request.ts"
 import type { Address } from "./Environment.ts"
+import { GatheringMessage } from "./http/GatheringMessage.ts"
 import * as Start from "./Start.ts"
 import * as WireNode from "./WireNode.ts"
 
@@ -115,7 +116,7 @@ const unparsable: Readonly<Record<string, Unparsable>> = {
 }
 
 const nodeServer = (form: Form, requestTimeout: number): Server =>
-  attended(createServer(clocks(requestTimeout)).setTimeout(longestMs), form)
+  attended(createServer({ ...clocks(requestTimeout), IncomingMessage: GatheringMessage }).setTimeout(longestMs), form)
 
 export interface Options {
   /** Default: the gateway's. */

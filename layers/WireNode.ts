@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { Result } from "effect"
 import * as Headers from "../src/gateway/Headers.ts"
 import type { BodyFailure, Wire } from "../src/gateway/Wire.ts"
+import { CollectedBytes } from "../src/services/CollectedBytes.ts"
 
 const tooLarge: BodyFailure = { _tag: "TooLarge" }
 const tooSlow: BodyFailure = { _tag: "TooSlow" }
@@ -39,27 +40,24 @@ class NodeWire implements Wire {
       done(Result.fail(tooLarge))
       return
     }
-    const chunks: Array<Buffer> = []
-    let size = 0
+    const collected = new CollectedBytes()
     const fail = (failure: BodyFailure) => {
       clearTimeout(timer)
       incoming.off("data", onData).off("end", onEnd).off("close", onCut)
+      collected.clear()
       done(Result.fail(failure))
     }
     const onData = (chunk: Buffer) => {
-      size += chunk.length
-      if (size > maxBytes) return fail(tooLarge)
+      if (collected.length + chunk.length > maxBytes) return fail(tooLarge)
       if (!lease.grow(chunk.length)) return fail(noRoom)
-      chunks.push(chunk)
+      collected.add(chunk)
     }
     // no more data can come: those listeners may stay, and taking them off would cost more than the rest of this
     const onEnd = () => {
       clearTimeout(timer)
       incoming.off("close", onCut)
-      const whole = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)
-      // with the listeners the request would hold them for as long as its connection is open
-      chunks.length = 0
-      done(Result.succeed(whole))
+      // taken out: the listeners stay with the request for as long as its connection is open
+      done(Result.succeed(collected.take()))
     }
     const onCut = () => fail(cut)
     const timer = setTimeout(() => fail(tooSlow), withinMs)

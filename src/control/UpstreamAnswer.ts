@@ -1,4 +1,5 @@
 import { Cause, Deferred, Effect, Exit, Queue, type Scope, Stream } from "effect"
+import { CollectedBytes } from "../services/CollectedBytes.ts"
 import { type Exchange, type Sink, Upstream, type UpstreamError } from "../services/Upstream.ts"
 
 /** An answer of the upstream, from its head on. Its exchange ends with the scope. */
@@ -12,8 +13,11 @@ export interface UpstreamAnswer {
   readonly whole: (most: number) => Effect.Effect<Buffer | undefined, UpstreamError>
 }
 
-/** How many bytes may wait to be read. */
+/** How much memory may wait to be read. */
 const room = 262_144
+/** A chunk in the queue takes so much beside its bytes. */
+const perChunk = 512
+const costOf = (bytes: Uint8Array): number => bytes.length + perChunk
 
 export const ask: (exchange: Exchange) => Effect.Effect<UpstreamAnswer, UpstreamError, Upstream | Scope.Scope> =
   Effect.fnUntraced(function* (exchange) {
@@ -29,7 +33,7 @@ export const ask: (exchange: Exchange) => Effect.Effect<UpstreamAnswer, Upstream
         return "continue"
       },
       chunk: (bytes) => {
-        waiting += bytes.length
+        waiting += costOf(bytes)
         Queue.offerUnsafe(chunks, bytes)
         return waiting > room ? "pause" : "continue"
       },
@@ -56,27 +60,25 @@ export const ask: (exchange: Exchange) => Effect.Effect<UpstreamAnswer, Upstream
       Effect.sync(() => upstream.start(exchange, sink, ended)),
       (cancel) => Effect.sync(cancel)
     )
-    const begun: Array<Uint8Array> = []
+    const begun = new CollectedBytes()
     const read = (bytes: Uint8Array) =>
       Effect.sync(() => {
-        waiting -= bytes.length
+        waiting -= costOf(bytes)
         wake()
       })
     return {
       ...(yield* Deferred.await(head)),
       body: Stream.concat(
-        Stream.suspend(() => Stream.fromArray(begun)),
+        Stream.suspend(() => (begun.length === 0 ? Stream.empty : Stream.succeed(begun.take()))),
         Stream.tap(Stream.fromQueue(chunks), read)
       ),
       whole: Effect.fnUntraced(function* (most) {
-        let size = 0
         for (;;) {
           const next = yield* Effect.catchIf(Queue.take(chunks), Cause.isDone, () => Effect.succeed(undefined))
-          if (next === undefined) return Buffer.concat(begun)
+          if (next === undefined) return begun.take()
           yield* read(next)
-          begun.push(next)
-          size += next.length
-          if (size > most) return undefined
+          begun.add(Buffer.from(next.buffer, next.byteOffset, next.byteLength))
+          if (begun.length > most) return undefined
         }
       })
     }

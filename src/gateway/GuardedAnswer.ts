@@ -1,4 +1,5 @@
 import { Cause, Exit, Result } from "effect"
+import { CollectedBytes } from "../services/CollectedBytes.ts"
 import type { Flow, Sink, Upstream, UpstreamError } from "../services/Upstream.ts"
 import * as Forward from "./Forward.ts"
 import { GatewayError } from "./GatewayError.ts"
@@ -71,13 +72,12 @@ class HeldAnswer implements Sink {
   readonly #wire: Wire
   readonly #passage: Forward.Passage
   readonly #lease: BodyLease
-  readonly #chunks: Array<Buffer> = []
+  readonly #collected = new CollectedBytes()
   #status: number | undefined
   #headers: Headers.RawHeaders = []
   #isJson = false
   /** How much it may come to is known; else it takes room as it comes. */
   #bounded = true
-  #received = 0
   #declined: number | undefined
   #cutBy: Forward.CutBy | undefined
   #refused: GatewayError | undefined
@@ -116,11 +116,10 @@ class HeldAnswer implements Sink {
 
   chunk(bytes: Uint8Array): Flow {
     const chunk = Forward.asBuffer(bytes)
-    this.#received += chunk.length
-    if (this.#received > this.#passage.maxResponseBytes) return this.#refuseLarge()
+    if (this.#collected.length + chunk.length > this.#passage.maxResponseBytes) return this.#refuseLarge()
     if (!this.#bounded && !this.#lease.grow(chunk.length)) return this.#refuse(noRoom)
     this.#tap.push(chunk)
-    this.#chunks.push(chunk)
+    this.#collected.add(chunk)
     return "continue"
   }
 
@@ -129,9 +128,9 @@ class HeldAnswer implements Sink {
 
   /** What is to be judged, of an answer that is whole; `undefined` where there is nothing. */
   text(): Result.Result<string, GatewayError> | undefined {
-    if (!this.#isJson || this.#received === 0) return undefined
+    if (!this.#isJson || this.#collected.length === 0) return undefined
     try {
-      const text = utf8.decode(Buffer.concat(this.#chunks))
+      const text = utf8.decode(this.#collected.whole())
       JSON.parse(text)
       return Result.succeed(text)
     } catch {
@@ -149,7 +148,7 @@ class HeldAnswer implements Sink {
 
   /** The client gets `text`, or what the upstream sent. */
   released(text: string | undefined): Forward.Settleable {
-    const body = text === undefined ? Buffer.concat(this.#chunks) : Buffer.from(text)
+    const body = text === undefined ? this.#collected.whole() : Buffer.from(text)
     // an exchange that came to its end has had a head
     const status = this.#status ?? 502
     return this.#settleable({ status, whole: true, headSent: true }, () => {

@@ -1,3 +1,4 @@
+import { CollectedBytes } from "../services/CollectedBytes.ts"
 import type { Family } from "./model/CanonicalRoute.ts"
 import * as JsonMembers from "./model/JsonMembers.ts"
 import * as TokenUsage from "./TokenUsage.ts"
@@ -29,19 +30,19 @@ export const blind: UsageTap = {
 
 /** A JSON answer: chunks pass as they come; the sum is read at the end, unless it is longer than `maxBody`. */
 export const json = (family: Family, maxBody: number): UsageTap => {
-  let chunks: Array<Buffer> = []
+  const collected = new CollectedBytes()
   let length = 0
   return {
     push: (chunk) => {
       length += chunk.length
-      if (length <= maxBody) chunks.push(chunk)
-      else chunks = []
+      if (length <= maxBody) collected.add(chunk)
+      else collected.clear()
       return chunk
     },
     flush: () => undefined,
     seen: () => ({
       // an answer that is cut or no JSON reports nothing
-      reported: chunks.length === 0 ? undefined : TokenUsage.read(family, parse(whole(chunks).toString("utf8"))),
+      reported: collected.length === 0 ? undefined : TokenUsage.read(family, parse(collected.whole().toString("utf8"))),
       guessedOutput: Math.ceil(length / 4)
     })
   }
@@ -53,9 +54,8 @@ export const untakenJson = (length: number): UsageTap => ({
   seen: () => ({ reported: undefined, guessedOutput: Math.ceil(length / 4) })
 })
 
-const whole = (chunks: ReadonlyArray<Buffer>): Buffer => (chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
-
 const newline = 0x0a
+const carriageReturn = 0x0d
 const usageKey = Buffer.from('"usage"')
 const dataField = Buffer.from("data:")
 const laterDataField = Buffer.from("\ndata:")
@@ -67,7 +67,7 @@ const laterDataField = Buffer.from("\ndata:")
 export const events = (family: Family, maxLine: number): UsageTap => {
   let reported: TokenUsage.Reported | undefined
   let dataLines = 0
-  let begun: Array<Buffer> = []
+  const begun = new CollectedBytes()
   let begunLength = 0
 
   const line = (bytes: Buffer, from: number, end: number) => {
@@ -85,8 +85,11 @@ export const events = (family: Family, maxLine: number): UsageTap => {
         if (begunLength === 0) {
           if (length <= maxLine) line(chunk, from, end)
         } else {
-          if (length <= maxLine) line(Buffer.concat([...begun, chunk.subarray(from, end)]), 0, length)
-          begun = []
+          if (length <= maxLine) {
+            begun.add(chunk.subarray(from, end))
+            line(begun.take(), 0, length)
+          }
+          begun.clear()
           begunLength = 0
         }
         from = end + 1
@@ -94,14 +97,14 @@ export const events = (family: Family, maxLine: number): UsageTap => {
       if (from < chunk.length) {
         begunLength += chunk.length - from
         // past the bound only the length is kept, to know where the line ends
-        if (begunLength <= maxLine) begun.push(chunk.subarray(from))
-        else begun = []
+        if (begunLength <= maxLine) begun.add(chunk.subarray(from))
+        else begun.clear()
       }
       return chunk
     },
     flush: () => {
       // a stream may end without a last line break
-      if (begun.length > 0) line(Buffer.concat(begun), 0, begunLength)
+      if (begun.length > 0) line(begun.take(), 0, begunLength)
       return undefined
     },
     seen: () => ({ reported, guessedOutput: Math.max(0, dataLines - 1) })
@@ -116,7 +119,9 @@ export const events = (family: Family, maxLine: number): UsageTap => {
 export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
   let reported: TokenUsage.Reported | undefined
   let dataLines = 0
-  let pending: Buffer = empty
+  /** What came of an event that is not complete. */
+  const begun = new CollectedBytes()
+  const ends = eventEnds()
   /** Inside an event that was too long to hold. */
   let passing = false
 
@@ -142,45 +147,61 @@ export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
 
   return {
     push: (chunk) => {
-      pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk])
       const out: Array<Buffer> = []
       let from = 0
-      for (let end = eventEnd(pending, from); end !== -1; end = eventEnd(pending, from)) {
-        const whole = pending.subarray(from, end)
-        const kept = passing || whole.length > maxEvent ? whole : event(whole)
-        if (kept !== undefined) out.push(kept)
+      for (let end = ends(chunk, from); end !== -1; end = ends(chunk, from)) {
+        const rest = chunk.subarray(from, end)
+        if (passing) out.push(rest)
+        else {
+          begun.add(rest)
+          const whole = begun.take()
+          const kept = whole.length > maxEvent ? whole : event(whole)
+          if (kept !== undefined) out.push(kept)
+        }
         passing = false
         from = end
       }
-      pending = pending.subarray(from)
-      if (passing || pending.length > maxEvent) {
-        passing = true
-        // the last bytes may begin the blank line that ends the event
-        const hold = Math.min(3, pending.length)
-        out.push(pending.subarray(0, pending.length - hold))
-        pending = pending.subarray(pending.length - hold)
+      const rest = chunk.subarray(from)
+      if (passing) out.push(rest)
+      else {
+        begun.add(rest)
+        if (begun.length > maxEvent) {
+          passing = true
+          out.push(begun.take())
+        }
       }
       return out.length === 0 ? undefined : out.length === 1 ? out[0] : Buffer.concat(out)
     },
-    flush: () => {
-      const last = pending
-      pending = empty
-      if (last.length === 0) return undefined
-      return passing ? last : event(last)
-    },
+    flush: () => (begun.length === 0 ? undefined : event(begun.take())),
     seen: () => ({ reported, guessedOutput: Math.max(0, dataLines - 1) })
   }
 }
 
-const empty = Buffer.alloc(0)
-
-/** Just behind the blank line that ends the event which begins at `from`, or -1. */
-const eventEnd = (bytes: Buffer, from: number): number => {
-  for (let at = bytes.indexOf(newline, from); at !== -1; at = bytes.indexOf(newline, at + 1)) {
-    if (bytes[at + 1] === newline) return at + 2
-    if (bytes[at + 1] === 0x0d && bytes[at + 2] === newline) return at + 3
+/**
+ * Finds the ends of a stream's events, however it is cut: the index after the blank line that ends the event, in the
+ * chunk that is given next or the rest of one, or -1. An event has a line before the blank one.
+ */
+const eventEnds = (): ((chunk: Buffer, from: number) => number) => {
+  /** Line breaks in the event so far, and bytes of its unfinished line. */
+  let breaks = 0
+  let line = 0
+  let last = 0
+  return (chunk, from) => {
+    for (let start = from; start < chunk.length; ) {
+      const found = chunk.indexOf(newline, start)
+      const end = found === -1 ? chunk.length : found
+      line += end - start
+      if (end > start) last = chunk[end - 1]!
+      if (found === -1) return -1
+      const blank = line === 0 || (line === 1 && last === carriageReturn)
+      const ended = blank && breaks > 0
+      breaks = ended ? 0 : breaks + 1
+      line = 0
+      start = end + 1
+      if (ended) return start
+    }
+    return -1
   }
-  return -1
 }
 
 /** A loop: for so few bytes a call of `compare` takes five times as long. */

@@ -47,6 +47,18 @@ describe("UsageTap that hides the usage which the client did not ask for", () =>
     )
   })
 
+  it("takes a long event byte by byte in time that grows with its length", () => {
+    // copying what came before with each byte would be 130 GB here
+    const asked = Buffer.from(`data: {"choices":[{"text":"${"x".repeat(524_288)}"}],"usage":null}\n\n`)
+    const tap = UsageTap.hidingUsage("a", 1_048_576)
+    const out: Array<Buffer> = []
+    for (let at = 0; at < asked.length; at++) {
+      const bytes = tap.push(asked.subarray(at, at + 1))
+      if (bytes !== undefined) out.push(bytes)
+    }
+    assert.strictEqual(Buffer.concat(out).toString(), asked.toString().replace(',"usage":null', ""))
+  })
+
   it("passes an event that is too long to hold as it comes, and hides in the next", () => {
     const long = `data: {"choices":[{"text":"${"x".repeat(300)}"}],"usage":null}`
     const short = 'data: {"choices":[{}],"usage":null}'
