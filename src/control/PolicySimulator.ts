@@ -117,7 +117,10 @@ const make = Effect.gen(function* () {
       estimatedCostNanos:
         input.estimated_cost_usd == null
           ? call === undefined
-            ? Estimate.wanted(accounting, facts, price).nanos
+            ? Estimate.wanted(accounting, facts, price, {
+                each: Estimate.openOutput(facts, price, effective.policy, []),
+                written: false
+              }).nanos
             : reservedFor(call, input.body)
           : toNanos(input.estimated_cost_usd)
     }

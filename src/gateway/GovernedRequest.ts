@@ -307,7 +307,10 @@ export class GovernedRequest extends Context.Service<
           facts = body.facts
           effective = control.policyOf(key, target.route, facts.models)
           const price = Estimate.priceOf(facts.models, control.snapshot().prices)
-          const wanted = charge?.wanted ?? Estimate.wanted(target.accounting, facts, price)
+          const meters = metersOf(effective.policy, key.id, now())
+          const bound = OutputBound.of(target, facts, price, effective.policy, meters)
+          const reserved = Estimate.wanted(target.accounting, facts, price, bound)
+          const wanted = charge?.wanted ?? reserved
           const question = questionOf(target, key, facts, received, wanted.nanos)
           const decision = Policy.decide(effective.policy, question)
           if (decision._tag === "Denied") {
@@ -323,7 +326,7 @@ export class GovernedRequest extends Context.Service<
           limits.admit(
             request.recordId,
             key.id,
-            metersOf(effective.policy, key.id, now()),
+            meters,
             wanted,
             (field) => control.counted(key, field),
             guarded((exit) => {
@@ -337,20 +340,16 @@ export class GovernedRequest extends Context.Service<
               if (exit.value._tag === "Refused") {
                 const { reading, wanted } = exit.value
                 readings = [reading]
-                return refuse(Meters.refusal(reading.meter, reading.used, wanted, now()))
+                const fits = charge === undefined ? Estimate.roomForOutput(facts, price, reading.meter) : undefined
+                return refuse(Meters.refusal(reading.meter, reading.used, wanted, now(), fits))
               }
               readings = exit.value.readings
               const { reservation } = exit.value
               const hop = { destination: destination.success, config: target.config, policy: effective.policy }
               const billOf =
                 charge?.bill ??
-                ((outcome: Billing.Outcome) => Billing.bill(target.accounting, facts, price, wanted, outcome))
-              const bounded = OutputBound.written(
-                target.routeId,
-                body,
-                facts,
-                effective.policy.max_output_tokens_per_request
-              )
+                ((outcome: Billing.Outcome) => Billing.bill(target.accounting, facts, price, reserved, outcome))
+              const bounded = OutputBound.written(target.routeId, body, bound)
               guardBody(bounded, reservation, (guardedBody) => send(guardedBody, hop, fallback, reservation, billOf))
             })
           )

@@ -181,7 +181,8 @@ const rewritten = (
     parsed.facts.stream === before.stream &&
     parsed.facts.requests === before.requests &&
     parsed.facts.toolCount <= before.toolCount &&
-    (before.maxOutputTokens === undefined || parsed.facts.largestOutput <= before.largestOutput) &&
+    parsed.facts.openAnswers <= before.openAnswers &&
+    (before.openAnswers > 0 || parsed.facts.largestOutput <= before.largestOutput) &&
     parsed.facts.service === before.service &&
     parsed.facts.models.length === before.models.length &&
     parsed.facts.models.every((model, index) => model === before.models[index])

@@ -106,13 +106,22 @@ const amount = (meter: Meter, units: number): string =>
   meter.unit === "nanos" ? `$${toDollars(units)}` : `${units} ${meter.unit}`
 
 /**
- * Names the limit, where it was set, what it holds and when it resets. What can never fit is not told to come again.
+ * Names the limit, where it was set, what it holds and when it resets. What can never fit is not told to come again,
+ * but how much output would fit (`outputTokens`), where that is known.
  */
-export const refusal = (meter: Meter, used: number, wanted: number, now: number): GatewayError => {
+export const refusal = (
+  meter: Meter,
+  used: number,
+  wanted: number,
+  now: number,
+  outputTokens = Number.NaN
+): GatewayError => {
   const limit = `${meter.field} of this key (${amount(meter, meter.limit)} a ${meter.window})`
   const code = codeOf(meter)
   if (wanted > meter.limit) {
-    const message = `The request needs an estimated ${amount(meter, wanted)}, which can never fit ${limit}.`
+    const wayOut =
+      outputTokens >= 1 && Number.isFinite(outputTokens) ? ` Ask for at most ${outputTokens} output tokens in all.` : ""
+    const message = `The request needs an estimated ${amount(meter, wanted)}, which can never fit ${limit}.${wayOut}`
     return new GatewayError({ code, message })
   }
   return new GatewayError({

@@ -1,6 +1,8 @@
+import { type Ceiling, openOutput } from "./model/Estimate.ts"
 import type { Facts } from "./model/Facts.ts"
 import * as JsonMembers from "./model/JsonMembers.ts"
-import type { Limit } from "./model/Limit.ts"
+import type { KeyPolicy } from "./model/KeyPolicy.ts"
+import type { ModelPrice } from "./model/Price.ts"
 import type { Body } from "./RequestBody.ts"
 import type { Target } from "./Target.ts"
 
@@ -11,19 +13,39 @@ const members: Partial<Record<Target["routeId"], string>> = {
   messages: "max_tokens"
 }
 
+/** Output tokens for each answer that the request leaves open, and whether the upstream is told. */
+export interface OutputBound {
+  readonly each: number
+  readonly written: boolean
+}
+
 /**
- * The body with the most output that a policy allows, where the request leaves it open: then the upstream keeps to it,
- * and nobody pays for an answer that has to be refused. Several answers (`n`) share it.
+ * The upstream is told the bound where a policy demands one, and on managed routes where something is reserved: then
+ * the answer keeps to the reservation. A request whose key has neither is left alone.
  */
-export const written = (
-  routeId: Target["routeId"],
-  body: Body,
-  { answers, maxOutputTokens }: Facts,
-  most: Limit
-): Body => {
+export const of = (
+  { config, routeId }: Pick<Target, "config" | "routeId">,
+  facts: Facts,
+  price: ModelPrice | undefined,
+  policy: KeyPolicy,
+  limits: ReadonlyArray<Ceiling>
+): OutputBound => {
+  if (facts.openAnswers === 0) return nothingOpen
+  const reserves =
+    policy.max_cost_per_request._tag === "Limited" || limits.some(({ unit }) => unit === "tokens" || unit === "nanos")
+  return {
+    each: openOutput(facts, price, policy, limits),
+    written:
+      members[routeId] !== undefined &&
+      (policy.max_output_tokens_per_request._tag === "Limited" || (reserves && config.mode === "managed_by_gateway"))
+  }
+}
+
+const nothingOpen: OutputBound = { each: 0, written: false }
+
+/** The body as the upstream gets it. Bytes that the client wrote stay as they are. */
+export const written = (routeId: Target["routeId"], body: Body, bound: OutputBound): Body => {
   const member = members[routeId]
-  if (most._tag === "Unlimited" || member === undefined || maxOutputTokens !== undefined || body.bytes === null)
-    return body
-  const each = Math.floor(most.max / answers)
-  return { ...body, bytes: Buffer.from(JsonMembers.withMember(body.bytes.toString(), member, String(each))) }
+  if (!bound.written || member === undefined || body.bytes === null) return body
+  return { ...body, bytes: Buffer.from(JsonMembers.withMember(body.bytes.toString(), member, String(bound.each))) }
 }

@@ -17,12 +17,12 @@ export interface Charge {
 
 export const of = ({ method, path, service }: ServiceCall, { facts, passing, select }: Body): Charge => {
   const price = ServicePricing.resolve(service.pricing, method, path, select)
-  const { inputTokens, maxOutputTokens = 0 } = facts
+  const { boundedOutput, inputTokens } = facts
   const terms = { costMode: price.cost_mode, pricingRule: price.ruleName }
   return {
     wanted: {
-      inputTokens,
-      tokens: Math.max(inputTokens, passing?.mostTokens ?? 0) + maxOutputTokens,
+      inputTokens: inputTokens + boundedOutput,
+      tokens: Math.max(inputTokens, passing?.mostTokens ?? 0) + boundedOutput,
       ...ServicePricing.reservation(service.pricing, method, path, price)
     },
     bill: (outcome) => {

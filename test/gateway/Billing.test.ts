@@ -1,48 +1,106 @@
 import { assert, describe, it } from "@effect/vitest"
+import fc from "fast-check"
 import * as Billing from "../../src/gateway/Billing.ts"
 import * as Estimate from "../../src/gateway/model/Estimate.ts"
 import * as Facts from "../../src/gateway/model/Facts.ts"
-import type { ModelPrice } from "../../src/gateway/model/Price.ts"
+import { type KeyPolicy, neutral } from "../../src/gateway/model/KeyPolicy.ts"
+import { limited } from "../../src/gateway/model/Limit.ts"
+import { cost, type ModelPrice } from "../../src/gateway/model/Price.ts"
 import type { Reported, TokenUsage } from "../../src/gateway/TokenUsage.ts"
 
-describe("Billing reserves", () => {
-  it.each<[what: string, facts: Partial<Facts.Facts>, tokens: number, nanos: number]>([
-    ["input and the output that is asked for", {}, 150, 100 * 1000 + 50 * 2000],
+describe("Estimate reserves", () => {
+  it.each<[what: string, facts: Partial<Facts.Facts>, each: number, tokens: number]>([
+    ["input and the output that is asked for", {}, 0, 150],
+    ["as much as is supposed for an answer that is left open", open(1), 4096, 100 + 4096],
+    ["as much for each answer", open(3), 20, 100 + 60],
+    ["what some requests of a batch bound, and the others leave open", { ...open(2), boundedOutput: 7 }, 10, 127],
     [
-      "1024 tokens of output where none is asked for, in money only",
-      { maxOutputTokens: undefined },
-      100,
-      100 * 1000 + 1024 * 2000
+      "a bound that the route does not know, where it is more than is supposed",
+      { ...open(1), largestOutput: 900 },
+      5,
+      1000
     ],
-    [
-      "as much for each request of a batch",
-      { maxOutputTokens: undefined, requests: 3 },
-      100,
-      100 * 1000 + 3 * 1024 * 2000
-    ]
-  ])("%s, at the model's price", (_, more, tokens, nanos) => {
-    assert.deepStrictEqual(Estimate.wanted("answer", { ...facts, ...more }, price), {
-      inputTokens: 100,
-      tokens,
-      nanos,
-      nanosGuessed: false
-    })
+    ["no output where a route has none", { boundedOutput: 0, largestOutput: 50 }, 0, 100]
+  ])("%s, at the model's price", (_, more, each, tokens) => {
+    const reserved = Estimate.wanted("answer", { ...facts, ...more }, price, { each, written: true })
+    assert.deepInclude(reserved, { tokens, nanos: 100 * 1000 + (tokens - 100) * 2000, nanosGuessed: false })
+    assert.deepInclude(reserved, { output: tokens - 100, mostOutput: tokens - 100 })
+  })
+
+  it("as certain the input, what is bounded, and one token for each answer that is left open", () => {
+    const reserved = Estimate.wanted("answer", { ...facts, ...open(3) }, price, { each: 20, written: false })
+    assert.deepInclude(reserved, { inputTokens: 103, tokens: 160, mostOutput: 3 * 128_000 })
   })
 
   it("one cent for each request whose price nobody knows, and says that it is a guess", () => {
-    const unknown = Estimate.wanted("estimate", { ...facts, requests: 3 }, undefined)
-    assert.deepStrictEqual(unknown, { inputTokens: 100, tokens: 150, nanos: 30_000_000, nanosGuessed: true })
+    const unknown = Estimate.wanted("estimate", { ...facts, requests: 3 }, undefined, nothingOpen)
+    assert.deepInclude(unknown, { inputTokens: 150, tokens: 150, nanos: 30_000_000, nanosGuessed: true })
   })
 
   it("nothing for what costs nothing", () => {
-    const nothing = { inputTokens: 0, tokens: 0, nanos: 0, nanosGuessed: false }
-    assert.deepStrictEqual(Estimate.wanted("free", facts, price), nothing)
-    assert.deepStrictEqual(Estimate.wanted("free", facts, undefined), nothing)
+    const nothing = { inputTokens: 0, tokens: 0, nanos: 0, nanosGuessed: false, output: 0, mostOutput: 0 }
+    assert.deepStrictEqual(Estimate.wanted("free", facts, price, nothingOpen), nothing)
+    assert.deepStrictEqual(Estimate.wanted("free", facts, undefined, nothingOpen), nothing)
+  })
+})
+
+describe("Estimate supposes for an answer that is left open", () => {
+  const suppose = (
+    more: Partial<Facts.Facts>,
+    policy: Partial<KeyPolicy>,
+    limits: ReadonlyArray<Estimate.Ceiling> = [],
+    at: ModelPrice | null = price
+  ) => Estimate.openOutput({ ...facts, ...more }, at ?? undefined, { ...neutral, ...policy }, limits)
+
+  it.each<[what: string, supposed: number, expected: number]>([
+    ["nothing where none is", suppose({}, {}), 0],
+    ["4096 tokens", suppose(open(1), {}), 4096],
+    ["4096 tokens for each", suppose(open(3), {}), 4096],
+    ["the policy's bound", suppose(open(1), { max_output_tokens_per_request: limited(50_000) }), 50_000],
+    ["its part of the policy's bound", suppose(open(3), { max_output_tokens_per_request: limited(40) }), 13],
+    ["what fits a limit of tokens beside the input", suppose(open(1), {}, [{ unit: "tokens", limit: 1000 }]), 900],
+    ["its part of it", suppose({ ...open(2), boundedOutput: 100 }, {}, [{ unit: "tokens", limit: 1000 }]), 400],
+    [
+      "what fits the least of several",
+      suppose(open(1), {}, [
+        { unit: "tokens", limit: 1000 },
+        { unit: "nanos", limit: 300_000 }
+      ]),
+      100
+    ],
+    ["what fits the cost of one request", suppose(open(1), { max_cost_per_request: limited(0.001) }), 450],
+    [
+      "no less for a budget that nobody can count against",
+      suppose(open(1), {}, [{ unit: "nanos", limit: 1 }], null),
+      4096
+    ],
+    ["no less for a limit of requests", suppose(open(1), {}, [{ unit: "requests", limit: 1 }]), 4096],
+    ["one token where nothing fits", suppose(open(1), {}, [{ unit: "tokens", limit: 10 }]), 1]
+  ])("%s", (_, supposed, expected) => {
+    assert.strictEqual(supposed, expected)
+  })
+
+  it("never more than a budget holds, and nearly all of it", () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 10 ** 12 }),
+        fc.nat(10 ** 12),
+        fc.nat(10 ** 6),
+        (perMillion, limit, input) => {
+          const at = { ...price, input: perMillion, output: perMillion }
+          const room = Estimate.roomForOutput({ ...facts, inputTokens: input }, at, { unit: "nanos", limit })
+          const costs = (output: number) => cost(at, { input, output, cachedInput: 0, cacheWrite: 0 })
+          if (room < 0) return assert.isAbove(costs(0), limit)
+          assert.isAtMost(costs(room), limit)
+          assert.isAtLeast(costs(room + 2 + Math.ceil(2_000_000 / perMillion)), limit)
+        }
+      )
+    )
   })
 })
 
 describe("Billing settles", () => {
-  const reserved = Estimate.wanted("answer", facts, price)
+  const reserved = Estimate.wanted("answer", facts, price, nothingOpen)
   const settle = (
     outcome: Billing.Outcome,
     at: ModelPrice | undefined = price,
@@ -126,7 +184,10 @@ describe("Billing settles", () => {
   })
 })
 
-const facts: Facts.Facts = { ...Facts.none, models: ["large"], inputTokens: 100, maxOutputTokens: 50 }
+const facts: Facts.Facts = { ...Facts.none, models: ["large"], inputTokens: 100, boundedOutput: 50 }
+
+const open = (openAnswers: number) => ({ boundedOutput: 0, openAnswers, answers: openAnswers })
+const nothingOpen = { each: 0, written: false }
 
 /** A thousand nano-dollars for a token of input, two thousand for one of output. */
 const price: ModelPrice = { input: 1_000_000_000, output: 2_000_000_000, cachedInput: null, cacheWrite: null }

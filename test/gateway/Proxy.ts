@@ -114,6 +114,12 @@ export const restarted = Effect.fnUntraced(function* (options: Options = {}) {
     records: Effect.map(memory.command("LRANGE", memory.key(usageQueue), "0", "-1"), (lines) =>
       (Array.isArray(lines) ? lines : []).map((line) => recordOf(String(line)))
     ),
+    /** What the key's meters hold in the window of noon: tokens of the minute, nano-dollars of the day. */
+    held: (keyId: string) =>
+      Effect.all({
+        tokens: counter(memory, `rl:tpm:${keyId}:202611201200`),
+        nanos: counter(memory, `budget:daily:${keyId}:20261120`)
+      }).pipe(Effect.orDie),
     redisGoes: Effect.sync(() => {
       redisIsGone = true
     }),
@@ -122,6 +128,9 @@ export const restarted = Effect.fnUntraced(function* (options: Options = {}) {
     })
   }
 })
+
+const counter = (redis: Redis["Service"], name: string) =>
+  Effect.map(redis.command("GET", redis.key(name)), (value) => Number(value ?? 0))
 
 /** Without the writer: records stay in their queue. */
 const program = ProxyApp.layer.pipe(

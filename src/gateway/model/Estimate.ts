@@ -1,12 +1,13 @@
 import type { RouteId, RouteMode } from "./CanonicalRoute.ts"
 import type { Facts } from "./Facts.ts"
-import { cost, dearest, type ModelPrice } from "./Price.ts"
+import type { KeyPolicy } from "./KeyPolicy.ts"
+import { cost, dearest, type ModelPrice, toNanos } from "./Price.ts"
 
 /** What a request on a billable route counts as when nobody knows its price (reference §1.2). */
 export const defaultCostNanos = 10_000_000
 
-/** Output that a request is reserved for when it sets no bound itself. */
-const openOutputTokens = 1024
+/** Output tokens of an answer that neither the request nor a policy bounds. */
+export const defaultOutputTokens = 4096
 
 /**
  * How a request is accounted.
@@ -31,28 +32,97 @@ export const accountingOf = (routeId: RouteId, method: string, mode: RouteMode):
 
 /** What a request will use at the most, as far as one can tell. */
 export interface Wanted {
+  /** Tokens that are certain: the input, the output that the request bounds, and one for each answer left open. */
   readonly inputTokens: number
-  /** Input, and the output that the request allows. */
+  /** The same, with the output that the gateway supposes. Only that part shrinks where a limit is smaller. */
   readonly tokens: number
   readonly nanos: number
   /** No price is known for the request: `nanos` is a guess. */
   readonly nanosGuessed: boolean
 }
 
-/** What to reserve before the answer is known. */
-export const wanted = (accounting: Accounting, facts: Facts, price: ModelPrice | undefined): Wanted => {
-  if (accounting === "free") return { inputTokens: 0, tokens: 0, nanos: 0, nanosGuessed: false }
-  const { inputTokens } = facts
-  const tokens = inputTokens + (facts.maxOutputTokens ?? 0)
-  if (price === undefined) return { inputTokens, tokens, nanos: defaultCostNanos * facts.requests, nanosGuessed: true }
-  const output = facts.maxOutputTokens ?? openOutputTokens * facts.requests
+/** A limit in one unit, as far as a reservation has to fit it. */
+export interface Ceiling {
+  readonly unit: "requests" | "tokens" | "nanos"
+  readonly limit: number
+}
+
+/**
+ * Output tokens for each answer that the request leaves open: the policy's bound, which the answers of one request
+ * share, else `defaultOutputTokens`; and no more than what fits the limits that the request is under, so that a guess
+ * never locks a key out.
+ */
+export const openOutput = (
+  facts: Facts,
+  price: ModelPrice | undefined,
+  policy: Pick<KeyPolicy, "max_cost_per_request" | "max_output_tokens_per_request">,
+  limits: ReadonlyArray<Ceiling>
+): number => {
+  const { answers, boundedOutput, openAnswers } = facts
+  if (openAnswers === 0) return 0
+  const { max_cost_per_request: cost, max_output_tokens_per_request: output } = policy
+  let each = output._tag === "Limited" ? Math.floor(output.max / Math.max(1, answers)) : defaultOutputTokens
+  const narrow = (ceiling: Ceiling) => {
+    each = Math.min(each, Math.floor((roomForOutput(facts, price, ceiling) - boundedOutput) / openAnswers))
+  }
+  limits.forEach(narrow)
+  if (cost._tag === "Limited") narrow({ unit: "nanos", limit: toNanos(cost.max) })
+  return Math.max(1, each)
+}
+
+/** How many output tokens fit `ceiling` beside the input while nothing of it is used. Negative: not even the input does. */
+export const roomForOutput = (
+  { inputTokens }: Facts,
+  price: ModelPrice | undefined,
+  { limit, unit }: Ceiling
+): number => {
+  if (unit === "requests" || (unit === "nanos" && price === undefined)) return Number.POSITIVE_INFINITY
+  if (unit === "tokens" || price === undefined) return limit - inputTokens
+  const nanos = limit - costOf(price, inputTokens, 0)
+  if (nanos < 0) return -1
+  const output = Math.floor((nanos * 1_000_000) / price.output)
+  // the division rounds
+  return costOf(price, inputTokens, output) > limit ? output - 1 : output
+}
+
+const costOf = (price: ModelPrice, input: number, output: number): number =>
+  cost(price, { input, output, cachedInput: 0, cacheWrite: 0 })
+
+/** What is held of the limits until the answer is known, and what the answer may be guessed at. */
+export interface Reserved extends Wanted {
+  /** Output tokens that are held. */
+  readonly output: number
+  /** A guess at the output never exceeds it: what the upstream was told, where it was told a bound. */
+  readonly mostOutput: number
+}
+
+/** `each`: output tokens for each open answer; `written`: the upstream is told so. */
+export const wanted = (
+  accounting: Accounting,
+  facts: Facts,
+  price: ModelPrice | undefined,
+  open: { readonly each: number; readonly written: boolean }
+): Reserved => {
+  if (accounting === "free") return free
+  const { boundedOutput, inputTokens, largestOutput, openAnswers, requests } = facts
+  const hasOutput = boundedOutput > 0 || openAnswers > 0
+  const named = hasOutput ? Math.max(boundedOutput, largestOutput) : 0
+  const most = (each: number) => Math.max(named, boundedOutput + openAnswers * each)
+  const output = most(open.each)
   return {
-    inputTokens,
-    tokens,
-    nanos: cost(price, { input: inputTokens, output, cachedInput: 0, cacheWrite: 0 }),
-    nanosGuessed: false
+    inputTokens: inputTokens + most(1),
+    tokens: inputTokens + output,
+    nanos: price === undefined ? defaultCostNanos * requests : costOf(price, inputTokens, output),
+    nanosGuessed: price === undefined,
+    output,
+    mostOutput: most(open.written ? open.each : unboundedOutputTokens)
   }
 }
+
+/** No answer is taken for longer, whatever passed: what today's models write at the most. */
+const unboundedOutputTokens = 128_000
+
+const free: Reserved = { inputTokens: 0, tokens: 0, nanos: 0, nanosGuessed: false, output: 0, mostOutput: 0 }
 
 /** One model's price, or the dearest of a batch; unknown as soon as one of them is. */
 export const priceOf = (

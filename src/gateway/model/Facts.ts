@@ -17,8 +17,10 @@ export interface Facts {
   readonly service: string | undefined
   /** Estimated tokens of the input (reference §5). */
   readonly inputTokens: number
-  /** The most output tokens that the request asks for, when it says so by a member of its route. */
-  readonly maxOutputTokens: number | undefined
+  /** Output tokens that the requests bound themselves, summed over all answers; by the largest member of each. */
+  readonly boundedOutput: number
+  /** How many answers have no bound that their route knows. */
+  readonly openAnswers: number
   /** By whichever member an upstream may go, of the one request that asks for the most; 0 when none says. */
   readonly largestOutput: number
   /** How many texts the one request asks for that asks for the most; 0 where a route has none to bound. */
@@ -37,7 +39,8 @@ export const none: Facts = {
   toolSchemaBytes: 0,
   service: undefined,
   inputTokens: 0,
-  maxOutputTokens: undefined,
+  boundedOutput: 0,
+  openAnswers: 0,
   largestOutput: 0,
   answers: 0,
   guardrails: [],
@@ -300,12 +303,15 @@ const factsOf = (
 
 const answering: ReadonlySet<string> = new Set(["chat-completions", "responses", "messages", "message-batches"])
 
+/** Where a request may leave the length of its answer open. Embeddings and counts have no output. */
+const opening: ReadonlySet<string> = new Set([...answering, "compat"])
+
 const lengthOf = (json: Json | undefined): number => (Array.isArray(json) ? json.length : 0)
 
 const named = (json: Json | undefined): string | undefined =>
   typeof json === "string" && json !== "" ? json : undefined
 
-/** Counted on their own, in this order of preference: what the request asks for, not what it says. */
+/** Members that bound an answer. They are no input. */
 const outputMembers = ["max_completion_tokens", "max_output_tokens", "max_tokens"]
 
 /** Those that a route has. By the others it may be asked too, and an upstream may not know them. */
@@ -331,31 +337,47 @@ export const decidingMembers: ReadonlySet<string> = new Set([
 /** What providers charge for a picture of usual size; its base64 text says nothing about tokens. */
 const inlineMediaTokens = 1600
 
-/** The sum over all requests of the body, or `undefined` when one of them leaves it open; and the most of one. */
+/**
+ * How much output the requests of the body bound, and how many answers they leave open. Upstreams differ in the member
+ * that they obey, so of several the largest counts. A member that the route does not know bounds nothing.
+ */
 const askedOutput = (
   routeId: RouteId | "compat" | "service",
   requests: ReadonlyArray<Json>
-): Pick<Facts, "maxOutputTokens" | "largestOutput"> => {
+): Pick<Facts, "boundedOutput" | "openAnswers" | "largestOutput"> => {
   const own = ownOutputMembers[routeId] ?? outputMembers
-  let sum: number | undefined = 0
+  let boundedOutput = 0
+  let openAnswers = 0
   let largestOutput = 0
   for (const request of requests) {
-    const [asked] = isObject(request) ? outputsOf(request, own) : []
-    sum = asked === undefined || sum === undefined ? undefined : sum + asked
-    if (isObject(request)) largestOutput = Math.max(largestOutput, ...outputsOf(request, outputMembers))
+    if (!isObject(request)) continue
+    const largest = Math.max(0, ...outputsOf(request, outputMembers))
+    largestOutput = Math.max(largestOutput, largest)
+    if (outputsOf(request, own).length > 0) boundedOutput += largest
+    else openAnswers += choicesOf(request)
   }
-  return { maxOutputTokens: sum, largestOutput }
+  return {
+    boundedOutput: routeId === "service" || opening.has(routeId) ? boundedOutput : 0,
+    openAnswers: opening.has(routeId) ? openAnswers : 0,
+    largestOutput
+  }
 }
 
 const outputsOf = (request: JsonObject, members: ReadonlyArray<string>): ReadonlyArray<number> =>
   members.flatMap((name) => {
     const asked = request[name]
-    return typeof asked === "number" && asked > 0 ? [Math.min(Math.ceil(asked) * choicesOf(request), 1e12)] : []
+    return typeof asked === "number" && asked > 0 ? [Math.min(Math.ceil(asked) * choicesOf(request), mostCounted)] : []
   })
 
 /** How many answers a request asks for at once (`best_of` are made, `n` of them shown): whole ones, as tokens are. */
 const choicesOf = ({ best_of, n }: JsonObject): number =>
-  Math.ceil(Math.max(1, typeof n === "number" ? n : 1, typeof best_of === "number" ? best_of : 1))
+  Math.min(
+    mostCounted,
+    Math.ceil(Math.max(1, typeof n === "number" ? n : 1, typeof best_of === "number" ? best_of : 1))
+  )
+
+/** Beyond every limit, and small enough that sums and products stay exact. */
+const mostCounted = 1e12
 
 /**
  * Estimated input tokens of a JSON body (reference §5): each string a quarter of its bytes and at least 1, numbers and

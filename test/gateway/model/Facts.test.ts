@@ -26,7 +26,8 @@ describe("Facts", () => {
         service: undefined,
         // large: 2, user: 1, abcdefgh: 2, true: 1, pii-redact: 3
         inputTokens: 9,
-        maxOutputTokens: 12,
+        boundedOutput: 12,
+        openAnswers: 0,
         largestOutput: 12,
         answers: 1,
         guardrails: ["pii-redact"],
@@ -36,12 +37,12 @@ describe("Facts", () => {
   })
 
   it("finds nothing in an empty object", () => {
-    assert.deepStrictEqual(factsOf({}), { ...Facts.none, answers: 1 })
+    assert.deepStrictEqual(factsOf({}), { ...Facts.none, openAnswers: 1, answers: 1 })
   })
 
   it("takes null for not said", () => {
     const facts = factsOf({ stream: null, tools: null, guardrails: null, max_tokens: null })
-    assert.deepStrictEqual(facts, { ...Facts.none, answers: 1, namesGuardrails: true })
+    assert.deepStrictEqual(facts, { ...Facts.none, openAnswers: 1, answers: 1, namesGuardrails: true })
   })
 
   it.each([
@@ -67,8 +68,8 @@ describe("Facts", () => {
     ]
     const { facts } = Result.getOrThrow(Facts.parse("message-batches", Buffer.from(JSON.stringify({ requests }))))
     assert.deepStrictEqual(
-      [facts.toolCount, facts.toolSchemaBytes, facts.largestOutput, facts.maxOutputTokens],
-      [2, '[{"a":"long description"}]'.length, 9, undefined]
+      [facts.toolCount, facts.toolSchemaBytes, facts.largestOutput, facts.boundedOutput, facts.openAnswers],
+      [2, '[{"a":"long description"}]'.length, 9, 14, 1]
     )
   })
 
@@ -83,7 +84,7 @@ describe("Facts", () => {
   describe("estimates input as the reference does", () => {
     it("counts 3 and 12 for the pinned example", () => {
       const facts = factsOf({ messages: [{ role: "user", content: "abcdefgh" }], max_tokens: 12 })
-      assert.deepStrictEqual([facts.inputTokens, facts.maxOutputTokens], [3, 12])
+      assert.deepStrictEqual([facts.inputTokens, facts.boundedOutput], [3, 12])
     })
 
     it.each([
@@ -126,32 +127,47 @@ describe("Facts", () => {
     })
   })
 
-  describe("asks for as much output as the body allows", () => {
+  describe("asks for as much output as the largest bound says", () => {
     it.each([
-      [{ max_completion_tokens: 5, max_output_tokens: 6, max_tokens: 7 }, 5],
-      [{ max_output_tokens: 6, max_tokens: 7 }, 7],
-      [{ max_output_tokens: 6 }, undefined],
-      [{ max_tokens: 7, n: 1.5 }, 14],
-      [{ max_tokens: 7.2 }, 8],
-      [{ max_tokens: 1e300 }, 1e12],
-      [{ max_tokens: 0 }, undefined],
-      [{ max_tokens: -5 }, undefined],
-      [{}, undefined]
-    ])("%j: %s", (body, expected) => {
-      assert.strictEqual(factsOf(body).maxOutputTokens, expected)
+      [{ max_completion_tokens: 5, max_output_tokens: 6, max_tokens: 7 }, 7, 0],
+      [{ max_completion_tokens: 1, max_tokens: 16_000 }, 16_000, 0],
+      [{ max_output_tokens: 6, max_tokens: 7 }, 7, 0],
+      [{ max_output_tokens: 6 }, 0, 1],
+      [{ max_tokens: 7, n: 1.5 }, 14, 0],
+      [{ max_tokens: 7.2 }, 8, 0],
+      [{ max_tokens: 1e300 }, 1e12, 0],
+      [{ max_tokens: 0 }, 0, 1],
+      [{ max_tokens: -5 }, 0, 1],
+      [{ n: 128 }, 0, 128],
+      [{ n: 1e300 }, 0, 1e12],
+      [{ n: 2, best_of: 5 }, 0, 5],
+      [{}, 0, 1]
+    ])("%j: %d bounded, %d answers open", (body, bounded, open) => {
+      const { boundedOutput, openAnswers } = factsOf(body)
+      assert.deepStrictEqual([boundedOutput, openAnswers], [bounded, open])
     })
 
-    it("by the members of its route", () => {
-      const body = { max_completion_tokens: 5, max_output_tokens: 6, max_tokens: 7 }
-      const asked = (["responses", "messages", "embeddings"] as const).map(
-        (route) => factsOf(body, route).maxOutputTokens
-      )
-      assert.deepStrictEqual(asked, [6, 7, 5])
+    it("only a member that its route knows bounds an answer", () => {
+      const asked = (["responses", "messages", "message-batches"] as const).map((route) => {
+        const { boundedOutput, largestOutput, openAnswers } = factsOf({ max_completion_tokens: 5 }, route)
+        return [boundedOutput, openAnswers, largestOutput]
+      })
+      assert.deepStrictEqual(asked, [
+        [0, 1, 5],
+        [0, 1, 5],
+        [0, 1, 5]
+      ])
     })
 
-    it("a limit goes by whichever member asks for the most, because upstreams differ in the one they go by", () => {
+    it("nothing on a route without output", () => {
+      for (const route of ["embeddings", "messages-count-tokens"] as const) {
+        assert.deepInclude(factsOf({ max_tokens: 5 }, route), { boundedOutput: 0, openAnswers: 0 })
+      }
+    })
+
+    it("of one request and of all", () => {
       const facts = factsOf({ max_completion_tokens: 1, max_tokens: 50_000, n: 2 })
-      assert.deepStrictEqual([facts.maxOutputTokens, facts.largestOutput], [2, 100_000])
+      assert.deepStrictEqual([facts.boundedOutput, facts.largestOutput], [100_000, 100_000])
     })
   })
 
@@ -174,12 +190,14 @@ describe("Facts", () => {
         models: ["small", "large"],
         stream: false,
         tools: true,
-        maxOutputTokens: 13
+        boundedOutput: 13,
+        openAnswers: 0
       })
     })
 
-    it("leaves its output open when one request does", () => {
-      assert.strictEqual(factsOf(batch({ max_tokens: 5 }, {}), "message-batches").maxOutputTokens, undefined)
+    it("counts apart what its requests bound and what they leave open", () => {
+      const facts = factsOf(batch({ max_tokens: 5 }, {}, { n: 2 }), "message-batches")
+      assert.deepStrictEqual([facts.boundedOutput, facts.openAnswers], [5, 3])
     })
 
     it("is one request anywhere else", () => {

@@ -220,7 +220,7 @@ const order: ReadonlyArray<Policy.Check> = [
 const plain: Policy.Question = {
   route: "/v1/chat/completions",
   provider: "upstream",
-  facts: { ...Facts.none, models: ["large"], inputTokens: 100, maxOutputTokens: 50, largestOutput: 50 },
+  facts: { ...Facts.none, models: ["large"], inputTokens: 100, boundedOutput: 50, largestOutput: 50 },
   requestBytes: 1000,
   responseBytes: undefined,
   hourUtc: 12,
