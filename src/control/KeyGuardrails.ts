@@ -1,4 +1,5 @@
 import { Context, Effect, Layer, Option, Result, Schema } from "effect"
+import { RowReader } from "../gateway/model/StoredRows.ts"
 import type { Vault } from "../gateway/model/Vault.ts"
 import * as Definitions from "../guardrails/Definitions.ts"
 import * as Runner from "../guardrails/Guardrails.ts"
@@ -30,7 +31,7 @@ export class KeyGuardrails extends Context.Service<
 const make = Effect.gen(function* () {
   const runner = yield* Runner.Guardrails
   const context = yield* Effect.context<Database | Vault>()
-  const catalogue = settled(Effect.provideContext(Definitions.load, context))
+  const catalogue = settled(Effect.suspend(() => Effect.provideContext(Definitions.load(new RowReader()), context)))
 
   return KeyGuardrails.of({
     offered: Effect.gen(function* () {

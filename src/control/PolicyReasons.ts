@@ -1,6 +1,6 @@
 import type { EffectivePolicy } from "../gateway/model/EffectivePolicy.ts"
 import * as Policy from "../gateway/model/Policy.ts"
-import { nameOf, type PolicyLayer } from "../gateway/model/PolicyLayer.ts"
+import { nameOf, type PolicyLayer, unreadableLayer } from "../gateway/model/PolicyLayer.ts"
 import type { FinalDecision } from "./api/PolicyApi.ts"
 
 /** A layer as it is shown. */
@@ -14,7 +14,11 @@ export const applied = ({ kind, scopeId, version }: PolicyLayer) => ({
 export const reasons = ({ layers }: EffectivePolicy, question: Policy.Question) =>
   layers.map((layer) => ({
     ...applied(layer),
-    denies: Policy.denials(layer.policy, question).map(({ check, code, message }) => ({ check, code, message }))
+    denies: Policy.denials(layer.policy, question).map(({ check, code, message }) => ({
+      check,
+      code,
+      message: layer.unreadable === true ? unreadableLayer : message
+    }))
   }))
 
 export const allowed: FinalDecision = {
@@ -38,11 +42,12 @@ export const decided = ({ layers, policy }: EffectivePolicy, question: Policy.Qu
   const decision = Policy.decide(policy, question)
   if (decision._tag === "Allowed") return allowed
   const { check, code, message } = decision.denial
+  const causes = Policy.causes(layers, check, question)
   return {
     allowed: false,
     error_code: code,
-    message,
+    message: causes.some(({ unreadable }) => unreadable === true) ? unreadableLayer : message,
     check,
-    layers: Policy.causes(layers, check, question).map(nameOf)
+    layers: causes.map(nameOf)
   }
 }

@@ -19,6 +19,7 @@ import * as ServiceCall from "../gateway/model/ServiceCall.ts"
 import * as ServicePricing from "../gateway/model/ServicePricing.ts"
 import * as ServiceTable from "../gateway/model/ServiceTable.ts"
 import { GatewaySettings } from "../gateway/model/Settings.ts"
+import { RowReader } from "../gateway/model/StoredRows.ts"
 import type { Vault } from "../gateway/model/Vault.ts"
 import * as Definitions from "../guardrails/Definitions.ts"
 import * as Selection from "../guardrails/Selection.ts"
@@ -58,8 +59,8 @@ const make = Effect.gen(function* () {
   const { directCompatPaths } = yield* GatewaySettings
   const state = PolicyState.make(sql)
   const context = yield* Effect.context<Database | Vault>()
-  const definitions = Effect.provide(Definitions.load, context)
-  const services = Effect.provide(ServiceTable.load, context)
+  const definitions = Effect.suspend(() => Effect.provide(Definitions.load(new RowReader()), context))
+  const services = Effect.suspend(() => Effect.provide(ServiceTable.load(new RowReader()), context))
 
   const evaluate = Effect.fnUntraced(function* (input: Simulation) {
     const method = input.method ?? "POST"

@@ -1,18 +1,18 @@
 import { Effect, Option, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import { RouteMode } from "../gateway/model/CanonicalRoute.ts"
-import * as GuardrailPolicy from "../gateway/model/GuardrailPolicy.ts"
-import { KeyPolicyPatch, neutral, patched } from "../gateway/model/KeyPolicy.ts"
 import type { KeyState } from "../gateway/model/KeyState.ts"
 import {
   applying,
-  fromRow,
   indexed,
-  LayerRow,
+  LayerKind,
   type LayerScope,
-  type PolicyLayer
+  ofKey,
+  type PolicyLayer,
+  table
 } from "../gateway/model/PolicyLayer.ts"
 import type { ModelPrice } from "../gateway/model/Price.ts"
+import { RowReader } from "../gateway/model/StoredRows.ts"
 import { rows } from "./Store.ts"
 
 /** A key as a decision looks at it. */
@@ -38,40 +38,41 @@ export const make = (sql: SqlClient.SqlClient) => ({
         ARRAY(SELECT service_name FROM key_service_links WHERE key_id = api_keys.id AND project_id IS NULL
           UNION ALL SELECT service_name FROM project_service_links WHERE project_id = api_keys.project_id) AS services
         FROM api_keys WHERE id = ${id}`),
-      (row): GovernedKey | undefined =>
-        row && {
+      (row): GovernedKey | undefined => {
+        if (row === undefined) return undefined
+        const own = ofKey(row.id, row.policy_version, row)
+        return {
           id: row.id,
           projectId: row.project_id ?? undefined,
           teamId: row.team_id ?? undefined,
           state: {
             disabled: row.disabled,
             revoked: row.revoked,
+            readable: own.unreadable !== true,
             expiresAt: Option.fromNullOr(row.expires_at),
             usedAt: row.used_at
           },
           services: row.services,
-          own: {
-            kind: "key",
-            scopeId: row.id,
-            version: row.policy_version,
-            policy: patched(neutral, row.policy),
-            guardrails: GuardrailPolicy.of(row.guardrail_policy)
-          }
+          own
         }
+      }
     ),
 
   /** In their order. */
   layers: (scope: LayerScope) =>
     Effect.map(
-      layers.all(sql`SELECT layer_kind, scope_id, policy, guardrail_policy, policy_version::text AS policy_version
+      sql<
+        Readonly<Record<string, unknown>>
+      >`SELECT layer_kind, scope_id, policy, guardrail_policy, policy_version::text AS policy_version
         FROM policy_layers WHERE ${sql.or([
           sql`layer_kind = 'global'`,
           sql`(layer_kind = 'project' AND scope_id = ${scope.projectId ?? null})`,
           sql`(layer_kind = 'team' AND scope_id = ${scope.teamId ?? null})`,
           sql`(layer_kind = 'route' AND scope_id = ${scope.route})`,
-          sql`(layer_kind = 'model' AND scope_id = ANY(${scope.models}::text[]))`
-        ])}`),
-      (found) => applying(indexed(found.map(fromRow)), scope)
+          sql`(layer_kind = 'model' AND scope_id = ANY(${scope.models}::text[]))`,
+          sql`layer_kind <> ALL(${LayerKind.literals}::text[])`
+        ])}`,
+      (found) => applying(indexed(new RowReader().read(table, found)), scope)
     ),
 
   route: (id: string) =>
@@ -102,14 +103,12 @@ const keys = rows(
     revoked: Schema.Boolean,
     expires_at: Schema.NullOr(Schema.FiniteFromString),
     used_at: Schema.FiniteFromString,
-    policy: KeyPolicyPatch,
-    guardrail_policy: GuardrailPolicy.GuardrailPolicyPatch,
+    policy: Schema.Unknown,
+    guardrail_policy: Schema.Unknown,
     policy_version: Schema.FiniteFromString,
     services: Schema.Array(Schema.String)
   })
 )
-
-const layers = rows(LayerRow)
 
 const routes = rows(
   Schema.Struct({

@@ -1,11 +1,14 @@
-import { Context, Effect, Layer, Option, Schedule, Semaphore, Stream } from "effect"
+import { Context, Duration, Effect, Layer, Option, Schedule, Semaphore, Stream } from "effect"
+import { SqlError } from "effect/sql"
 import { Database } from "../services/Database.ts"
+import { mayPass } from "../services/SqlState.ts"
+import * as ConfigurationLoads from "./ConfigurationLoads.ts"
 import * as EffectivePolicies from "./EffectivePolicies.ts"
 import * as KeyCache from "./KeyCache.ts"
 import * as KeyRecord from "./KeyRecord.ts"
 import type { Meter } from "./Meters.ts"
 import type { UsageRoute } from "./model/CanonicalRoute.ts"
-import { type Change, channel, decode, readEpoch } from "./model/Changes.ts"
+import { channel, decode, decodeEpoch, type Notice, readEpoch } from "./model/Changes.ts"
 import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
 import { Followed } from "./model/Followed.ts"
 import { type Counted, counted } from "./model/PolicyLayer.ts"
@@ -22,6 +25,8 @@ export class ControlState extends Context.Service<
   ControlState,
   {
     readonly snapshot: () => Snapshot.Snapshot
+    /** Whether what operators decided is in force here, all of it. */
+    readonly check: () => ConfigurationLoads.ConfigurationCheck
     /** The key whose SHA-256 is `digest` (hex), at once, if it is in memory. */
     readonly knownKey: (digest: string) => KeyRecord.KeyRecord | undefined
     /**
@@ -54,15 +59,17 @@ export class ControlState extends Context.Service<
     Effect.gen(function* () {
       const context = yield* Effect.context<Database | Vault>()
       const database = yield* Database
-      let snapshot = yield* Snapshot.load
+      const first = yield* firstSnapshot
       const followed = yield* Effect.serviceOption(Followed)
-      /** The epoch up to which every change is known here. */
-      let epoch = 0
-      const reached = (known: number) => {
-        epoch = Math.max(epoch, known)
+      /** Every change up to this epoch was heard of: no key that is in memory is older. */
+      let heard = first.epoch
+      const report = (epoch: number) => {
         if (Option.isSome(followed)) followed.value.report(epoch)
       }
-      reached(snapshot.epoch)
+      report(heard)
+      const configuration = yield* ConfigurationLoads.make(first, (epoch) =>
+        report(configuration.idle() ? heard : epoch)
+      )
       const keys = KeyCache.make(
         (digest) =>
           KeyRecord.load(digest).pipe(
@@ -73,70 +80,79 @@ export class ControlState extends Context.Service<
         yield* Effect.scope
       )
 
-      const reload = Effect.gen(function* () {
-        const loaded = yield* Snapshot.load
-        snapshot = loaded
+      /** Everything up to `epoch` may have changed. */
+      const missed = (epoch: number) => {
+        heard = Math.max(heard, epoch)
         keys.forgetAll()
-        reached(loaded.epoch)
-      })
+        configuration.request(heard)
+      }
 
-      const apply = (change: Change): Effect.Effect<void, Effect.Error<typeof Snapshot.load>, Database | Vault> => {
-        switch (change._tag) {
-          case "Configuration":
-            return Effect.map(Snapshot.load, (loaded) => {
-              snapshot = loaded
-            })
-          case "Key":
-            return Effect.sync(() => keys.forget(change.id))
-          case "Project":
-            return Effect.sync(() => keys.forgetProject(change.id))
-        }
+      /**
+       * Keys are forgotten here and now, also while a snapshot is being loaded or cannot be: a revocation waits for
+       * nothing.
+       */
+      const apply = ({ change, epoch }: Notice) => {
+        heard = Math.max(heard, epoch)
+        if (change._tag === "Key") keys.forget(change.id)
+        else if (change._tag === "Project") keys.forgetProject(change.id)
+        else configuration.request(heard)
+        if (configuration.idle()) report(heard)
       }
 
       // "follow, then load": what commits in between is in the load, and its notice only repeats it
       const follow = Effect.gen(function* () {
         const notices = yield* database.changes(channel)
-        yield* reload
+        missed(yield* readEpoch)
         yield* Stream.runForEach(notices, (text) =>
-          Effect.gen(function* () {
-            const notice = yield* decode(text)
-            yield* apply(notice.change)
-            reached(notice.epoch)
-          })
+          decode(text).pipe(
+            Effect.map(apply),
+            // a notice of a newer version may be about anything
+            Effect.catchTag("SchemaError", () =>
+              Effect.sync(() =>
+                missed(Option.match(decodeEpoch(text), { onNone: () => heard, onSome: ({ epoch }) => epoch }))
+              )
+            )
+          )
         )
       }).pipe(Effect.scoped)
 
       // A session that hears nothing any more looks like one to which nothing is said. Two looks at an epoch that is
       // ahead, a second apart, tell them from a notice that is on its way.
       const overtaken = Effect.gen(function* () {
-        const before = epoch
-        if ((yield* readEpoch) <= before) return
+        const before = heard
+        const now = yield* readEpoch
+        if (now <= before) return
         yield* Effect.sleep("1 second")
-        if (epoch === before) yield* reload
+        if (heard === before) missed(now)
       })
 
-      yield* follow.pipe(
-        Effect.tapError((cause) =>
+      // after a long while it is followed again at once
+      yield* Effect.timed(
+        Effect.catchCause(follow, (cause) =>
           Effect.logWarning("change notices are interrupted; polling until they return", { cause })
+        )
+      ).pipe(
+        Effect.flatMap(([lasted]) =>
+          Duration.isGreaterThan(lasted, retryAfter) ? Effect.void : Effect.sleep(retryAfter)
         ),
-        Effect.andThen(Effect.fail("ended" as const)),
-        Effect.retry(Schedule.spaced("1 second")),
+        Effect.forever,
         Effect.forkScoped
       )
-      yield* Effect.forkScoped(Effect.repeat(Effect.ignore(overtaken), Schedule.spaced("1 second")))
+      yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.ignoreCause(overtaken), Effect.sleep("1 second"))))
 
       const policies = EffectivePolicies.remembering()
       /** The first of many requests of an unused key decides for all of them. */
       const oneAtATime = Semaphore.makeUnsafe(1)
 
       return ControlState.of({
-        snapshot: () => snapshot,
+        snapshot: configuration.snapshot,
+        check: configuration.check,
         knownKey: keys.known,
         key: keys.get,
-        policyOf: (key, route, models) => policies(snapshot.layers, key, route, models),
+        policyOf: (key, route, models) => policies(configuration.snapshot().layers, key, route, models),
         counted: (key, field) =>
           counted(
-            snapshot.layers,
+            configuration.snapshot().layers,
             { projectId: Option.getOrUndefined(key.projectId), teamId: Option.getOrUndefined(key.teamId) },
             key.policy,
             (policy) => policy[field]._tag === "Limited"
@@ -158,3 +174,20 @@ export class ControlState extends Context.Service<
 
 /** A database that takes longer is as good as gone: the client is told so while it still listens. */
 const lookUpWithin = "2 seconds"
+
+const retryAfter = Duration.seconds(1)
+
+/**
+ * A process that has come this far has seen its database: where that goes away before the first load, the start waits
+ * for it, and the process is not ready until then.
+ */
+const firstSnapshot = Snapshot.load.pipe(
+  Effect.timeout("30 seconds"),
+  Effect.tapError((cause) =>
+    Effect.logWarning("the configuration cannot be loaded; the start waits for it", { cause })
+  ),
+  Effect.retry({
+    schedule: Schedule.spaced(retryAfter),
+    while: (error) => !SqlError.isSqlError(error) || mayPass(error)
+  })
+)

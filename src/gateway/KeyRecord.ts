@@ -1,19 +1,17 @@
 import { Effect, Option, Schema } from "effect"
 import { Database } from "../services/Database.ts"
-import * as GuardrailPolicy from "./model/GuardrailPolicy.ts"
-import { type KeyPolicy, KeyPolicyPatch, neutral, patched } from "./model/KeyPolicy.ts"
 import * as KeyState from "./model/KeyState.ts"
+import * as PolicyLayer from "./model/PolicyLayer.ts"
 import { open as openCredential, type StoredCredential } from "./model/StoredCredential.ts"
+import type { Policies } from "./model/StoredPolicies.ts"
 
 /** A virtual key as the request path needs it: its state, its policy, and the upstream credentials bound to it. */
-export interface KeyRecord extends KeyState.KeyState {
+export interface KeyRecord extends KeyState.KeyState, Policies {
   readonly id: string
   readonly projectId: Option.Option<string>
   readonly teamId: Option.Option<string>
   /** Until when the secret that led here is this key's: one that was rotated away has a grace. */
   readonly secretEndsAt: Option.Option<number>
-  readonly policy: KeyPolicy
-  readonly guardrails: GuardrailPolicy.GuardrailPolicy
   /** Raised by every change of the policy. */
   readonly policyVersion: number
   /** Registered services that it is linked to, by itself or with its project. None: its policy decides alone. */
@@ -35,8 +33,8 @@ const Row = Schema.Struct({
   expires_at: Schema.NullOr(Schema.FiniteFromString),
   secret_ends_at: Schema.NullOr(Schema.FiniteFromString),
   used_at: Schema.FiniteFromString,
-  policy: KeyPolicyPatch,
-  guardrail_policy: GuardrailPolicy.GuardrailPolicyPatch,
+  policy: Schema.Unknown,
+  guardrail_policy: Schema.Unknown,
   policy_version: Schema.FiniteFromString,
   services: Schema.Array(Schema.String),
   key_mapping_id: Schema.NullOr(Schema.String),
@@ -64,18 +62,23 @@ export const load = Effect.fnUntraced(function* (digest: string) {
     WHERE k.key_hash = decode(${digest}, 'hex') OR k.previous_key_hash = decode(${digest}, 'hex')`
   const [row] = yield* decodeRows(rows)
   if (row === undefined) return Option.none<KeyRecord>()
+  const own = PolicyLayer.ofKey(row.id, row.policy_version, row)
+  if (own.unreadable === true) {
+    yield* Effect.logError("a key is refused: this version cannot decode its policy", { key_id: row.id })
+  }
   return Option.some<KeyRecord>({
     id: row.id,
     projectId: Option.fromNullOr(row.project_id),
     teamId: Option.fromNullOr(row.team_id),
     disabled: row.disabled,
     revoked: row.revoked,
+    readable: own.unreadable !== true,
     expiresAt: Option.fromNullOr(row.expires_at),
     secretEndsAt: Option.fromNullOr(row.secret_ends_at),
     usedAt: row.used_at,
-    policy: patched(neutral, row.policy),
-    guardrails: GuardrailPolicy.of(row.guardrail_policy),
-    policyVersion: row.policy_version,
+    policy: own.policy,
+    guardrails: own.guardrails,
+    policyVersion: own.version,
     services: row.services,
     keyMapping: yield* openCredential(row.key_mapping, `upstream_credential_mappings/${row.key_mapping_id}`),
     projectMapping: yield* openCredential(row.project_mapping, `upstream_credential_mappings/${row.project_mapping_id}`)

@@ -9,7 +9,8 @@ import { defaults, Passthrough } from "./model/Passthrough.ts"
 import * as PolicyLayer from "./model/PolicyLayer.ts"
 import type { ModelPrice } from "./model/Price.ts"
 import * as ServiceTable from "./model/ServiceTable.ts"
-import { open as openCredential, type StoredCredential } from "./model/StoredCredential.ts"
+import { missing, open as openCredential, type StoredCredential } from "./model/StoredCredential.ts"
+import { type Columns, RowReader, type Table, type UnreadableRow } from "./model/StoredRows.ts"
 
 /** The enabled `upstream` provider row. */
 export interface UpstreamProvider {
@@ -29,6 +30,8 @@ export interface Snapshot {
   readonly passthrough: Passthrough
   readonly layers: PolicyLayer.PolicyLayers
   readonly guardrails: Definitions.Definitions
+  /** Rows that this version cannot decode; each of them switches off itself only. */
+  readonly unreadable: ReadonlyArray<UnreadableRow>
 }
 
 const RouteRow = Schema.Struct({
@@ -55,75 +58,115 @@ const PriceRow = Schema.Struct({
   cache_write: Schema.NullOr(Schema.FiniteFromString)
 })
 
-const decodeRoutes = Schema.decodeUnknownEffect(Schema.Array(RouteRow))
-const decodeProviders = Schema.decodeUnknownEffect(Schema.Array(ProviderRow))
-const decodeLayers = Schema.decodeUnknownEffect(Schema.Array(PolicyLayer.LayerRow))
-const decodePrices = Schema.decodeUnknownEffect(Schema.Array(PriceRow))
-const decodePassthrough = Schema.decodeUnknownEffect(Schema.Array(Passthrough))
+const decodeRoute = Schema.decodeUnknownSync(RouteRow)
+const decodeProvider = Schema.decodeUnknownSync(ProviderRow)
+const decodePrice = Schema.decodeUnknownSync(PriceRow)
+const isRouteId = Schema.is(RouteId)
+
+type Entry<Key, Value> = readonly [Key, Value]
+
+/** A route that cannot be decoded is disabled. */
+const routeTable: Table<Entry<RouteId, RouteConfig>> = {
+  name: "canonical_routes",
+  key: ["route_id"],
+  decode: (columns) => {
+    const row = decodeRoute(columns)
+    return [
+      row.route_id,
+      {
+        enabled: row.enabled,
+        mode: row.mode,
+        timeoutMs: row.timeout_ms,
+        maxRequestBodyBytes: row.max_request_body_bytes,
+        maxResponseBodyBytes: row.max_response_body_bytes
+      }
+    ]
+  },
+  substitute: ({ route_id }) => (isRouteId(route_id) ? [route_id, disabledRoute] : undefined)
+}
+
+const disabledRoute: RouteConfig = {
+  enabled: false,
+  mode: "managed_by_gateway",
+  timeoutMs: 1,
+  maxRequestBodyBytes: 0,
+  maxResponseBodyBytes: 0
+}
+
+/** The provider whose credential is still sealed. */
+interface StoredProvider {
+  readonly provider: UpstreamProvider
+  readonly sealed: string | null
+  readonly context: string
+}
+
+const providerTable: Table<StoredProvider> = {
+  name: "provider_configs",
+  key: ["id"],
+  decode: (columns) => {
+    const row = decodeProvider(columns)
+    return {
+      provider: { origin: new URL(row.base_url).origin, style: styleOf(row), credential: missing },
+      sealed: row.sealed_credential,
+      context: `provider_configs/${row.id}`
+    }
+  }
+}
+
+const priceTable: Table<Entry<string, ModelPrice>> = {
+  name: "model_prices",
+  key: ["model"],
+  decode: (columns) => {
+    const { cache_write, cached_input, input, model, output } = decodePrice(columns)
+    return [model, { input, output, cachedInput: cached_input, cacheWrite: cache_write }]
+  }
+}
+
+/** A wildcard whose settings cannot be decoded is closed, as it is before an operator opens it. */
+const passthroughTable: Table<Passthrough> = {
+  name: "upstream_passthrough_settings",
+  key: [],
+  decode: Schema.decodeUnknownSync(Passthrough),
+  substitute: () => defaults
+}
 
 /** Reads the epoch first: a change that commits meanwhile raises it, and is loaded again. */
 export const load = Effect.gen(function* () {
   const { sql } = yield* Database
+  const reader = new RowReader()
   const epoch = yield* readEpoch
-  const routes = yield* Effect.flatMap(
-    sql`SELECT route_id, enabled, mode, timeout_ms, max_request_body_bytes, max_response_body_bytes FROM canonical_routes`,
-    decodeRoutes
-  )
-  const [provider] = yield* Effect.flatMap(
-    sql`SELECT id::text AS id, base_url, sealed_credential, credential_header_mode, credential_header_name,
-      credential_header_value_format FROM provider_configs WHERE provider = 'upstream' AND enabled`,
-    decodeProviders
-  )
-  const prices = yield* Effect.flatMap(
-    sql`SELECT model, input_nanos_per_million::text AS input, output_nanos_per_million::text AS output,
+  const routes =
+    yield* sql<Columns>`SELECT route_id, enabled, mode, timeout_ms, max_request_body_bytes, max_response_body_bytes FROM canonical_routes`
+  const providers =
+    yield* sql<Columns>`SELECT id::text AS id, base_url, sealed_credential, credential_header_mode, credential_header_name,
+      credential_header_value_format FROM provider_configs WHERE provider = 'upstream' AND enabled`
+  const prices =
+    yield* sql<Columns>`SELECT model, input_nanos_per_million::text AS input, output_nanos_per_million::text AS output,
       cached_input_nanos_per_million::text AS cached_input, cache_write_nanos_per_million::text AS cache_write
-      FROM model_prices`,
-    decodePrices
-  )
-  const [passthrough] = yield* Effect.flatMap(
-    sql`SELECT enabled, allowed_paths, allowed_methods, ui_exposure, admin_api_exposure, timeout_ms,
-      max_request_body_bytes, max_response_body_bytes FROM upstream_passthrough_settings`,
-    decodePassthrough
-  )
-  const layers = yield* Effect.flatMap(
-    sql`SELECT layer_kind, scope_id, policy, guardrail_policy, policy_version::text AS policy_version FROM policy_layers`,
-    decodeLayers
-  )
+      FROM model_prices`
+  const wildcards =
+    yield* sql<Columns>`SELECT enabled, allowed_paths, allowed_methods, ui_exposure, admin_api_exposure, timeout_ms,
+      max_request_body_bytes, max_response_body_bytes FROM upstream_passthrough_settings`
+  const layers =
+    yield* sql<Columns>`SELECT layer_kind, scope_id, policy, guardrail_policy, policy_version::text AS policy_version FROM policy_layers`
+  const [provider] = reader.read(providerTable, providers)
+  const [passthrough = defaults] = reader.read(passthroughTable, wildcards)
   const snapshot: Snapshot = {
     epoch,
-    routes: new Map(
-      routes.map((row) => [
-        row.route_id,
-        {
-          enabled: row.enabled,
-          mode: row.mode,
-          timeoutMs: row.timeout_ms,
-          maxRequestBodyBytes: row.max_request_body_bytes,
-          maxResponseBodyBytes: row.max_response_body_bytes
-        }
-      ])
-    ),
-    provider: provider === undefined ? Option.none() : Option.some(yield* upstreamProvider(provider)),
-    prices: new Map(
-      prices.map(({ cache_write, cached_input, input, model, output }) => [
-        model,
-        { input, output, cachedInput: cached_input, cacheWrite: cache_write }
-      ])
-    ),
-    services: yield* ServiceTable.load,
-    frontDoor: yield* FrontDoor.load,
-    passthrough: passthrough ?? defaults,
-    layers: PolicyLayer.indexed(layers.map(PolicyLayer.fromRow)),
-    guardrails: yield* Definitions.load
+    routes: new Map(reader.read(routeTable, routes)),
+    provider: provider === undefined ? Option.none() : Option.some(yield* opened(provider)),
+    prices: new Map(reader.read(priceTable, prices)),
+    services: yield* ServiceTable.load(reader),
+    frontDoor: yield* FrontDoor.load(reader),
+    passthrough,
+    layers: PolicyLayer.indexed(reader.read(PolicyLayer.table, layers)),
+    guardrails: yield* Definitions.load(reader),
+    unreadable: reader.unreadable
   }
   return snapshot
 })
 
-const upstreamProvider = Effect.fnUntraced(function* (row: typeof ProviderRow.Type) {
-  const provider: UpstreamProvider = {
-    origin: new URL(row.base_url).origin,
-    style: styleOf(row),
-    credential: yield* openCredential(row.sealed_credential, `provider_configs/${row.id}`)
-  }
-  return provider
+const opened = Effect.fnUntraced(function* ({ context, provider, sealed }: StoredProvider) {
+  const complete: UpstreamProvider = { ...provider, credential: yield* openCredential(sealed, context) }
+  return complete
 })

@@ -1,6 +1,7 @@
-import { Effect, Schema } from "effect"
+import { Effect, Predicate, Schema } from "effect"
 import { Config, FailurePolicy, Mode } from "../gateway/model/Guardrail.ts"
-import { open as openCredential, type StoredCredential } from "../gateway/model/StoredCredential.ts"
+import { missing, open as openCredential, type StoredCredential } from "../gateway/model/StoredCredential.ts"
+import type { Columns, RowReader, Table } from "../gateway/model/StoredRows.ts"
 import { Database } from "../services/Database.ts"
 
 /** Who does the work: the gateway itself (`pii-redact`), or whoever listens at an address. */
@@ -19,6 +20,8 @@ export interface Definition {
   readonly configSchema: Config
   readonly runtimeConfig: Config
   readonly enabled: boolean
+  /** This version cannot decode the entry, and requests that it must guard are refused. */
+  readonly unreadable?: true
 }
 
 /** The catalogue by name, in the order of names: replaced whole, never changed. */
@@ -38,7 +41,7 @@ const Row = Schema.Struct({
   timeout_ms: Schema.NullOr(Schema.Int),
   sealed_token: Schema.NullOr(Schema.String)
 })
-const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
+const decodeRow = Schema.decodeUnknownSync(Row)
 
 /** How long an HTTP guardrail may take, in milliseconds, where its entry does not say. */
 export const defaultTimeoutMs = 1500
@@ -49,18 +52,18 @@ export const tokenContext = (name: string): string => `guardrail_definitions/${n
 /** A built-in guardrail by another name than the gateway knows would let everything pass, so there is none. */
 const builtIn = "pii-redact"
 
-export const load = Effect.gen(function* () {
-  const { sql } = yield* Database
-  const rows = yield* Effect.flatMap(
-    sql`SELECT name, description, provider_kind, modes, default_on, failure_policy, config_schema, runtime_config, enabled,
-      endpoint_url, timeout_ms, sealed_token FROM guardrail_definitions ORDER BY name COLLATE "C"`,
-    decodeRows
-  )
-  const definitions = new Map<string, Definition>()
-  for (const row of rows) {
-    const provider = yield* providerOf(row)
-    if (provider === undefined) continue
-    definitions.set(row.name, {
+/** A catalogue entry whose token is still sealed. */
+interface Entry {
+  readonly definition: Definition
+  readonly sealed: string | null
+}
+
+const entry = (columns: object): Entry | undefined => {
+  const row = decodeRow(columns)
+  const provider = providerOf(row)
+  if (provider === undefined) return undefined
+  return {
+    definition: {
       name: row.name,
       description: row.description,
       provider,
@@ -70,23 +73,68 @@ export const load = Effect.gen(function* () {
       configSchema: row.config_schema,
       runtimeConfig: row.runtime_config,
       enabled: row.enabled
-    })
+    },
+    sealed: row.sealed_token
   }
-  const loaded: Definitions = definitions
-  return loaded
+}
+
+const providerOf = (row: typeof Row.Type): Provider | undefined => {
+  if (row.provider_kind === "built_in") return row.name === builtIn ? { _tag: "BuiltIn" } : undefined
+  return row.endpoint_url === null
+    ? undefined
+    : { _tag: "Http", url: row.endpoint_url, timeoutMs: row.timeout_ms ?? defaultTimeoutMs, token: missing }
+}
+
+/**
+ * An entry that cannot be decoded is absent, unless it is on for everybody and fails closed as far as can be told: then
+ * it stays, and refuses, or a rollback would let everything pass unguarded.
+ */
+const unreadable = ({ default_on, enabled, failure_policy, name }: Columns): Entry | undefined =>
+  Predicate.isString(name) && default_on !== false && enabled !== false && !passesOnFailure(failure_policy)
+    ? {
+        definition: {
+          name,
+          description: "",
+          provider: { _tag: "BuiltIn" },
+          modes: [],
+          defaultOn: true,
+          failurePolicy: "fail_closed",
+          configSchema: {},
+          runtimeConfig: {},
+          enabled: false,
+          unreadable: true
+        },
+        sealed: null
+      }
+    : undefined
+
+const passesOnFailure = (failurePolicy: unknown): boolean =>
+  failurePolicy === "fail_open" || failurePolicy === "dry_run"
+
+const table: Table<Entry | undefined> = {
+  name: "guardrail_definitions",
+  key: ["name"],
+  decode: entry,
+  substitute: unreadable
+}
+
+export const load = Effect.fnUntraced(function* (reader: RowReader) {
+  const { sql } = yield* Database
+  const rows = yield* sql<Columns>`SELECT name, description, provider_kind, modes, default_on, failure_policy,
+    config_schema, runtime_config, enabled, endpoint_url, timeout_ms, sealed_token
+    FROM guardrail_definitions ORDER BY name COLLATE "C"`
+  const entries = reader.read(table, rows).filter((found) => found !== undefined)
+  const complete = yield* Effect.forEach(entries, opened)
+  const definitions: Definitions = new Map(complete.map((definition) => [definition.name, definition]))
+  return definitions
 })
 
-const providerOf = Effect.fnUntraced(function* (row: typeof Row.Type) {
-  if (row.provider_kind === "built_in") {
-    const provider: Provider | undefined = row.name === builtIn ? { _tag: "BuiltIn" } : undefined
-    return provider
+const opened = Effect.fnUntraced(function* ({ definition, sealed }: Entry) {
+  const { name, provider } = definition
+  if (provider._tag === "BuiltIn") return definition
+  const complete: Definition = {
+    ...definition,
+    provider: { ...provider, token: yield* openCredential(sealed, tokenContext(name)) }
   }
-  if (row.endpoint_url === null) return undefined
-  const provider: Provider = {
-    _tag: "Http",
-    url: row.endpoint_url,
-    timeoutMs: row.timeout_ms ?? defaultTimeoutMs,
-    token: yield* openCredential(row.sealed_token, tokenContext(row.name))
-  }
-  return provider
+  return complete
 })

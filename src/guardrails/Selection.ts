@@ -40,7 +40,9 @@ export const select = (
     if (!selected.has(definition.name)) selected.set(definition.name, { definition, config })
   }
   for (const definition of definitions.values()) {
-    if (definition.defaultOn && definition.enabled && !forbidden.has(definition.name)) add(definition)
+    if (!definition.defaultOn || forbidden.has(definition.name)) continue
+    if (definition.unreadable === true) return Result.fail(unreadable(definition.name))
+    if (definition.enabled) add(definition)
   }
   for (const name of mandatory_guardrails) {
     if (forbidden.has(name)) return Result.fail(contradiction(name))
@@ -102,6 +104,11 @@ const contradiction = (name: string): Refusal => ({
 const unavailable = (name: string): Refusal => ({
   code: "guardrail_unavailable",
   message: `This key's policy demands the guardrail ${name}, which is disabled or not in the catalogue. An operator can mend it.`
+})
+
+const unreadable = (name: string): Refusal => ({
+  code: "guardrail_unavailable",
+  message: `Every request must pass the guardrail ${name}, whose entry this version of the gateway cannot decode. An operator can update the gateway, or save the guardrail again.`
 })
 
 const cannotStream = (name: string): Refusal => ({

@@ -1,5 +1,5 @@
 import { assert } from "@effect/vitest"
-import { Effect, type Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { Database } from "../../src/services/Database.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { admin, at, call, idOf, ok, refusalOf, suite } from "./Listener.ts"
@@ -156,7 +156,36 @@ suite("Keys and their policies", (it) => {
   )
 })
 
+const decodeDenied = Schema.decodeUnknownEffect(
+  Schema.Struct({
+    final_decision: Schema.Struct({ message: Schema.String, layers: Schema.Array(Schema.String) }),
+    reasons: Schema.Array(
+      Schema.Struct({ denies: Schema.Array(Schema.Struct({ check: Schema.String, message: Schema.String })) })
+    )
+  })
+)
+
 suite("Policy simulation", (it) => {
+  it.effect("a layer that this version cannot decode denies, and both explanations say why", () =>
+    Effect.gen(function* () {
+      yield* fresh
+      const { sql } = yield* Database
+      yield* sql`INSERT INTO policy_layers (layer_kind, policy) VALUES ('global', '{"max_things":3}')`
+      const made = yield* ok("POST", keys, { body: { owner_type: "individual" } })
+      const simulated = yield* simulate({
+        key_id: idOf(made, "key"),
+        path: "/v1/chat/completions",
+        body: { model: "m" }
+      })
+      const cannot = "This version of the program cannot decode the stored policy"
+      const { final_decision, reasons } = yield* Effect.orDie(decodeDenied(simulated))
+      assert.deepStrictEqual(final_decision.layers, ["global (unreadable)"])
+      assert.include(final_decision.message, cannot)
+      assert.include(reasons[0]?.denies[0]?.message, cannot)
+      yield* fresh
+    })
+  )
+
   it.effect("answers with the merge, the projections and each layer's reasons; a denial is an answer too", () =>
     Effect.gen(function* () {
       yield* fresh

@@ -75,6 +75,92 @@ layer(Proxy.database)("ControlState", (it) => {
     })
   )
 
+  it.effect("a revocation waits for no load of the configuration, however long one takes", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const released = yield* Deferred.make<void>()
+      let held = false
+      let loads = 0
+      const { state } = yield* started({
+        onConfiguration: (query) =>
+          Effect.suspend(() => {
+            loads++
+            return held ? Effect.andThen(Deferred.await(released), query) : query
+          })
+      })
+      const key = yield* Proxy.issueKey()
+      const record = Effect.map(state.key(digestHex(key.raw)), Option.getOrThrow)
+      yield* record
+      held = true
+      const before = loads
+      for (let timeoutMs = 1; timeoutMs <= 50; timeoutMs++) yield* Proxy.configureRoute("models", { timeoutMs })
+      yield* sql`UPDATE api_keys SET revoked_at = now() WHERE id = ${key.id}`
+      yield* Changes.publish({ _tag: "Key", id: key.id })
+      yield* soon(
+        Effect.map(record, (record) => unusable(record, 0)),
+        "revoked_virtual_key"
+      )
+      assert.strictEqual(state.snapshot().routes.get("models")?.timeoutMs, 120_000)
+      held = false
+      yield* Deferred.succeed(released, undefined)
+      yield* soon(timeoutOfModels(state), 50)
+      // the load that ran when the first notice came, and one for all that came meanwhile
+      assert.isAtMost(loads - before, 2)
+    })
+  )
+
+  it.effect("a revocation and an edit of a key are heard while the configuration cannot be loaded", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      let failing: "not" | "refused" | "defect" = "not"
+      const { state } = yield* started({
+        onConfiguration: (query) =>
+          Effect.suspend(() =>
+            failing === "not" ? query : failing === "refused" ? Effect.fail(unreachable) : Effect.die("a defect")
+          )
+      })
+      for (const why of ["refused", "defect"] as const) {
+        const key = yield* Proxy.issueKey()
+        const record = Effect.map(state.key(digestHex(key.raw)), Option.getOrThrow)
+        yield* record
+        failing = why
+        yield* Proxy.configureRoute("models", { timeoutMs: 84 })
+        yield* soon(Effect.sync(state.check), "behind")
+        yield* sql`UPDATE api_keys SET revoked_at = now() WHERE id = ${key.id}`
+        yield* Changes.publish({ _tag: "Key", id: key.id })
+        yield* soon(
+          Effect.map(record, (record) => unusable(record, 0)),
+          "revoked_virtual_key"
+        )
+        failing = "not"
+        const second = yield* passing("1 second")
+        yield* soon(Effect.andThen(second, Effect.sync(state.check)), "current")
+        assert.strictEqual(state.snapshot().routes.get("models")?.timeoutMs, 84)
+      }
+    })
+  )
+
+  it.effect("a database that goes away before the first load delays the start, and does not end it", () =>
+    Effect.gen(function* () {
+      let gone = true
+      const starting = yield* Effect.forkChild(
+        started({ onConfiguration: (query) => Effect.suspend(() => (gone ? Effect.fail(unreachable) : query)) })
+      )
+      const second = yield* passing("1 second")
+      yield* RealTime.effect(Effect.sleep("50 millis"))
+      gone = false
+      yield* soon(
+        Effect.andThen(
+          second,
+          Effect.sync(() => starting.pollUnsafe() !== undefined)
+        ),
+        true
+      )
+      const { state } = yield* Fiber.join(starting)
+      assert.strictEqual(state.snapshot().routes.get("models")?.timeoutMs, 120_000)
+    })
+  )
+
   it.effect("a change of one project forgets that project's keys, and no others", () =>
     Effect.gen(function* () {
       const { asked, state } = yield* started()
@@ -145,16 +231,31 @@ layer(Proxy.database)("ControlState", (it) => {
     })
   )
 
-  it.effect("a notice that it cannot read costs it nothing but a new start", () =>
+  it.effect("a notice that it cannot read may be about anything: keys are forgotten, and it goes on", () =>
     Effect.gen(function* () {
       const { notify } = yield* Database
       const { state } = yield* started()
       yield* Proxy.configureRoute("models", { timeoutMs: 81 })
       yield* soon(timeoutOfModels(state), 81)
-      yield* notify(Changes.channel, "not a change")
+      const { sql } = yield* Database
+      const key = yield* Proxy.issueKey()
+      const record = Effect.map(state.key(digestHex(key.raw)), Option.getOrThrow)
+      for (const notice of ["not a change", '{"epoch":1000000,"change":{"_tag":"OfANewerVersion"}}']) {
+        yield* sql`UPDATE api_keys SET disabled = false WHERE id = ${key.id}`
+        yield* Changes.publish({ _tag: "Key", id: key.id })
+        yield* soon(
+          Effect.map(record, (record) => unusable(record, 0)),
+          undefined
+        )
+        yield* sql`UPDATE api_keys SET disabled = true WHERE id = ${key.id}`
+        yield* notify(Changes.channel, notice)
+        yield* soon(
+          Effect.map(record, (record) => unusable(record, 0)),
+          "disabled_virtual_key"
+        )
+      }
       yield* Proxy.configureRoute("models", { timeoutMs: 82 })
-      const second = yield* passing("1 second")
-      yield* soon(Effect.andThen(second, timeoutOfModels(state)), 82)
+      yield* soon(timeoutOfModels(state), 82)
     })
   )
 })
@@ -169,16 +270,23 @@ interface Interference {
   readonly changes?: Database["Service"]["changes"]
   /** What becomes of the query for a key. */
   readonly onKey?: (query: Query) => Query
+  /** What becomes of a query that each load of the configuration makes once. */
+  readonly onConfiguration?: (query: Query) => Query
 }
 
 /** The state of a gateway that starts now on the seeds, and how often it has asked the database for a key. */
-const started = Effect.fnUntraced(function* ({ changes, onKey = (query) => query }: Interference = {}) {
+const started = Effect.fnUntraced(function* ({
+  changes,
+  onConfiguration = (query) => query,
+  onKey = (query) => query
+}: Interference = {}) {
   yield* Proxy.reset
   const database = yield* Database
   let asked = 0
   const sql: SqlClient.SqlClient = new globalThis.Proxy(database.sql, {
     apply: (target, self, args) => {
       const query: Query = Reflect.apply(target, self, args)
+      if (String(args[0]).includes("FROM canonical_routes")) return onConfiguration(query)
       if (!String(args[0]).includes("FROM api_keys")) return query
       return Effect.suspend(() => {
         asked++

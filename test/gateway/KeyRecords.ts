@@ -11,6 +11,7 @@ export const recordOf = (of: Partial<KeyRecord>): KeyRecord => ({
   teamId: Option.none(),
   disabled: false,
   revoked: false,
+  readable: true,
   expiresAt: Option.none(),
   secretEndsAt: Option.none(),
   usedAt: 0,

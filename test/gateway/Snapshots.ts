@@ -35,5 +35,6 @@ export const seededWith = (config: Partial<RouteConfig> = {}): Snapshot => ({
   frontDoor: FrontDoor.of(off, missing),
   passthrough: defaults,
   layers: PolicyLayer.none,
-  guardrails: new Map()
+  guardrails: new Map(),
+  unreadable: []
 })

@@ -42,7 +42,7 @@ export type Simulation = typeof Simulation.Type
 
 /** A policy that a request is under. The last is the key's own. */
 const layer = {
-  kind: Schema.Literals([...LayerKind.literals, "key"]),
+  kind: Schema.Literals([...LayerKind.literals, "key", "unknown"]),
   scope_id: Schema.NullOr(Schema.String),
   policy_version: Schema.Int
 }

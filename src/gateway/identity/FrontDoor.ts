@@ -2,6 +2,7 @@ import { Effect, Option, Schema } from "effect"
 import { Database } from "../../services/Database.ts"
 import * as Settings from "../model/FrontDoor.ts"
 import { missing, open as openCredential, type StoredCredential } from "../model/StoredCredential.ts"
+import type { Columns, RowReader, Table } from "../model/StoredRows.ts"
 import type { Rules } from "./Identity.ts"
 
 export interface IdentityProvider {
@@ -23,11 +24,13 @@ export interface FrontDoor {
   readonly rules: Rules
   /** The same for the same settings. */
   readonly fingerprint: string
+  /** This version cannot decode the settings: nobody can prove who they are. */
+  readonly unreadable?: true
 }
 
 /** Otherwise the gateway key in `Authorization` is all that is asked for. */
-export const asksForIdentity = ({ provider, trustedSecret }: FrontDoor): boolean =>
-  provider !== undefined || trustedSecret !== undefined
+export const asksForIdentity = ({ provider, trustedSecret, unreadable }: FrontDoor): boolean =>
+  provider !== undefined || trustedSecret !== undefined || unreadable === true
 
 export const of = (settings: Settings.FrontDoor, secret: StoredCredential): FrontDoor => {
   const { audience, issuer, oidc_discovery_url: discoveryUrl } = settings
@@ -56,20 +59,59 @@ export const of = (settings: Settings.FrontDoor, secret: StoredCredential): Fron
 }
 
 const Row = Schema.Struct({ ...Settings.FrontDoor.fields, sealed_secret: Schema.NullOr(Schema.String) })
-const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
+
+/** The saved settings, and their secret while it is still sealed. */
+interface Saved {
+  readonly frontDoor: FrontDoor
+  readonly sealedSecret: string | null
+}
+
+const decodeRow = Schema.decodeUnknownSync(Row)
+const decodePartly = Schema.decodeUnknownOption(Row)
+const isAlgorithm = Schema.is(Settings.Algorithm)
+
+const saved = ({ sealed_secret, ...settings }: typeof Row.Type): Saved => ({
+  frontDoor: of(settings, missing),
+  sealedSecret: sealed_secret
+})
+
+/**
+ * Signatures that this version does not know are accepted by it from nobody; the other settings hold. Where more than
+ * that cannot be decoded, how callers must prove who they are is not known, and every caller is refused.
+ */
+const partly = (columns: Columns): Saved => {
+  const { accepted_algorithms: algorithms, svc_key_header: header } = columns
+  const known = Array.isArray(algorithms) ? algorithms.filter(isAlgorithm) : []
+  return Option.match(decodePartly({ ...columns, accepted_algorithms: known }), {
+    onSome: saved,
+    onNone: () => ({
+      frontDoor: {
+        ...of({ ...Settings.off, ...(typeof header === "string" && { svc_key_header: header }) }, missing),
+        unreadable: true
+      },
+      sealedSecret: null
+    })
+  })
+}
+
+const table: Table<Saved> = {
+  name: "gateway_auth_settings",
+  key: [],
+  decode: (columns) => saved(decodeRow(columns)),
+  substitute: partly
+}
 
 /** A saved row decides alone; without one the environment does. */
-export const load = Effect.gen(function* () {
+export const load = Effect.fnUntraced(function* (reader: RowReader) {
   const { sql } = yield* Database
-  const [row] = yield* Effect.flatMap(
-    sql`SELECT svc_key_header, identity_enabled, tenant_id, audience, issuer, oidc_discovery_url, required_scope,
-      required_role, allowed_groups, accepted_algorithms, jwks_cache_ttl_seconds, clock_skew_seconds,
-      trusted_gateway_header_enabled, sealed_secret FROM gateway_auth_settings`,
-    decodeRows
-  )
+  const rows = yield* sql<Columns>`SELECT svc_key_header, identity_enabled, tenant_id, audience, issuer,
+    oidc_discovery_url, required_scope, required_role, allowed_groups, accepted_algorithms, jwks_cache_ttl_seconds,
+    clock_skew_seconds, trusted_gateway_header_enabled, sealed_secret FROM gateway_auth_settings`
+  const [row] = reader.read(table, rows)
   if (row !== undefined) {
-    const { sealed_secret, ...settings } = row
-    return of(settings, yield* openCredential(sealed_secret, Settings.secretContext))
+    const { frontDoor, sealedSecret } = row
+    const secret = yield* openCredential(sealedSecret, Settings.secretContext)
+    return { ...frontDoor, ...(frontDoor.trustedSecret !== undefined && { trustedSecret: secret }) }
   }
   return Option.match(yield* Settings.StartupFrontDoor, {
     onNone: () => of(Settings.off, missing),

@@ -103,7 +103,8 @@ export class Identities extends Context.Service<
 
       return Identities.of({
         known: (headers, frontDoor, now) => {
-          const { provider, rules, trustedSecret } = frontDoor
+          const { provider, rules, trustedSecret, unreadable } = frontDoor
+          if (unreadable === true) return Result.fail(unreadableSettings)
           if (trustedSecret !== undefined && TrustedHeaders.present(headers)) {
             return trustedSecret._tag === "Present"
               ? TrustedHeaders.verify(headers, trustedSecret.credential, rules, now)
@@ -129,6 +130,12 @@ export class Identities extends Context.Service<
 const decodeClaims = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 const read = (payload: Uint8Array): unknown =>
   Option.getOrUndefined(decodeClaims(Buffer.from(payload).toString("utf8")))
+
+const unreadableSettings = new GatewayError({
+  code: "control_state_unavailable",
+  message:
+    "This version of the gateway cannot decode how callers must authenticate; an operator can update the gateway, or save the settings again."
+})
 
 const unreadableSecret = new GatewayError({
   code: "invalid_configuration",

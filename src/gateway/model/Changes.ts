@@ -17,9 +17,13 @@ export const Change = Schema.TaggedUnion({
 export type Change = typeof Change.Type
 
 /** `epoch`: the state's number with this change in it. */
-const Notice = Schema.fromJsonString(Schema.Struct({ epoch: Schema.Int, change: Change }))
+export const Notice = Schema.fromJsonString(Schema.Struct({ epoch: Schema.Int, change: Change }))
+export type Notice = typeof Notice.Type
 const encode = Schema.encodeEffect(Notice)
 export const decode = Schema.decodeUnknownEffect(Notice)
+
+/** The epoch of a notice whose change only a newer version knows. */
+export const decodeEpoch = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ epoch: Schema.Int })))
 
 /** The number of the state: every change raises it. */
 export const readEpoch = Effect.gen(function* () {

@@ -5,6 +5,8 @@ import type { KeyPolicy } from "./KeyPolicy.ts"
 export interface KeyState {
   readonly disabled: boolean
   readonly revoked: boolean
+  /** This version can decode the key's policy. A key whose restrictions are not known is not usable. */
+  readonly readable: boolean
   /** Epoch milliseconds. */
   readonly expiresAt: Option.Option<number>
   /** The last use that is on record, else the creation, or when it was last enabled; epoch milliseconds. */
@@ -15,10 +17,11 @@ export interface KeyState {
 export const unusable = (
   state: KeyState,
   now: number
-): "revoked_virtual_key" | "disabled_virtual_key" | "expired_virtual_key" | undefined => {
+): "revoked_virtual_key" | "disabled_virtual_key" | "expired_virtual_key" | "control_state_unavailable" | undefined => {
   if (state.revoked) return "revoked_virtual_key"
   if (state.disabled) return "disabled_virtual_key"
-  return Option.exists(state.expiresAt, (expiresAt) => expiresAt <= now) ? "expired_virtual_key" : undefined
+  if (Option.exists(state.expiresAt, (expiresAt) => expiresAt <= now)) return "expired_virtual_key"
+  return state.readable ? undefined : "control_state_unavailable"
 }
 
 const dayMs = 86_400_000
@@ -37,5 +40,7 @@ export const refusals = {
   invalid_virtual_key: "The gateway key is not known.",
   disabled_virtual_key: "The gateway key is disabled; an operator can enable it.",
   revoked_virtual_key: "The gateway key was revoked; ask for a new one.",
-  expired_virtual_key: "The gateway key has expired; ask for a new one."
+  expired_virtual_key: "The gateway key has expired; ask for a new one.",
+  control_state_unavailable:
+    "This version of the gateway cannot decode the gateway key's policy; an operator can update the gateway, or save the policy again."
 } as const

@@ -1,7 +1,8 @@
 import { Schema } from "effect"
 import type { UsageRoute } from "./CanonicalRoute.ts"
-import * as GuardrailPolicy from "./GuardrailPolicy.ts"
-import { type KeyPolicy, KeyPolicyPatch, neutral, patched } from "./KeyPolicy.ts"
+import type { KeyPolicy } from "./KeyPolicy.ts"
+import * as StoredPolicies from "./StoredPolicies.ts"
+import type { Table } from "./StoredRows.ts"
 
 /**
  * What a stored layer is about, from the general to the particular (reference §8.2). A key's own policy comes behind
@@ -11,13 +12,17 @@ export const LayerKind = Schema.Literals(["global", "project", "team", "route", 
 export type LayerKind = typeof LayerKind.Type
 
 /** One of the policies that a request is under. */
-export interface PolicyLayer {
-  readonly kind: LayerKind | "key"
-  /** The project, team, route, model or key; `null` for the global layer, and for the policy of no stored key. */
+export interface PolicyLayer extends StoredPolicies.Policies {
+  /** `unknown`: a layer of a kind that this version does not know. It may be about any request, so it is about all. */
+  readonly kind: LayerKind | "key" | "unknown"
+  /**
+   * The project, team, route, model or key; `null` for the global layer, and for the policy of no stored key. Of an
+   * unknown kind, kind and scope.
+   */
   readonly scopeId: string | null
   readonly version: number
-  readonly policy: KeyPolicy
-  readonly guardrails: GuardrailPolicy.GuardrailPolicy
+  /** This version cannot decode the row, so the layer denies every request that is under it. */
+  readonly unreadable?: true
 }
 
 /** The layers that there are, where the request path finds those of a request. */
@@ -25,6 +30,8 @@ export interface PolicyLayers {
   /** No layer at all: every key has its own policy and nothing else. */
   readonly empty: boolean
   readonly of: { readonly [Kind in LayerKind]: ReadonlyMap<string, PolicyLayer> }
+  /** Of kinds that this version does not know: about every request. */
+  readonly unknown: ReadonlyArray<PolicyLayer>
 }
 
 /** What a request is about, as far as layers go by it. */
@@ -44,8 +51,10 @@ export const indexed = (layers: ReadonlyArray<PolicyLayer>): PolicyLayers => {
     route: new Map<string, PolicyLayer>(),
     model: new Map<string, PolicyLayer>()
   }
-  for (const layer of layers) if (layer.kind !== "key") of[layer.kind].set(layer.scopeId ?? "", layer)
-  return { empty: layers.length === 0, of }
+  for (const layer of layers) {
+    if (layer.kind !== "key" && layer.kind !== "unknown") of[layer.kind].set(layer.scopeId ?? "", layer)
+  }
+  return { empty: layers.length === 0, of, unknown: layers.filter(({ kind }) => kind === "unknown") }
 }
 
 export const none = indexed([])
@@ -64,9 +73,10 @@ type OwnerScope = Pick<LayerScope, "projectId" | "teamId">
 
 /** What every request of a key is under, whatever it asks for. */
 const everywhere = (
-  { of }: PolicyLayers,
+  { of, unknown }: PolicyLayers,
   { projectId, teamId }: OwnerScope
 ): ReadonlyArray<PolicyLayer | undefined> => [
+  ...unknown,
   of.global.get(""),
   projectId === undefined ? undefined : of.project.get(projectId),
   teamId === undefined ? undefined : of.team.get(teamId)
@@ -89,23 +99,61 @@ export const counted = (
   return { routes: limiting(layers.of.route), models: limiting(layers.of.model) }
 }
 
-/** How a layer is called in usage records and explanations: `global`, `key`, `project:<id>`, `model:<name>`. */
-export const nameOf = ({ kind, scopeId }: PolicyLayer): string =>
-  kind === "global" || kind === "key" || scopeId === null ? kind : `${kind}:${scopeId}`
+/**
+ * How a layer is called in usage records and explanations: `global`, `key`, `project:<id>`, `model:<name>`, and
+ * `team:<name> (unreadable)` where the layer denies because its row cannot be decoded.
+ */
+export const nameOf = ({ kind, scopeId, unreadable }: PolicyLayer): string => {
+  const name = kind === "global" || kind === "key" || scopeId === null ? kind : `${kind}:${scopeId}`
+  return unreadable === true ? `${name} (unreadable)` : name
+}
 
-/** A row of `policy_layers`: what its policies leave out is neutral. */
-export const LayerRow = Schema.Struct({
+/** Why an unreadable layer denies, for operators. */
+export const unreadableLayer =
+  "This version of the program cannot decode the stored policy, so it denies every request that is under it. Update the program, or save the policy again."
+
+const LayerRow = Schema.Struct({
   layer_kind: LayerKind,
   scope_id: Schema.NullOr(Schema.String),
-  policy: KeyPolicyPatch,
-  guardrail_policy: GuardrailPolicy.GuardrailPolicyPatch,
+  policy: Schema.Unknown,
+  guardrail_policy: Schema.Unknown,
   policy_version: Schema.FiniteFromString
 })
+const decodeRow = Schema.decodeUnknownSync(LayerRow)
+const isLayerKind = Schema.is(LayerKind)
 
-export const fromRow = (row: typeof LayerRow.Type): PolicyLayer => ({
-  kind: row.layer_kind,
-  scopeId: row.scope_id,
-  version: row.policy_version,
-  policy: patched(neutral, row.policy),
-  guardrails: GuardrailPolicy.of(row.guardrail_policy)
-})
+/** `policy_layers`. A layer that cannot be decoded denies. */
+export const table: Table<PolicyLayer> = {
+  name: "policy_layers",
+  key: ["layer_kind", "scope_id"],
+  decode: (columns) => {
+    const row = decodeRow(columns)
+    return {
+      kind: row.layer_kind,
+      scopeId: row.scope_id,
+      version: row.policy_version,
+      ...StoredPolicies.decode(row)
+    }
+  },
+  substitute: ({ layer_kind: kind, scope_id: scope }) => ({
+    ...(isLayerKind(kind) && (typeof scope === "string" || kind === "global")
+      ? { kind, scopeId: typeof scope === "string" ? scope : null }
+      : { kind: "unknown", scopeId: [kind, scope].filter((value) => typeof value === "string").join(":") }),
+    ...denying
+  })
+}
+
+/** A key's own policy, as the last of its layers. */
+export const ofKey = (
+  id: string,
+  version: number,
+  row: { readonly policy: unknown; readonly guardrail_policy: unknown }
+): PolicyLayer => {
+  try {
+    return { kind: "key", scopeId: id, version, ...StoredPolicies.decode(row) }
+  } catch {
+    return { kind: "key", scopeId: id, ...denying, version }
+  }
+}
+
+const denying = { version: 0, unreadable: true, ...StoredPolicies.denying } as const

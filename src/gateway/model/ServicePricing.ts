@@ -36,6 +36,13 @@ export const of = (row: {
   endpoints: closestFirst(row.openapi_endpoints)
 })
 
+export const free: Pricing = {
+  base: { cost_mode: "none", estimated_cost_usd: null },
+  bodyRules: [],
+  endpointRules: [],
+  endpoints: []
+}
+
 const isParameter = (segment: string): boolean => segment.startsWith("{") && segment.endsWith("}")
 
 const closestFirst = <A extends { readonly path_template: string }>(rules: ReadonlyArray<A>) =>

@@ -9,10 +9,13 @@ import {
   missingRuntimeFields,
   PricingRule,
   type RuntimeField,
-  refusedRoutePattern
+  refusedRoutePattern,
+  ServiceMethod,
+  serviceNamePattern
 } from "./Service.ts"
 import * as ServicePricing from "./ServicePricing.ts"
-import { open as openCredential, type StoredCredential } from "./StoredCredential.ts"
+import { missing as missingCredential, open as openCredential, type StoredCredential } from "./StoredCredential.ts"
+import type { Columns, RowReader, Table } from "./StoredRows.ts"
 
 /** A registered service as the request path needs it. */
 export interface Service {
@@ -79,49 +82,98 @@ const ServiceRow = Schema.Struct({
   openapi_endpoints: Schema.Array(Endpoint),
   endpoint_pricing_rules: Schema.Array(EndpointPricingRule)
 })
-const decodeRows = Schema.decodeUnknownEffect(Schema.Array(ServiceRow))
+const decodeRow = Schema.decodeUnknownSync(ServiceRow)
+
+/** A registered service whose credential is still sealed. */
+interface Registered {
+  readonly service: Service
+  readonly sealed: string | null
+}
+
+const registered = (columns: object): Registered => {
+  const row = decodeRow(columns)
+  return {
+    service: {
+      name: row.name,
+      pattern: row.route_pattern,
+      enabled: row.enabled,
+      methods: row.allowed_methods.map((method) => method.toUpperCase()),
+      origin: row.upstream_base_url === null ? undefined : new URL(row.upstream_base_url).origin,
+      credential: missingCredential,
+      config: {
+        enabled: row.enabled,
+        mode: "managed_by_gateway",
+        timeoutMs: row.timeout_ms,
+        maxRequestBodyBytes: row.max_body_bytes,
+        // a service may answer as much as it likes; only a policy says how much (reference §1.2)
+        maxResponseBodyBytes: Number.POSITIVE_INFINITY
+      },
+      pricing: ServicePricing.of(row)
+    },
+    sealed: row.sealed_credential
+  }
+}
+
+/**
+ * A service that cannot be decoded is disabled, and keeps its paths: without it the wildcard could take them, where
+ * neither its policy nor its price hold.
+ */
+const unreadable = ({ name, route_pattern }: Columns): Registered | undefined => {
+  if (typeof name !== "string" || !serviceNamePattern.test(name)) return undefined
+  return {
+    service: {
+      name,
+      pattern: typeof route_pattern === "string" ? route_pattern : defaultRoutePattern(name),
+      enabled: false,
+      methods: ServiceMethod.literals,
+      origin: undefined,
+      credential: missingCredential,
+      config: {
+        enabled: false,
+        mode: "managed_by_gateway",
+        timeoutMs: 1,
+        maxRequestBodyBytes: 0,
+        maxResponseBodyBytes: 0
+      },
+      pricing: ServicePricing.free
+    },
+    sealed: null
+  }
+}
+
+const table: Table<Registered> = {
+  name: "service_registrations",
+  key: ["name"],
+  decode: registered,
+  substitute: unreadable
+}
 
 /** As the registry stands now. */
-export const load = Effect.gen(function* () {
+export const load = Effect.fnUntraced(function* (reader: RowReader) {
   const { sql } = yield* Database
-  const rows = yield* Effect.flatMap(
-    sql`SELECT name, route_pattern, upstream_base_url, sealed_credential, enabled, allowed_methods, timeout_ms,
-      max_body_bytes, cost_mode, estimated_cost_usd, pricing_rules, openapi_endpoints, endpoint_pricing_rules
-      FROM service_registrations`,
-    decodeRows
-  )
-  return of(yield* Effect.forEach(rows, registered))
+  const rows = yield* sql<Columns>`SELECT name, route_pattern, upstream_base_url, sealed_credential, enabled,
+    allowed_methods, timeout_ms, max_body_bytes, cost_mode, estimated_cost_usd, pricing_rules, openapi_endpoints,
+    endpoint_pricing_rules FROM service_registrations`
+  return of(yield* Effect.forEach(reader.read(table, rows), opened))
+})
+
+const opened = Effect.fnUntraced(function* ({ sealed, service }: Registered) {
+  const complete: Service = {
+    ...service,
+    pattern: yield* patternOf(service),
+    credential: yield* openCredential(sealed, `service_registrations/${service.name}`)
+  }
+  return complete
 })
 
 /**
  * A row may be older than a rule about patterns, or nobody's who knows them: what could not be saved today takes no
  * path from anybody, and the service is where it always is.
  */
-const patternOf = Effect.fnUntraced(function* ({ name, route_pattern }: typeof ServiceRow.Type) {
-  const refusal = refusedRoutePattern(route_pattern)
-  if (refusal === undefined) return route_pattern
+const patternOf = Effect.fnUntraced(function* ({ name, pattern }: Service) {
+  const refusal = refusedRoutePattern(pattern)
+  if (refusal === undefined) return pattern
   const instead = defaultRoutePattern(name)
   yield* Effect.logWarning("a service's route_pattern is not in force", { service: name, why: refusal, instead })
   return instead
-})
-
-const registered = Effect.fnUntraced(function* (row: typeof ServiceRow.Type) {
-  const service: Service = {
-    name: row.name,
-    pattern: yield* patternOf(row),
-    enabled: row.enabled,
-    methods: row.allowed_methods.map((method) => method.toUpperCase()),
-    origin: row.upstream_base_url === null ? undefined : new URL(row.upstream_base_url).origin,
-    credential: yield* openCredential(row.sealed_credential, `service_registrations/${row.name}`),
-    config: {
-      enabled: row.enabled,
-      mode: "managed_by_gateway",
-      timeoutMs: row.timeout_ms,
-      maxRequestBodyBytes: row.max_body_bytes,
-      // a service may answer as much as it likes; only a policy says how much (reference §1.2)
-      maxResponseBodyBytes: Number.POSITIVE_INFINITY
-    },
-    pricing: ServicePricing.of(row)
-  }
-  return service
 })
