@@ -1,6 +1,7 @@
 import { ByteSize, Context, Effect, Layer, Schema, SchemaIssue, type Types } from "effect"
 import { type HttpServerError, HttpServerRequest } from "effect/http"
 import { type HttpApiEndpoint, HttpApiError } from "effect/http-api"
+import * as JsonBounds from "../gateway/model/JsonBounds.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
 import { BodyOptional, Intake, MaxBodyBytes } from "./api/Security.ts"
 
@@ -36,7 +37,11 @@ const readable = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top) {
   if (mediaType !== "application/json") {
     return yield* new ControlError("unsupported_media_type", "Content-Type must be application/json.")
   }
-  yield* Effect.mapError(parse(yield* body), () => new ControlError("invalid_json", "The body is not JSON."))
+  const text = yield* body
+  // before the parser, which takes far longer for such a body; an operator's own documents may be large
+  const excess = JsonBounds.excessOf(text, Math.max(JsonBounds.maxWeight, maxBodyBytes))
+  if (excess !== undefined) return yield* new ControlError("invalid_json", excess)
+  yield* Effect.mapError(parse(text), () => new ControlError("invalid_json", "The body is not JSON."))
 })
 
 const parse = Schema.decodeEffect(Schema.fromJsonString(Schema.Json))

@@ -5,6 +5,7 @@ import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import type { BodyLimit } from "./model/BodyLimit.ts"
 import * as Facts from "./model/Facts.ts"
+import * as JsonBounds from "./model/JsonBounds.ts"
 import type { ServiceCall } from "./model/ServiceCall.ts"
 import * as ServicePricing from "./model/ServicePricing.ts"
 import * as RequestBody from "./RequestBody.ts"
@@ -93,7 +94,9 @@ const beginsAsJson = (bytes: Buffer): boolean => {
 const besideJson: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d, 0x00, 0xef, 0xbb, 0xbf, 0xff, 0xfe])
 const openings: ReadonlySet<number> = new Set([0x7b, 0x5b])
 
-const notJson = new GatewayError({ code: "invalid_request_body", message: "The body is not valid JSON." })
+const unread = (message: string) => new GatewayError({ code: "invalid_request_body", message })
+
+const notJson = unread("The body is not valid JSON.")
 
 /** The gateway decides on what it reads, so a body that it cannot read goes nowhere. */
 const unsupported = (message: string) => new GatewayError({ code: "unsupported_media_type", message })
@@ -118,7 +121,7 @@ const understand = (
     const wanted = new Set([...Facts.fieldNames(options.routeId), ...named])
     const body = opaque(bytes)
     return Form.read(Headers.get(wire.headers, "content-type") ?? "", bytes, wanted).pipe(
-      Result.mapError((message) => new GatewayError({ code: "invalid_request_body", message })),
+      Result.mapError(unread),
       Result.flatMap((form) =>
         Result.mapBoth(Facts.ofForm(options.routeId, form), {
           onFailure: (problem) => new GatewayError(problem),
@@ -130,6 +133,10 @@ const understand = (
         })
       )
     )
+  }
+  const { excess } = JsonBounds.shapeOf(bytes)
+  if (excess !== undefined) {
+    return kind === "maybe" && !beginsAsJson(bytes) ? Result.succeed(opaque(bytes)) : Result.fail(unread(excess))
   }
   const json = parsed(bytes)
   if (json === undefined) {

@@ -4,6 +4,7 @@ import type { Flow, Sink, Upstream, UpstreamError } from "../services/Upstream.t
 import * as Forward from "./Forward.ts"
 import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
+import * as JsonBounds from "./model/JsonBounds.ts"
 import * as UsageTap from "./UsageTap.ts"
 import type { BodyLease, Wire } from "./Wire.ts"
 
@@ -129,8 +130,10 @@ class HeldAnswer implements Sink {
   /** What is to be judged, of an answer that is whole; `undefined` where there is nothing. */
   text(): Result.Result<string, GatewayError> | undefined {
     if (!this.#isJson || this.#collected.length === 0) return undefined
+    const bytes = this.#collected.whole()
+    if (JsonBounds.shapeOf(bytes).excess !== undefined) return Result.fail(tooMuchJson)
     try {
-      const text = utf8.decode(this.#collected.whole())
+      const text = utf8.decode(bytes)
       JSON.parse(text)
       return Result.succeed(text)
     } catch {
@@ -216,6 +219,12 @@ const isPlainJson = (headers: Headers.RawHeaders): boolean =>
 const notJson = new GatewayError({
   code: "guardrail_unavailable",
   message: "The upstream's answer is not JSON, so the guardrails of this key cannot look at it, and it does not pass."
+})
+
+const tooMuchJson = new GatewayError({
+  code: "guardrail_unavailable",
+  message:
+    "The upstream's answer nests deeper, or holds more values, than the guardrails of this key can look at, and it does not pass."
 })
 
 const noRoom = new GatewayError({

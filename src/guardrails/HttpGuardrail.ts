@@ -1,5 +1,6 @@
 import { Effect, Result, Schema } from "effect"
 import { Action, Config, type Mode } from "../gateway/model/Guardrail.ts"
+import * as JsonBounds from "../gateway/model/JsonBounds.ts"
 import type { Egress } from "../services/Egress.ts"
 import type { Provider } from "./Definitions.ts"
 import type { Failure, Verdict } from "./Outcome.ts"
@@ -85,6 +86,7 @@ const written = ({ config, context, guardrail, mode, requestId, text }: Question
 }
 
 const read = (mode: Mode, body: string): Result.Result<Verdict, Failure> => {
+  if (JsonBounds.excessOf(body) !== undefined) return Result.fail(unreadable)
   try {
     return Result.mapBoth(decodeReply(body), {
       onFailure: () => unreadable,

@@ -93,6 +93,14 @@ suite("Requests", (it) => {
       for (const text of ["", "{", "nul", '{"name":"a"} {}', "{'name':'a'}"]) {
         assert.deepStrictEqual(yield* sent(text), { status: 400, code: "invalid_json", param: null }, text)
       }
+      for (const [text, limit] of [
+        ["[".repeat(1_000_000), /deeper than 256 levels/],
+        [`[${"{},".repeat(300_000)}{}]`, /at most 1048576/]
+      ] as const) {
+        const refused = yield* call("POST", projects, { text, headers: { "content-type": "application/json" } })
+        assert.deepStrictEqual(refusalOf(refused), { status: 400, code: "invalid_json", param: null })
+        assert.match(refused.text, limit)
+      }
       for (const type of ["text/plain", "application/x-www-form-urlencoded", "application/jsonp"]) {
         assert.deepStrictEqual(yield* sent(name, type), { status: 415, code: "unsupported_media_type", param: null })
       }

@@ -59,6 +59,22 @@ layer(Proxy.database)("ProxyApp, guardrails", (it) => {
     })
   )
 
+  it.effect("an answer that nests deeper than guardrails look does not pass", () =>
+    Effect.gen(function* () {
+      const nested = (levels: number) => `${"[".repeat(levels)}"[EMAIL_1]"${"]".repeat(levels)}`
+      for (const [levels, status] of [
+        [256, 200],
+        [257, 502]
+      ] as const) {
+        const gateway = yield* Proxy.make({ upstream: Upstream.answers(200, json, nested(levels)) })
+        const key = yield* Proxy.issueKey({}, { guardrails: pii })
+        const wire = yield* gateway.ask({ target: Proxy.chat, headers: key.headers, body: mail })
+        assert.strictEqual(wire.status, status)
+        assert.match(wire.text, status === 200 ? /"a@b.co"/ : /nests deeper.*guardrail_unavailable/)
+      }
+    })
+  )
+
   it.effect("what selects no guardrail is not touched, and does not wait", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({ upstream: Upstream.answers(200, json, '{"content" : ', '"a@b.co"}') })

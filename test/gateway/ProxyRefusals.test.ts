@@ -86,6 +86,8 @@ layer(Proxy.database)("ProxyApp refuses", (it) => {
     ["two content types", {}, { headers: [...asJson(), ...asJson()] }, 415, "unsupported_media_type"],
     ["another charset", {}, { headers: asJson("; charset=utf-7") }, 415, "unsupported_media_type"],
     ["a body that is no JSON", {}, { body: "not json" }, 400, "invalid_request_body"],
+    ["a body that is nested too deep", {}, { body: "[".repeat(1_000_000) }, 400, "invalid_request_body"],
+    ["a body of too many values", {}, { body: `{"a":[${"{},".repeat(100_000)}{}]}` }, 400, "invalid_request_body"],
     ["a member twice", {}, { body: '{"model":"a","model":"b"}' }, 400, "invalid_request_body"],
     ["guardrails that are no names", {}, { body: { guardrails: "all" } }, 400, "invalid_guardrail_request"],
     ["guardrails that nobody offers", {}, { body: { guardrails: ["pii-redact"] } }, 403, "guardrail_forbidden"],

@@ -144,6 +144,24 @@ layer(Proxy.database)("ProxyApp, to registered services", (it) => {
     })
   )
 
+  it.effect("JSON that holds more than the gateway reads goes nowhere, whatever its content type says", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: payments })
+      const key = yield* Proxy.issueKey()
+      const nested = `${"[".repeat(257)}${"]".repeat(257)}`
+      for (const type of [["content-type", "application/json"], []]) {
+        const headers = [...key.headers, ...type]
+        const wire = yield* gateway.ask({ target: "/services/payments/x", headers, body: nested })
+        assert.strictEqual(wire.status, 400)
+        assert.match(wire.text, /deeper than 256 levels/)
+      }
+      assert.deepStrictEqual(gateway.sent, [])
+      const binary = `x${nested}`
+      yield* gateway.ask({ target: "/services/payments/x", headers: key.headers, body: binary })
+      assert.strictEqual(gateway.sent[0]?.text, binary)
+    })
+  )
+
   it.effect("a body that does not say how long it is, is read where input is limited", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({ configured: payments })

@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import type { RouteId } from "./CanonicalRoute.ts"
+import * as JsonBounds from "./JsonBounds.ts"
 import * as JsonMembers from "./JsonMembers.ts"
 
 /** What a decision needs to know of a body, from one parse. */
@@ -109,6 +110,8 @@ export const parse = (
   routeId: RouteId | "compat" | "service",
   bytes: Uint8Array
 ): Result.Result<ParsedBody, BodyProblem> => {
+  const shape = JsonBounds.shapeOf(bytes)
+  if (shape.excess !== undefined) return Result.fail(problem(shape.excess))
   const text = decoded(bytes)
   if (text === undefined) return Result.fail(problem("The body is not valid UTF-8."))
   const json = parsed(text)
@@ -118,7 +121,7 @@ export const parse = (
     )
   }
   if (!isObject(json)) return Result.fail(problem("The body must be a JSON object."))
-  const scanned = isPlain(routeId, json, bytes) ? nothingFound : scan(decidingObjects(routeId, text))
+  const scanned = isPlain(routeId, json, shape) ? nothingFound : scan(decidingObjects(routeId, text))
   if (Result.isFailure(scanned)) return Result.fail(scanned.failure)
   if (routeId === "message-batches" && json["requests"] !== undefined && !Array.isArray(json["requests"])) {
     return Result.fail(problem('"requests" must be an array.', "requests"))
@@ -181,10 +184,10 @@ const valuesOf = (text: string, key: string): ReadonlyArray<string> =>
  * What `scan` would find nothing in, told for a third of its price: each name is there once and without escapes, and
  * none of them is a tool's.
  */
-const isPlain = (routeId: RouteId | "compat" | "service", json: JsonObject, bytes: Uint8Array): boolean =>
+const isPlain = (routeId: RouteId | "compat" | "service", json: JsonObject, { members }: JsonBounds.Shape): boolean =>
   routeId !== "message-batches" &&
   toolMembers.every((name) => json[name] === undefined) &&
-  JsonMembers.countPlain(bytes) === Object.keys(json).length
+  members === Object.keys(json).length
 
 const nothingFound = Result.succeed(0)
 

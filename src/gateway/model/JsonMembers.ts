@@ -1,14 +1,4 @@
-import {
-  backslash,
-  closeBrace,
-  closeBracket,
-  colon,
-  comma,
-  openBrace,
-  openBracket,
-  quote,
-  stringEnd
-} from "./JsonScan.ts"
+import { closeBrace, closeBracket, comma, openBrace, openBracket, quote, stringEnd } from "./JsonScan.ts"
 
 /** One member of a JSON object, by its place in the text. */
 export interface Member {
@@ -44,41 +34,6 @@ export const topLevel = (text: string): ReadonlyArray<Member> => {
     at = skipSpace(text, end)
     if (text.charCodeAt(at) !== comma) break
     at = skipSpace(text, at + 1)
-  }
-  return members
-}
-
-/**
- * How many members the top-level object of `json` has, those of one name counted apart, or `undefined` where a name is
- * written with escapes. Of bytes, and without a list of them: every body comes by here, and few have more to tell.
- */
-export const countPlain = (json: Uint8Array): number | undefined => {
-  let members = 0
-  let depth = 0
-  let escaped = false
-  for (let at = 0; at < json.length; at++) {
-    switch (json[at]) {
-      case quote:
-        escaped = false
-        for (at++; json[at] !== quote && at < json.length; at++) {
-          if (json[at] !== backslash) continue
-          escaped = true
-          at++
-        }
-        break
-      case openBrace:
-      case openBracket:
-        depth++
-        break
-      case closeBrace:
-      case closeBracket:
-        depth--
-        break
-      case colon:
-        if (depth > 1) break
-        if (escaped) return undefined
-        members++
-    }
   }
   return members
 }

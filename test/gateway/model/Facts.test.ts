@@ -121,8 +121,8 @@ describe("Facts", () => {
       )
     })
 
-    it("walks a body that nests 200,000 deep", () => {
-      const deep = `{"a":${"[".repeat(200_000)}"abcdefgh"${"]".repeat(200_000)}}`
+    it("walks a body that nests as deep as one may", () => {
+      const deep = `{"a":${"[".repeat(255)}"abcdefgh"${"]".repeat(255)}}`
       assert.strictEqual(Result.getOrThrow(parse(deep)).facts.inputTokens, 2)
     })
   })

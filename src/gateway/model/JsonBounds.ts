@@ -1,0 +1,82 @@
+import { backslash, closeBrace, closeBracket, colon, comma, openBrace, openBracket, quote } from "./JsonScan.ts"
+
+/** JSON schemas of tools nest to about 60 levels. */
+export const maxDepth = 256
+
+/**
+ * How much a body of any length may hold, so that no raised byte limit makes one body cost more than tens of
+ * milliseconds: long strings and numbers are cheap, members and containers are not. An embeddings request of 300,000
+ * token ids stays below it.
+ */
+export const maxWeight = 1_000_000
+const structureWeight = 10
+
+/** What one pass over JSON text finds before anything parses it. */
+export interface Shape {
+  /** Why the text is not parsed, in words for its sender. */
+  readonly excess: string | undefined
+  /**
+   * How many members the top-level object has, those of one name counted apart; `undefined` where one of their names is
+   * written with escapes.
+   */
+  readonly members: number | undefined
+}
+
+/**
+ * Measures JSON text. `JSON.parse` takes a tenth of a second and many times the memory for a megabyte of brackets, and
+ * any key may send one, so nesting and number of values are bounded here. The text may be none that `JSON.parse`
+ * accepts. Of bytes, and without a list of what is in them: every body comes by here, and few have more to tell.
+ */
+export const shapeOf = (json: Uint8Array, weightLimit = maxWeight): Shape => {
+  let members = 0
+  let depth = 0
+  let weight = 0
+  let escaped = false
+  let anyEscaped = false
+  for (let at = 0; at < json.length; at++) {
+    switch (json[at]) {
+      case quote:
+        escaped = false
+        for (at++; json[at] !== quote && at < json.length; at++) {
+          if (json[at] !== backslash) continue
+          escaped = true
+          at++
+        }
+        break
+      case comma:
+        weight++
+        break
+      case openBrace:
+      case openBracket:
+        weight += structureWeight
+        if (++depth > maxDepth) return tooDeep
+        if (weight > weightLimit) return tooHeavy(weightLimit)
+        break
+      case closeBrace:
+      case closeBracket:
+        depth--
+        break
+      case colon:
+        weight += structureWeight
+        if (depth > 1) break
+        anyEscaped ||= escaped
+        members++
+    }
+  }
+  if (weight > weightLimit) return tooHeavy(weightLimit)
+  return { excess: undefined, members: anyEscaped ? undefined : members }
+}
+
+/** For texts that are only in memory as text. */
+export const excessOf = (json: string, weightLimit = maxWeight): string | undefined =>
+  shapeOf(Buffer.from(json), weightLimit).excess
+
+const tooDeep: Shape = {
+  excess: `The JSON nests deeper than ${maxDepth} levels, which is the limit. Send it with less nesting.`,
+  members: undefined
+}
+
+const tooHeavy = (limit: number): Shape => ({
+  excess: `The JSON holds too many values: at most ${limit}, of which each object, array and member counts for ${structureWeight}. Send it in parts.`,
+  members: undefined
+})
