@@ -3,7 +3,7 @@ import { PolicyRoute, type Provider } from "../gateway/model/CanonicalRoute.ts"
 import * as EffectivePolicy from "../gateway/model/EffectivePolicy.ts"
 import * as Facts from "../gateway/model/Facts.ts"
 import type { KeyPolicy } from "../gateway/model/KeyPolicy.ts"
-import type * as Policy from "../gateway/model/Policy.ts"
+import * as Policy from "../gateway/model/Policy.ts"
 import type { LayerScope } from "../gateway/model/PolicyLayer.ts"
 import { Database } from "../services/Database.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
@@ -82,7 +82,6 @@ const make = Effect.gen(function* () {
   return PolicyExplanations.of({ explain })
 })
 
-/** The wildcard is under no policy. */
 type Scope = LayerScope & { readonly route: PolicyRoute }
 
 const decidedNow = (
@@ -109,12 +108,23 @@ const decidedNow = (
     applied_layers: effective.layers.map(applied),
     reasons: reasons(effective, question),
     decision: decided(effective, question),
-    unchecked: uncheckedBy(effective.policy, tools)
+    unchecked: route === "/upstream/*" ? uncheckedAtWildcard(effective.policy) : uncheckedBy(effective.policy, tools)
   }
 }
 
 const providerOf = (route: PolicyRoute): Provider =>
-  route === "/providers/compat/*" ? "compat" : route.startsWith("/v1/") ? "upstream" : "internal-service"
+  route === "/providers/compat/*"
+    ? "compat"
+    : route.startsWith("/v1/") || route === "/upstream/*"
+      ? "upstream"
+      : "internal-service"
+
+/** The wildcard reads no body: what hangs on one is refused or let go as the passthrough settings say. */
+const uncheckedAtWildcard = (policy: KeyPolicy): ReadonlyArray<Policy.Check> => [
+  ...Policy.hangsOnBodies(policy),
+  ...(policy.max_request_body_bytes !== null ? (["request_bytes"] as const) : []),
+  ...(policy.max_response_body_bytes !== null ? (["response_bytes"] as const) : [])
+]
 
 /** What a record does not tell: what the request asked for beside its model, stream, tools and input. */
 const uncheckedBy = (policy: KeyPolicy, tools: boolean): ReadonlyArray<Policy.Check> => [

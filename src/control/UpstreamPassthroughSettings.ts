@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, Record, Schema } from "effect"
 import { maxBodyBytes, maxTimeoutMs } from "../gateway/model/CanonicalRoute.ts"
-import { AdminApiExposure, defaults, UiExposure } from "../gateway/model/Passthrough.ts"
+import { AdminApiExposure, defaults, UiExposure, Unheld } from "../gateway/model/Passthrough.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
@@ -27,8 +27,8 @@ const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
   const columns = sql.literal(
-    `enabled, allowed_paths, allowed_methods, ui_exposure, admin_api_exposure, timeout_ms, max_request_body_bytes,
-     max_response_body_bytes, updated_at`
+    `enabled, allowed_paths, allowed_methods, ui_exposure, admin_api_exposure, guardrails, body_policies, timeout_ms,
+     max_request_body_bytes, max_response_body_bytes, updated_at`
   )
 
   return UpstreamPassthroughSettings.of({
@@ -81,6 +81,8 @@ const refusals = (patch: UpstreamPassthroughPatch): ReadonlyArray<readonly [para
   ["allowed_methods", where(patch.allowed_methods, refusedMethods)],
   ["ui_exposure", where(patch.ui_exposure, oneOf(UiExposure.literals))],
   ["admin_api_exposure", where(patch.admin_api_exposure, refusedAdminExposure)],
+  ["guardrails", where(patch.guardrails, oneOf(Unheld.literals))],
+  ["body_policies", where(patch.body_policies, oneOf(Unheld.literals))],
   ["timeout_ms", where(patch.timeout_ms, refusedBeyond(maxTimeoutMs))],
   ["max_request_body_bytes", where(patch.max_request_body_bytes, refusedBeyond(maxBodyBytes))],
   ["max_response_body_bytes", where(patch.max_response_body_bytes, refusedBeyond(maxBodyBytes))]

@@ -7,7 +7,7 @@ import * as EffectivePolicies from "./EffectivePolicies.ts"
 import * as KeyCache from "./KeyCache.ts"
 import * as KeyRecord from "./KeyRecord.ts"
 import type { Meter } from "./Meters.ts"
-import type { UsageRoute } from "./model/CanonicalRoute.ts"
+import type { PolicyRoute } from "./model/CanonicalRoute.ts"
 import { channel, decode, decodeEpoch, type Notice, readEpoch } from "./model/Changes.ts"
 import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
 import { Followed } from "./model/Followed.ts"
@@ -39,7 +39,7 @@ export class ControlState extends Context.Service<
      * What the key's requests to `route` are decided by: the layers that are about them, and the key's own policy. The
      * same object for as long as none of it changes. Before the body is read `models` is empty.
      */
-    readonly policyOf: (key: KeyRecord.KeyRecord, route: UsageRoute, models: ReadonlyArray<string>) => EffectivePolicy
+    readonly policyOf: (key: KeyRecord.KeyRecord, route: PolicyRoute, models: ReadonlyArray<string>) => EffectivePolicy
     /** Of the key's requests, those that a limit of this name counts. */
     readonly counted: (key: KeyRecord.KeyRecord, field: Meter["field"]) => Counted
     /**

@@ -19,6 +19,13 @@ const by = (check: string, layer: PolicyLayer | undefined): Denied =>
 export const ofRequest = ({ check }: Policy.Denial, { layers }: EffectivePolicy, question: Policy.Question): Denied =>
   by(check, Policy.causes(layers, check, question)[0])
 
+/** A body that the policy would have to judge, where none is read. */
+export const ofUnread = ({ check }: Policy.Denial, { layers }: EffectivePolicy): Denied =>
+  by(
+    check,
+    layers.find(({ policy }) => Policy.unread(policy)?.check === check)
+  )
+
 /** A request body that is larger than the policy allows. */
 export const ofBody = (effective: EffectivePolicy): Denied =>
   limited("request_bytes", effective, ({ max_request_body_bytes }) => max_request_body_bytes)

@@ -1,6 +1,6 @@
 import { Option } from "effect"
 import type { KeyRecord } from "./KeyRecord.ts"
-import type { UsageRoute } from "./model/CanonicalRoute.ts"
+import type { PolicyRoute } from "./model/CanonicalRoute.ts"
 import * as EffectivePolicy from "./model/EffectivePolicy.ts"
 import { applying, type PolicyLayers } from "./model/PolicyLayer.ts"
 
@@ -19,7 +19,7 @@ interface Remembered {
 export const remembering = (): ((
   layers: PolicyLayers,
   key: KeyRecord,
-  route: UsageRoute,
+  route: PolicyRoute,
   models: ReadonlyArray<string>
 ) => EffectivePolicy.EffectivePolicy) => {
   const made = new WeakMap<KeyRecord, Remembered>()
@@ -49,7 +49,7 @@ export const remembering = (): ((
 }
 
 /** Names only what has a layer: all other routes and models share one policy. */
-const scopeName = ({ of }: PolicyLayers, route: UsageRoute, models: ReadonlyArray<string>): string => {
+const scopeName = ({ of }: PolicyLayers, route: PolicyRoute, models: ReadonlyArray<string>): string => {
   const routeName = of.route.has(route) ? route : ""
   if (of.model.size === 0) return routeName
   const layered = models.filter((model) => of.model.has(model))

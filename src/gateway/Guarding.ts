@@ -42,6 +42,8 @@ export class Guarding extends Context.Service<
       policy: GuardrailPolicy,
       facts: Facts.Facts
     ) => Result.Result<Guard | undefined, GatewayError>
+    /** The guardrails that `policy` selects without the client's word, or why it cannot be followed. */
+    readonly selectedBy: (policy: GuardrailPolicy) => Selection.Selected
     /** Whether `policy` has anybody look at requests, whatever they ask for themselves. */
     readonly looksAtRequests: (policy: GuardrailPolicy) => boolean
   }
@@ -140,6 +142,7 @@ export class Guarding extends Context.Service<
       }
 
       return Guarding.of({
+        selectedBy: (policy) => usual(control.snapshot().guardrails, policy),
         looksAtRequests: (policy) => {
           const selected = usual(control.snapshot().guardrails, policy)
           return Result.isFailure(selected) || Selection.inMode(selected.success, "pre_call").length > 0

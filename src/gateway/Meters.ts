@@ -58,6 +58,18 @@ export const remembering = (): ((policy: KeyPolicy, keyId: string, now: number) 
   }
 }
 
+/** Those of `meters` that count requests, and the same array for the same `meters`. */
+export const countingRequests = (): ((meters: ReadonlyArray<Meter>) => ReadonlyArray<Meter>) => {
+  const made = new WeakMap<ReadonlyArray<Meter>, ReadonlyArray<Meter>>()
+  return (meters) => {
+    const known = made.get(meters)
+    if (known !== undefined) return known
+    const counting = meters.filter(({ unit }) => unit === "requests")
+    made.set(meters, counting)
+    return counting
+  }
+}
+
 const whole = (units: number): number => Math.floor(units)
 
 const kinds = [

@@ -13,7 +13,7 @@ import * as FrontDoor from "./identity/FrontDoor.ts"
 import { Identities } from "./identity/Identities.ts"
 import type { Identity } from "./identity/Identity.ts"
 import { type KeyRecord, unusable } from "./KeyRecord.ts"
-import type { UsageRoute } from "./model/CanonicalRoute.ts"
+import type { PolicyRoute } from "./model/CanonicalRoute.ts"
 import { overdue } from "./model/KeyState.ts"
 import { digestHex } from "./model/Secret.ts"
 import { GatewaySettings } from "./model/Settings.ts"
@@ -84,7 +84,7 @@ export class ProxyApp extends Context.Service<
       const authenticate = (
         raw: string,
         request: Request.Request,
-        route: UsageRoute,
+        route: PolicyRoute,
         span: Tracing.Span,
         outcome: Request.Outcome,
         then: (key: KeyRecord) => Request.HungUp

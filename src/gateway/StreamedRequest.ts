@@ -5,7 +5,9 @@ import * as Forward from "./Forward.ts"
 import type { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
+import type { Reading } from "./Limits.ts"
 import { strictest } from "./model/BodyLimit.ts"
+import type { KeyPolicy } from "./model/KeyPolicy.ts"
 import * as Outbound from "./Outbound.ts"
 import * as Request from "./Request.ts"
 import * as RequestBody from "./RequestBody.ts"
@@ -19,11 +21,18 @@ export interface Came {
   readonly upstreamMs?: number
 }
 
+export interface Admitted {
+  readonly policy: Pick<KeyPolicy, "max_request_body_bytes" | "max_response_body_bytes">
+  readonly readings: ReadonlyArray<Reading>
+}
+
 export interface Streamed {
   readonly request: Request.Request
   readonly target: Routed
   readonly destination: Destination
   readonly key: KeyRecord | undefined
+  /** What a policy leaves of the route's limits, and what its counters show. Nothing, where no policy is asked. */
+  readonly admitted?: Admitted
   /** What the client is shown of the answer's headers; all of them, where this is left out. */
   readonly headers?: Forward.Passage["headers"]
   /** Puts on record how it came out, and tells `then` when that is safe. Without one nothing is kept. */
@@ -33,22 +42,23 @@ export interface Streamed {
 /** A request that nobody looks into: its body streams through, and so does the answer, each up to the route's limit. */
 export const run = (
   upstream: Upstream["Service"],
-  { destination, headers, key, request, settle = (_, then) => then(), target }: Streamed,
+  { admitted = unasked, destination, headers, key, request, settle = (_, then) => then(), target }: Streamed,
   now: () => number,
   outcome: Request.Outcome
 ): Request.HungUp => {
   const { wire } = request
   const { config } = target
-  const limit = strictest(config.maxRequestBodyBytes, null)
+  const { policy, readings } = admitted
+  const limit = strictest(config.maxRequestBodyBytes, policy.max_request_body_bytes)
   const body = sendsBody(wire) ? streamed(wire, limit.bytes, config.timeoutMs) : undefined
   const sentAt = now()
   const passage: Forward.Passage = {
     exchange: Outbound.exchange({ request, target, config, destination, key, body: body?.bytes ?? null, read: false }),
     reading: { _tag: "Blind" },
-    maxResponseBytes: config.maxResponseBodyBytes,
+    maxResponseBytes: Math.min(config.maxResponseBodyBytes, policy.max_response_body_bytes ?? Number.POSITIVE_INFINITY),
     // nothing hangs on the record of it
     endsByEvent: false,
-    answerHeaders: Request.answerHeaders(request, [], now()),
+    answerHeaders: Request.answerHeaders(request, readings, now()),
     ...(headers === undefined ? {} : { headers }),
     onAnswer: () => {},
     mayFallBack: false,
@@ -65,7 +75,7 @@ export const run = (
       upstreamMs: passed.endedAt - sentAt
     }
     settle(came, () => {
-      if (passed.error !== undefined && !passed.headSent) Request.refuse(request, passed.error, [], now())
+      if (passed.error !== undefined && !passed.headSent) Request.refuse(request, passed.error, readings, now())
       else finish()
       outcome.ended({
         ...came,
@@ -78,11 +88,13 @@ export const run = (
   return Forward.pass(upstream, wire, passage, conclude, outcome.failed)
 }
 
+const unasked: Admitted = { policy: { max_request_body_bytes: null, max_response_body_bytes: null }, readings: [] }
+
 /** A body is announced by its framing (RFC 9112 §6); a POST without any is sent on as one with an empty body. */
-const sendsBody = ({ headers, method }: Wire): boolean =>
-  method === "POST" ||
-  Headers.get(headers, "transfer-encoding") !== undefined ||
-  Number(Headers.get(headers, "content-length") ?? 0) > 0
+const sendsBody = (wire: Wire): boolean => wire.method === "POST" || bringsBody(wire)
+
+export const bringsBody = ({ headers }: Wire): boolean =>
+  Headers.get(headers, "transfer-encoding") !== undefined || Number(Headers.get(headers, "content-length") ?? 0) > 0
 
 /** The body as it comes, and afterwards why it came to no good end. */
 const streamed = (wire: Wire, maxBytes: number, idleMs: number) => {

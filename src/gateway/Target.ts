@@ -2,7 +2,7 @@ import { Result } from "effect"
 import * as Exposure from "./Exposure.ts"
 import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
-import type { Family, PolicyRoute, Provider, RouteConfig, RouteId, UsageRoute } from "./model/CanonicalRoute.ts"
+import type { Family, PolicyRoute, Provider, RouteConfig, RouteId } from "./model/CanonicalRoute.ts"
 import * as CompatPaths from "./model/CompatPaths.ts"
 import { type Accounting, accountingOf } from "./model/Estimate.ts"
 import type { Passthrough } from "./model/Passthrough.ts"
@@ -15,7 +15,7 @@ import type { Snapshot } from "./Snapshot.ts"
 
 /** Where a request goes, and under which of the operator's settings. */
 export interface Routed {
-  readonly route: UsageRoute
+  readonly route: PolicyRoute
   readonly provider: Provider
   readonly config: RouteConfig
   /** Path and query for the upstream, byte for byte. */
@@ -24,11 +24,10 @@ export interface Routed {
   readonly service?: ServiceCall
 }
 
-/** A route that policies know. */
+/** A route whose bodies and answers are read. */
 export interface Target extends Routed {
   /** What its body is read as: at the compatible upstream as on the gateway's own route of the same path. */
   readonly routeId: RouteId | "compat" | "service"
-  readonly route: PolicyRoute
   /** In whose terms the answer reports its usage: the path's, whatever the request's headers say. */
   readonly family: Family
   readonly accounting: Accounting
@@ -42,6 +41,7 @@ export interface Target extends Routed {
 export interface Wildcard extends Routed {
   readonly routeId: "wildcard"
   readonly access: Exclude<Exposure.Access, "closed">
+  readonly settings: Passthrough
 }
 
 /** The direct compatible upstream has no row of settings (reference §1.2). */
@@ -144,7 +144,8 @@ const wildcard = (target: string, access: Wildcard["access"], settings: Passthro
     maxResponseBodyBytes: settings.max_response_body_bytes
   },
   target,
-  access
+  access,
+  settings
 })
 
 const closedAtCompat = new GatewayError({

@@ -4,7 +4,7 @@ import type { Denied } from "./Denied.ts"
 import type { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
-import type { Provider, UsageRoute } from "./model/CanonicalRoute.ts"
+import type { PolicyRoute, Provider } from "./model/CanonicalRoute.ts"
 import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
 import type { Facts } from "./model/Facts.ts"
 import type { Execution } from "./model/Guardrail.ts"
@@ -45,7 +45,7 @@ export interface UsageRecord {
   readonly request_id: string
   readonly key_id: string
   readonly project_id?: Maybe<string>
-  readonly route: UsageRoute
+  readonly route: PolicyRoute
   readonly model?: Maybe<string>
   readonly provider: Provider
   readonly status_code: number

@@ -1,21 +1,31 @@
-import { Clock, Effect, Result } from "effect"
+import { Cause, Clock, Effect, Exit, Option, Result } from "effect"
 import { Upstream } from "../services/Upstream.ts"
 import * as Billing from "./Billing.ts"
+import { ControlState } from "./ControlState.ts"
+import * as Denied from "./Denied.ts"
 import { Destinations } from "./Destination.ts"
-import type { GatewayError } from "./GatewayError.ts"
-import { queueFull } from "./GovernedRequest.ts"
+import { GatewayError } from "./GatewayError.ts"
+import { controlStateUnavailable, queueFull } from "./GovernedRequest.ts"
+import { Guarding } from "./Guarding.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
+import { Limits, type Reading, type Reservation } from "./Limits.ts"
+import * as Meters from "./Meters.ts"
 import * as Facts from "./model/Facts.ts"
+import type { GuardrailPolicy } from "./model/GuardrailPolicy.ts"
+import * as Policy from "./model/Policy.ts"
+import * as Query from "./model/Query.ts"
 import * as PublicLocation from "./PublicLocation.ts"
-import type * as Request from "./Request.ts"
+import * as Request from "./Request.ts"
 import * as StreamedRequest from "./StreamedRequest.ts"
 import type { Wildcard } from "./Target.ts"
 import { UsageLog } from "./UsageLog.ts"
 import * as UsageRecord from "./UsageRecord.ts"
 
 /**
- * What no other route took. Path and query go on as they came, bodies stream through both ways up to the settings'
- * limits; there is no policy, no limit and no guardrail (reference §1.3).
+ * A path that no other route took. Path, query and bodies go on as they came, up to the settings' limits, and nothing
+ * looks into a body or an answer. The key's policy holds as far as it can be held that way: `deny`, the route, the
+ * provider, the hours, sizes, and requests per minute and day. A request whose policy needs more than that is refused,
+ * unless the settings let it go without. Tokens and money are not counted here.
  */
 export interface WildcardRequests {
   /** With a gateway key: its upstream credential, and a record of the status alone. */
@@ -29,60 +39,163 @@ export interface WildcardRequests {
   readonly open: (request: Request.Request, target: Wildcard, outcome: Request.Outcome) => Request.HungUp
 }
 
-export const make: Effect.Effect<WildcardRequests, never, Destinations | Upstream | UsageLog> = Effect.gen(
-  function* () {
-    const destinations = yield* Destinations
-    const upstream = yield* Upstream
-    const usageLog = yield* UsageLog
-    const clock = yield* Clock.Clock
-    const now = () => clock.currentTimeMillisUnsafe()
+type Services = ControlState | Destinations | Guarding | Limits | Upstream | UsageLog
 
-    const keyed: WildcardRequests["keyed"] = (request, target, key, outcome) => {
-      if (!usageLog.hasRoom()) {
-        outcome.refused(queueFull)
-        return ignored
-      }
-      const settle: StreamedRequest.Streamed["settle"] = (came, then) => {
-        const record = UsageRecord.of({ ...unaccounted, ...came, request, target, key, endedAt: now() })
-        usageLog.settle(undefined, Billing.nothing.settled, record, () => {
-          try {
-            then()
-          } catch (defect) {
-            outcome.failed(defect)
-          }
-        })
-      }
-      const refuse = (error: GatewayError) => settle({ status: error.status, error }, () => outcome.refused(error))
-      const destination = destinations.find(target, key)
-      if (Result.isFailure(destination)) {
-        refuse(destination.failure)
-        return ignored
-      }
-      const streamed = { request, target, key, destination: destination.success, settle }
-      return StreamedRequest.run(upstream, streamed, now, outcome)
-    }
+export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen(function* () {
+  const control = yield* ControlState
+  const destinations = yield* Destinations
+  const guarding = yield* Guarding
+  const limits = yield* Limits
+  const upstream = yield* Upstream
+  const usageLog = yield* UsageLog
+  const fork = Effect.runForkWith(yield* Effect.context<never>())
+  const clock = yield* Clock.Clock
+  const now = () => clock.currentTimeMillisUnsafe()
+  const metersOf = Meters.remembering()
+  const countingRequests = Meters.countingRequests()
 
-    const open: WildcardRequests["open"] = (request, target, outcome) => {
-      const destination = destinations.find(target, undefined)
-      if (Result.isFailure(destination)) {
-        outcome.refused(destination.failure)
-        return ignored
-      }
-      const headers = PublicLocation.shown(request.wire.headers, destination.success.origin)
-      const streamed = { request, target, key: undefined, destination: destination.success, headers }
-      return StreamedRequest.run(upstream, streamed, now, outcome)
-    }
-
-    return { keyed, open }
+  /** Why the key's guardrails keep the request from going where none can look at it. */
+  const unguarded = (policy: GuardrailPolicy): GatewayError | undefined => {
+    const selected = guarding.selectedBy(policy)
+    if (Result.isFailure(selected)) return new GatewayError(selected.failure)
+    const [first] = selected.success
+    return first && unseenBy(first.definition.name)
   }
-)
+
+  const keyed: WildcardRequests["keyed"] = (request, target, key, outcome) => {
+    if (!usageLog.hasRoom()) {
+      outcome.refused(queueFull)
+      return ignored
+    }
+    const effective = control.policyOf(key, target.route, [])
+    const guarded =
+      <A>(step: (value: A) => void) =>
+      (value: A): void => {
+        try {
+          step(value)
+        } catch (defect) {
+          outcome.failed(defect)
+        }
+      }
+    const settle = (
+      reservation: Reservation | undefined,
+      came: StreamedRequest.Came,
+      denial: Denied.Denied | undefined,
+      then: () => void
+    ) => {
+      const account = { ...unaccounted, ...came, request, target, key, denial, policy: effective, endedAt: now() }
+      usageLog.settle(reservation, Billing.nothing.settled, UsageRecord.of(account), guarded<void>(then))
+    }
+    const refuse = (
+      error: GatewayError,
+      denial?: Denied.Denied,
+      reservation?: Reservation,
+      readings: ReadonlyArray<Reading> = []
+    ) =>
+      settle(reservation, { status: error.status, error }, denial, () => {
+        Request.refuse(request, error, readings, now())
+        outcome.ended({ status: error.status, error, streamed: false, aborted: false, bill: Billing.nothing })
+      })
+
+    const question = questionOf(target, now())
+    const decision = Policy.decide(effective.policy, question)
+    if (decision._tag === "Denied") {
+      refuse(new GatewayError(decision.denial), Denied.ofRequest(decision.denial, effective, question))
+      return ignored
+    }
+    const unread =
+      target.settings.body_policies === "skip" || !decidesByBody(request, target)
+        ? undefined
+        : Policy.unread(effective.policy)
+    if (unread !== undefined) {
+      refuse(new GatewayError(unread), Denied.ofUnread(unread, effective))
+      return ignored
+    }
+    const unseen = target.settings.guardrails === "skip" ? undefined : unguarded(effective.guardrails)
+    if (unseen !== undefined) {
+      refuse(unseen)
+      return ignored
+    }
+    const destination = destinations.find(target, key)
+    if (Result.isFailure(destination)) {
+      refuse(destination.failure)
+      return ignored
+    }
+    let gone = false
+    let hungUp: Request.HungUp = () => {
+      gone = true
+    }
+    const send = (reservation: Reservation, readings: ReadonlyArray<Reading>) => {
+      const settled: StreamedRequest.Streamed["settle"] = (came, then) => settle(reservation, came, undefined, then)
+      if (gone) {
+        settled({ status: Request.clientClosed, error: undefined }, () => outcome.ended(Request.left))
+        return
+      }
+      const admitted = { policy: effective.policy, readings }
+      const streamed = { request, target, key, destination: destination.success, admitted, settle: settled }
+      hungUp = StreamedRequest.run(upstream, streamed, now, outcome)
+    }
+    limits.admit(
+      request.recordId,
+      key.id,
+      countingRequests(metersOf(effective.policy, key.id, now())),
+      nothingWanted,
+      (field) => control.counted(key, field),
+      guarded((exit) => {
+        if (Exit.isFailure(exit)) {
+          const unavailable = Option.getOrUndefined(Exit.findErrorOption(exit))
+          fork(Effect.logWarning("limits cannot be checked", { cause: unavailable?.cause ?? Cause.squash(exit.cause) }))
+          refuse(controlStateUnavailable, undefined, unavailable?.reservation)
+        } else if (exit.value._tag === "Refused") {
+          const { reading, wanted } = exit.value
+          refuse(Meters.refusal(reading.meter, reading.used, wanted, now()), undefined, undefined, [reading])
+        } else send(exit.value.reservation, exit.value.readings)
+      })
+    )
+    return () => hungUp()
+  }
+
+  const open: WildcardRequests["open"] = (request, target, outcome) => {
+    const destination = destinations.find(target, undefined)
+    if (Result.isFailure(destination)) {
+      outcome.refused(destination.failure)
+      return ignored
+    }
+    const headers = PublicLocation.shown(request.wire.headers, destination.success.origin)
+    const streamed = { request, target, key: undefined, destination: destination.success, headers }
+    return StreamedRequest.run(upstream, streamed, now, outcome)
+  }
+
+  return { keyed, open }
+})
+
+const questionOf = ({ provider, route }: Wildcard, now: number): Policy.Question => ({
+  route,
+  provider,
+  facts: Facts.none,
+  // the body is counted while it passes
+  requestBytes: 0,
+  responseBytes: undefined,
+  hourUtc: new Date(now).getUTCHours(),
+  estimatedCostNanos: 0
+})
+
+/** Whether the request asks for something by a body, or by a query that some upstreams would take for one. */
+const decidesByBody = ({ wire }: Request.Request, { target }: Wildcard): boolean =>
+  StreamedRequest.bringsBody(wire) || Query.deciding(target, Facts.decidingMembers) !== undefined
+
+const unseenBy = (guardrail: string): GatewayError =>
+  new GatewayError({
+    code: "policy_denied",
+    message: `This key is under the guardrail ${guardrail}, which cannot look into what passes here. Use a route that the gateway reads, or ask an operator to set guardrails to skip in the passthrough settings.`
+  })
+
+const nothingWanted = { tokens: 0, inputTokens: 0, nanos: 0, nanosGuessed: false }
 
 const ignored: Request.HungUp = () => {}
 
 const unaccounted = {
   facts: Facts.none,
-  policy: undefined,
-  denial: undefined,
   guardrails: undefined,
   bill: Billing.nothing,
   provider: "upstream",

@@ -111,6 +111,8 @@ const passthrough = fc.record({
   allowed_methods: oneOf([["get", "POST"], ["DELETE"]]),
   ui_exposure: oneOf(["disabled", "operator_only", "explicitly_exposed", "trusted_ingress"]),
   admin_api_exposure: oneOf(["disabled", "operator_only", "explicitly_exposed"]),
+  guardrails: oneOf(["refuse", "skip"]),
+  body_policies: oneOf(["refuse", "skip"]),
   timeout_ms: oneOf([1, 600_000]),
   max_request_body_bytes: oneOf([1, 1_048_576]),
   max_response_body_bytes: oneOf([1, 1_048_576])

@@ -19,6 +19,8 @@ suite("Upstream passthrough", (it) => {
         allowed_methods: ["get", "POST", "Patch"],
         ui_exposure: "trusted_ingress",
         admin_api_exposure: "explicitly_exposed",
+        guardrails: "skip",
+        body_policies: "skip",
         timeout_ms: 600_000,
         max_request_body_bytes: 104_857_600,
         max_response_body_bytes: 1
@@ -47,6 +49,8 @@ suite("Upstream passthrough", (it) => {
       const wrong: ReadonlyArray<readonly [field: string, ...values: ReadonlyArray<unknown>]> = [
         ["ui_exposure", "everyone", "", "Disabled", " disabled"],
         ["admin_api_exposure", "trusted_ingress", "everyone"],
+        ["guardrails", "ignore", ""],
+        ["body_policies", "Skip"],
         ["timeout_ms", 0, -1, 600_001],
         ["max_request_body_bytes", 0, 104_857_601],
         ["max_response_body_bytes", 0, 104_857_601],

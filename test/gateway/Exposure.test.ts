@@ -169,6 +169,8 @@ const settings: fc.Arbitrary<Passthrough> = fc.record({
   allowed_methods: fc.uniqueArray(fc.constantFrom("GET", "POST", "DELETE"), { minLength: 1 }),
   ui_exposure: fc.constantFrom(...UiExposure.literals),
   admin_api_exposure: fc.constantFrom(...AdminApiExposure.literals),
+  guardrails: fc.constant("refuse"),
+  body_policies: fc.constant("refuse"),
   timeout_ms: fc.constant(1000),
   max_request_body_bytes: fc.constant(1000),
   max_response_body_bytes: fc.constant(1000)

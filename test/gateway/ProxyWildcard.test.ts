@@ -1,6 +1,7 @@
 import { assert, it as check, describe, layer } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import type { ErrorCode } from "../../src/gateway/GatewayError.ts"
+import type { Passthrough } from "../../src/gateway/model/Passthrough.ts"
 import * as PublicLocation from "../../src/gateway/PublicLocation.ts"
 import { Database } from "../../src/services/Database.ts"
 import { eventually } from "../Eventually.ts"
@@ -45,14 +46,14 @@ layer(Proxy.database)("ProxyApp, by the wildcard", (it) => {
     })
   )
 
-  it.effect("asks no policy, limit, budget or guardrail, and records the status alone", () =>
+  it.effect("needs no Redis where the policy counts no requests, and records the status alone", () =>
     Effect.gen(function* () {
       const usage = { prompt_tokens: 5, completion_tokens: 6 }
       const gateway = yield* Proxy.make({
         configured: Proxy.openWildcard(),
         upstream: Upstream.json({ usage }, 418)
       })
-      const key = yield* Proxy.issueKey({ deny: true, rpm_limit: 0, daily_budget_usd: 0, allowed_models: [] })
+      const key = yield* Proxy.issueKey({ daily_budget_usd: 0, tpm_limit: 0 })
       yield* gateway.redisGoes
       const wire = yield* gateway.ask({ target: "/v1/audio/speech", headers: key.headers, body: { model: "m" } })
       assert.strictEqual(wire.status, 418)
@@ -75,10 +76,139 @@ layer(Proxy.database)("ProxyApp, by the wildcard", (it) => {
     })
   )
 
+  it.effect.each<
+    [what: string, policy: Readonly<Record<string, unknown>>, request: Partial<ClientRequest>, check: string]
+  >([
+    ["deny", { deny: true }, {}, "deny"],
+    ["allowed_routes", { allowed_routes: ["/v1/responses"] }, {}, "route"],
+    ["allowed_providers", { allowed_providers: ["compat"] }, {}, "provider"],
+    ["allowed_hours_utc", { allowed_hours_utc: [11] }, {}, "hours"],
+    ["allowed_models", { allowed_models: ["m"] }, { body: { model: "m" } }, "model"],
+    ["allowed_models, by a query", { allowed_models: ["m"] }, { target: "/v1/realtime?model=x" }, "model"],
+    ["allow_tools", { allow_tools: false }, { body: "?" }, "tools"],
+    ["allow_streaming", { allow_streaming: false }, { body: "?" }, "streaming"],
+    ["max_output_tokens_per_request", { max_output_tokens_per_request: 5 }, { body: "?" }, "output_tokens"],
+    ["max_input_tokens_per_request", { max_input_tokens_per_request: 5 }, { body: "?" }, "input_tokens"]
+  ])("holds a key by %s", ([, policy, request, check]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: Proxy.openWildcard() })
+      const key = yield* Proxy.issueKey(policy)
+      const method = request.body === undefined ? "GET" : "POST"
+      const headers = method === "GET" ? key.headers : [...key.headers, "transfer-encoding", "chunked"]
+      const wire = yield* gateway.ask({ method, target: "/v1/files", headers, ...request })
+      assert.deepStrictEqual([wire.status, codeOf(wire.text), gateway.sent], [403, "policy_denied", []])
+      assert.deepInclude((yield* gateway.records)[0], {
+        status_code: 403,
+        error_code: "policy_denied",
+        denial: { check, layer: "key" }
+      })
+    })
+  )
+
+  it.effect("lets a key go whose policy names the wildcard, and bodies where a policy can be skipped", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: Proxy.openWildcard({ body_policies: "skip" }) })
+      const named = yield* Proxy.issueKey({ allowed_routes: ["/upstream/*"] })
+      const listed = yield* Proxy.issueKey({ allowed_models: ["m"], allow_tools: false })
+      const statuses = yield* Effect.forEach([named, listed], ({ headers }) =>
+        Effect.map(gateway.ask({ target: "/v1/audio/speech", headers, body: { model: "x" } }), ({ status }) => status)
+      )
+      assert.deepStrictEqual(statuses, [200, 200])
+    })
+  )
+
+  it.effect("lets a key with a list of models read what has no body", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: Proxy.openWildcard() })
+      const key = yield* Proxy.issueKey({ allowed_models: ["m"] })
+      const wire = yield* gateway.ask({ method: "GET", target: "/v1/fine-tunes", headers: key.headers })
+      assert.strictEqual(wire.status, 200)
+    })
+  )
+
+  it.effect.each<[limit: string, code: ErrorCode]>([
+    ["rpm_limit", "rate_limit_exceeded"],
+    ["max_requests_per_day", "rate_limit_exceeded"]
+  ])("counts requests with those of the governed routes: %s", ([limit, code]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: Proxy.openWildcard() })
+      const key = yield* Proxy.issueKey({ [limit]: 2, daily_budget_usd: 1 })
+      const ask = (target: string) => gateway.ask({ target, headers: key.headers, body: { model: "m" } })
+      assert.strictEqual((yield* ask(Proxy.chat)).status, 200)
+      const second = yield* ask("/v1/audio/speech")
+      assert.strictEqual(second.status, 200)
+      assert.strictEqual(second.header("x-ratelimit-remaining-requests"), limit === "rpm_limit" ? "0" : undefined)
+      const third = yield* ask("/v1/audio/speech")
+      assert.deepStrictEqual([third.status, codeOf(third.text)], [429, code])
+      assert.isDefined(third.header("retry-after"))
+      assert.lengthOf(gateway.sent, 2)
+      const records = yield* gateway.records
+      assert.deepStrictEqual(
+        records.map(({ error_code, status_code }) => [status_code, error_code]),
+        [
+          [200, null],
+          [200, null],
+          [429, code]
+        ]
+      )
+    })
+  )
+
+  it.effect("sends nothing where nobody can say whether a limit is full", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: Proxy.openWildcard() })
+      const key = yield* Proxy.issueKey({ rpm_limit: 2 })
+      yield* gateway.redisGoes
+      const wire = yield* gateway.ask({ method: "GET", target: "/v1/fine-tunes", headers: key.headers })
+      assert.deepStrictEqual([wire.status, codeOf(wire.text), gateway.sent], [503, "control_state_unavailable", []])
+      yield* gateway.redisReturns
+    })
+  )
+
+  it.effect("is bounded by the policy's sizes", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        configured: Proxy.openWildcard(),
+        upstream: Upstream.json({ long: "x".repeat(100) })
+      })
+      const ask = Effect.fnUntraced(function* (policy: Readonly<Record<string, unknown>>) {
+        const key = yield* Proxy.issueKey(policy)
+        const wire = yield* gateway.ask({ target: "/v1/audio/speech", headers: key.headers, body: "x".repeat(100) })
+        return [wire.status, codeOf(wire.text)]
+      })
+      assert.deepStrictEqual(yield* ask({ max_request_body_bytes: 99 }), [413, "request_body_too_large"])
+      assert.deepStrictEqual(yield* ask({ max_response_body_bytes: 99 }), [413, "response_body_too_large"])
+    })
+  )
+
+  it.effect("refuses keys under a guardrail, mandatory or on by default, unless the settings skip them", () =>
+    Effect.gen(function* () {
+      const ask = Effect.fnUntraced(function* (
+        settings: Partial<Passthrough>,
+        own: Parameters<typeof Proxy.issueKey>[1],
+        configured: Effect.Effect<unknown, unknown, Database> = Effect.void
+      ) {
+        const gateway = yield* Proxy.make({ configured: Effect.andThen(Proxy.openWildcard(settings), configured) })
+        const key = yield* Proxy.issueKey({}, own)
+        const wire = yield* gateway.ask({ target: "/v1/completions", headers: key.headers, body: { prompt: "x" } })
+        return [wire.status, gateway.sent.length]
+      })
+      const mandatory = { guardrails: { mandatory_guardrails: ["pii-redact"] } }
+      const onByDefault = Effect.flatMap(
+        Database,
+        ({ sql }) => sql`UPDATE guardrail_definitions SET default_on = true WHERE name = 'pii-redact'`
+      )
+      assert.deepStrictEqual(yield* ask({}, mandatory), [403, 0])
+      assert.deepStrictEqual(yield* ask({ guardrails: "skip" }, mandatory), [200, 1])
+      assert.deepStrictEqual(yield* ask({}, {}, onByDefault), [403, 0])
+      assert.deepStrictEqual(yield* ask({}, { guardrails: { optional_guardrails: ["pii-redact"] } }), [200, 1])
+    })
+  )
+
   it.effect("takes a canonical path with another method, and never the canonical route itself", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({ configured: Proxy.openWildcard({ ui_exposure: "trusted_ingress" }) })
-      const key = yield* Proxy.issueKey({ deny: true })
+      const key = yield* Proxy.issueKey({ allowed_routes: ["/upstream/*"] })
       const ask = (method: string, target: string, headers = key.headers) => gateway.ask({ method, target, headers })
       assert.strictEqual((yield* ask("GET", Proxy.chat)).status, 200)
       assert.strictEqual((yield* ask("POST", "/v1/models")).status, 200)

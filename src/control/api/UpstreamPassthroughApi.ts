@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { maxBodyBytes, maxTimeoutMs } from "../../gateway/model/CanonicalRoute.ts"
-import { AdminApiExposure, Passthrough, UiExposure } from "../../gateway/model/Passthrough.ts"
+import { AdminApiExposure, Passthrough, UiExposure, Unheld } from "../../gateway/model/Passthrough.ts"
 import { refusals } from "./Errors.ts"
 import { Timestamp, upTo } from "./Fields.ts"
 import { requires } from "./Security.ts"
@@ -14,6 +14,9 @@ const set = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schem
 const word = (words: ReadonlyArray<string>) =>
   set(Schema.String.annotate({ description: `One of ${words.join(", ")}.` }))
 
+const unheld = (what: string) =>
+  set(Schema.String.annotate({ description: `${what} One of ${Unheld.literals.join(", ")}.` }))
+
 /**
  * Any subset; `null` is the default. What a value may be is said by `invalid_provider_config_payload` (reference §2.7).
  */
@@ -25,6 +28,8 @@ export const UpstreamPassthroughPatch = Schema.Struct({
   allowed_methods: set(Schema.Array(Schema.String).annotate({ description: "1 to 16 HTTP methods." })),
   ui_exposure: word(UiExposure.literals),
   admin_api_exposure: word(AdminApiExposure.literals),
+  guardrails: unheld("Keys under a guardrail that they did not ask for: nothing here is shown to one."),
+  body_policies: unheld("Bodies of keys whose policy hangs on what a body says (allowed_models and the like)."),
   timeout_ms: set(upTo(maxTimeoutMs, "Milliseconds")),
   max_request_body_bytes: set(upTo(maxBodyBytes, "Bytes")),
   max_response_body_bytes: set(upTo(maxBodyBytes, "Bytes"))

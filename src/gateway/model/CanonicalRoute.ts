@@ -41,7 +41,7 @@ export const canonicalRoutes: ReadonlyArray<CanonicalRoute> = [
 
 /**
  * A route as policies and usage records name it. `/providers/compat/*` is the direct compatible upstream; behind
- * `/services/*`, and the four with a path of their own, stand registered services.
+ * `/services/*`, and the four with a path of their own, stand registered services; `/upstream/*` is the wildcard.
  */
 export const PolicyRoute = Schema.Literals([
   "/v1/chat/completions",
@@ -59,13 +59,10 @@ export const PolicyRoute = Schema.Literals([
   "/summary",
   "/translation",
   "/ocr",
-  "/embeddings"
+  "/embeddings",
+  "/upstream/*"
 ])
 export type PolicyRoute = typeof PolicyRoute.Type
-
-/** A route as usage records name it: `/upstream/*` is the wildcard, of which no policy knows. */
-export const UsageRoute = Schema.Literals([...PolicyRoute.literals, "/upstream/*"])
-export type UsageRoute = typeof UsageRoute.Type
 
 export const Provider = Schema.Literals(["upstream", "compat", "internal-service"])
 export type Provider = typeof Provider.Type

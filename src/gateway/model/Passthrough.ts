@@ -7,6 +7,9 @@ export const UiExposure = Schema.Literals(["disabled", "operator_only", "explici
 /** Who may reach the upstream's admin-like paths. There is no trusted ingress of its own for them. */
 export const AdminApiExposure = Schema.Literals(["disabled", "operator_only", "explicitly_exposed"])
 
+/** Whether a request whose policy the wildcard cannot hold is refused, or goes without. */
+export const Unheld = Schema.Literals(["refuse", "skip"])
+
 /** What an operator decides about the wildcard, which takes what no other route has taken. */
 export const Passthrough = Schema.Struct({
   enabled: Schema.Boolean,
@@ -16,6 +19,10 @@ export const Passthrough = Schema.Struct({
   allowed_methods: Schema.Array(Schema.String),
   ui_exposure: UiExposure,
   admin_api_exposure: AdminApiExposure,
+  /** About guardrails that a key is under without asking for them: nothing here is shown to one. */
+  guardrails: Unheld,
+  /** About policies that hang on what a body says, such as `allowed_models`: no body is read here. */
+  body_policies: Unheld,
   timeout_ms: TimeoutMs,
   max_request_body_bytes: BodyBytes,
   max_response_body_bytes: BodyBytes
@@ -29,6 +36,8 @@ export const defaults: Passthrough = {
   allowed_methods: ["GET", "POST"],
   ui_exposure: "disabled",
   admin_api_exposure: "disabled",
+  guardrails: "refuse",
+  body_policies: "refuse",
   timeout_ms: 120_000,
   max_request_body_bytes: 1_048_576,
   max_response_body_bytes: 1_048_576

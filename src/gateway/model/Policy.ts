@@ -62,13 +62,48 @@ export const decide = (policy: KeyPolicy, question: Question): Decision => {
 
 /** Whether a decision hangs on what a body says, or on how long one is that does not say so before (`unsized`). */
 export const looksAtBodies = (policy: KeyPolicy, unsized = false): boolean =>
-  (unsized && policy.max_input_tokens_per_request._tag === "Limited") ||
-  policy.allowed_models._tag === "Allow" ||
-  !policy.allow_streaming ||
-  !policy.allow_tools ||
-  policy.max_tool_call_count._tag === "Limited" ||
-  policy.max_tool_schema_bytes._tag === "Limited" ||
-  policy.max_output_tokens_per_request._tag === "Limited"
+  bodyRules.some(({ needs, when }) => (when === "said" || unsized) && needs(policy))
+
+/** What of a policy hangs on bodies: on what they say, or, where nothing announces it, on their size. */
+const bodyRules: ReadonlyArray<{
+  readonly field: keyof KeyPolicy
+  readonly check: Check
+  readonly when: "said" | "sized"
+  readonly needs: (policy: KeyPolicy) => boolean
+}> = [
+  { field: "allowed_models", check: "model", when: "said", needs: (policy) => policy.allowed_models._tag === "Allow" },
+  { field: "allow_streaming", check: "streaming", when: "said", needs: (policy) => !policy.allow_streaming },
+  { field: "allow_tools", check: "tools", when: "said", needs: (policy) => !policy.allow_tools },
+  ...(
+    [
+      ["max_tool_call_count", "tool_count", "said"],
+      ["max_tool_schema_bytes", "tool_schema", "said"],
+      ["max_output_tokens_per_request", "output_tokens", "said"],
+      ["max_input_tokens_per_request", "input_tokens", "sized"]
+    ] as const
+  ).map(([field, check, when]) => ({
+    field,
+    check,
+    when,
+    needs: (policy: KeyPolicy) => policy[field]._tag === "Limited"
+  }))
+]
+
+/** The checks of `policy` that cannot be made without a body. */
+export const hangsOnBodies = (policy: KeyPolicy): ReadonlyArray<Check> =>
+  bodyRules.flatMap(({ check, needs }) => (needs(policy) ? [check] : []))
+
+/** Why a body that nothing reads cannot be judged by `policy`; `undefined` where nothing of it hangs on bodies. */
+export const unread = (policy: KeyPolicy): Denial | undefined => {
+  const rule = bodyRules.find(({ needs }) => needs(policy))
+  return (
+    rule && {
+      check: rule.check,
+      code: "policy_denied",
+      message: `This key's policy sets ${rule.field}, and bodies are not read here. Use a route that the gateway reads, or ask an operator to set body_policies to skip in the passthrough settings.`
+    }
+  )
+}
 
 /** Every check that fails, in their order: what one layer alone has against a request. */
 export const denials = (policy: KeyPolicy, question: Question): ReadonlyArray<Denial> =>

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import type { UsageRoute } from "./CanonicalRoute.ts"
+import type { PolicyRoute } from "./CanonicalRoute.ts"
 import type { KeyPolicy } from "./KeyPolicy.ts"
 import * as StoredPolicies from "./StoredPolicies.ts"
 import type { Table } from "./StoredRows.ts"
@@ -38,7 +38,7 @@ export interface PolicyLayers {
 export interface LayerScope {
   readonly projectId: string | undefined
   readonly teamId: string | undefined
-  readonly route: UsageRoute
+  readonly route: PolicyRoute
   /** Every one of them: a message batch is under the layers of all its models. */
   readonly models: ReadonlyArray<string>
 }

@@ -1,0 +1,28 @@
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+
+const statements = [
+  // What the wildcard does about policies that it cannot hold: it looks into no body and no answer.
+  `ALTER TABLE upstream_passthrough_settings
+    ADD COLUMN guardrails text NOT NULL DEFAULT 'refuse' CHECK (guardrails IN ('refuse', 'skip')),
+    ADD COLUMN body_policies text NOT NULL DEFAULT 'refuse' CHECK (body_policies IN ('refuse', 'skip')),
+    ADD COLUMN ownership text NOT NULL DEFAULT 'project' CHECK (ownership IN ('project', 'key', 'shared'))`,
+  `ALTER TABLE canonical_routes
+    ADD COLUMN ownership text NOT NULL DEFAULT 'project' CHECK (ownership IN ('project', 'key', 'shared'))`,
+  // What keys created at an upstream that they share a credential for. Redis has the same for a month; this outlives it.
+  `CREATE TABLE upstream_objects (
+    provider text NOT NULL,
+    kind text NOT NULL,
+    id text NOT NULL,
+    key_id uuid NOT NULL,
+    project_id uuid,
+    created_at timestamptz NOT NULL,
+    PRIMARY KEY (provider, kind, id)
+  )`,
+  `CREATE INDEX upstream_objects_by_age ON upstream_objects (created_at)`
+]
+
+export default Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* Effect.forEach(statements, (statement) => sql.unsafe(statement), { discard: true })
+})
