@@ -38,6 +38,8 @@ export interface Settings {
   readonly addresses: Addresses
   readonly proxyAddress: Address
   readonly controlAddress: Address
+  /** The listener that shows browsers the upstream's UI, and the origin at which they reach it. */
+  readonly upstreamUi: Option.Option<{ readonly address: Address; readonly publicOrigin: Option.Option<string> }>
   /** Of statuses, dead letters and graphs; without a token it is one of this machine's alone. */
   readonly statusAddress: Address
   readonly statusToken: Option.Option<Redacted.Redacted>
@@ -129,6 +131,17 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     }
   }
 
+  const uiAddress = optional("GATEWAY_UPSTREAM_UI_BIND_ADDR", address)
+  const uiOrigin = optional("GATEWAY_UPSTREAM_UI_ORIGIN", webOrigin)
+  if (Option.isSome(uiAddress) && isUnspecified(uiAddress.value.host) && Option.isNone(uiOrigin)) {
+    if (!mistakes.some(({ variable }) => variable === "GATEWAY_UPSTREAM_UI_ORIGIN")) {
+      mistakes.push({
+        variable: "GATEWAY_UPSTREAM_UI_ORIGIN",
+        message: "is needed, because GATEWAY_UPSTREAM_UI_BIND_ADDR is every address: a browser's link must name one"
+      })
+    }
+  }
+
   const upstreamOrigin = optional("UPSTREAM_BASE_URL", origin)
   const discoveryUrl = Option.filter(Option.fromNullOr(frontDoor.oidc_discovery_url), (url) => URL.canParse(url))
   const studioBaseUrl = optional("SVC_STUDIO_BASE_URL", baseUrl)
@@ -156,6 +169,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     },
     proxyAddress: withDefault("GATEWAY_BIND_ADDR", address, { host: "127.0.0.1", port: 8080 }),
     controlAddress: withDefault("GATEWAY_CONTROL_BIND_ADDR", address, { host: "127.0.0.1", port: 8081 }),
+    upstreamUi: Option.map(uiAddress, (address) => ({ address, publicOrigin: uiOrigin })),
     statusAddress,
     statusToken,
     logLevels: withDefault("LOG_LEVEL", logLevels, everywhere("Info")),
@@ -172,7 +186,8 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     frontDoor: asked ? Option.some({ settings: frontDoor, secret: trustedSecret }) : Option.none(),
     unread: [
       ...unread.filter((variable) => (environment[variable]?.trim() ?? "") !== ""),
-      ...(Option.isSome(studioToken) && Option.isNone(studioBaseUrl) ? ["SVC_STUDIO_TOKEN"] : [])
+      ...(Option.isSome(studioToken) && Option.isNone(studioBaseUrl) ? ["SVC_STUDIO_TOKEN"] : []),
+      ...(Option.isSome(uiOrigin) && Option.isNone(uiAddress) ? ["GATEWAY_UPSTREAM_UI_ORIGIN"] : [])
     ]
   }
   return mistakes.length === 0 ? Result.succeed(settings) : Result.fail(mistakes)
@@ -235,13 +250,23 @@ const httpUrl: Reader<string> = refine((value) => {
   return parsed !== undefined && /^https?:$/.test(parsed.protocol) ? value : undefined
 }, "must be an http or https URL")
 
-const origin: Reader<string> = refine((value) => {
+const bareOrigin = (value: string): string | undefined => {
   const parsed = parseUrl(value)
   if (parsed === undefined || !/^https?:$/.test(parsed.protocol) || parsed.hostname === "") return undefined
   const bare =
     parsed.pathname === "/" && parsed.search === "" && parsed.hash === "" && parsed.username + parsed.password === ""
   return bare ? parsed.origin : undefined
-}, "must be scheme, host and port only, as in https://models.example.com:4000; requests bring their own paths, which begin with /v1")
+}
+
+const webOrigin: Reader<string> = refine(
+  bareOrigin,
+  "must be scheme, host and port only, as browsers see them, such as https://upstream-ui.example.com"
+)
+
+const origin: Reader<string> = refine(
+  bareOrigin,
+  "must be scheme, host and port only, as in https://models.example.com:4000; requests bring their own paths, which begin with /v1"
+)
 
 /** The studio's own path may come before the one of its export. */
 const baseUrl: Reader<string> = (value) => {
@@ -253,6 +278,8 @@ const privateAddresses: Reader<Addresses["privateAddresses"]> = refine(
   (value) => (value === "allow" || value === "refuse" ? value : undefined),
   "must be allow or refuse: whether private and loopback addresses are called beside those that the environment names"
 )
+
+const isUnspecified = (host: string): boolean => host === "0.0.0.0" || /^[0:]+$/.test(host)
 
 const address: Reader<Address> = refine((value) => {
   const [, bracketed, plain, digits] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(value) ?? []

@@ -18,6 +18,8 @@ export interface RunningGateway {
   readonly control: string
   /** `http://127.0.0.1:port` of the listener of statuses, dead letters and graphs. */
   readonly status: string
+  /** Where browsers find the upstream's UI; empty without `GATEWAY_UPSTREAM_UI_BIND_ADDR`. */
+  readonly ui: string
   /** Everything that it wrote so far, both streams. */
   readonly output: () => string
   readonly signal: (signal: NodeJS.Signals) => void
@@ -132,6 +134,7 @@ export const start = (options: Options): Effect.Effect<RunningGateway, never, Sc
         proxy: listening(output(), "proxy") ?? "",
         control,
         status: listening(output(), "status") ?? "",
+        ui: listening(output(), "ui") ?? "",
         output,
         exited,
         signal: (signal) => void child.kill(signal),

@@ -3,6 +3,7 @@ import { HttpRouter, HttpServer } from "effect/http"
 import * as ControlApp from "../../src/control/ControlApp.ts"
 import { Readiness } from "../../src/control/Readiness.ts"
 import { StudioOfEnvironment } from "../../src/control/StudioConnection.ts"
+import { UpstreamUiOrigin } from "../../src/control/UpstreamUiOrigin.ts"
 import { Followed } from "../../src/gateway/model/Followed.ts"
 import { StartupFrontDoor } from "../../src/gateway/model/FrontDoor.ts"
 import { Lifecycle } from "../../src/gateway/model/Lifecycle.ts"
@@ -91,7 +92,9 @@ const proxy = (settings: Settings) =>
   )
 
 const operatorApi = (settings: Settings) =>
-  control(HttpRouter.serve(ControlApp.layer, served), "/admin-ui/docs", settings)
+  control(HttpRouter.serve(ControlApp.layer, served), "/admin-ui/docs", settings).pipe(
+    Layer.provide(upstreamUi(settings))
+  )
 const probes = (settings: Settings) =>
   control(HttpRouter.serve(ControlApp.probes, served), "/admin-ui/readyz", settings)
 
@@ -104,6 +107,26 @@ const control = <E, R>(listener: Layer.Layer<never, E, R>, entrance: string, set
     Layer.provide(Observability.level(settings.logLevels.gateway_api)),
     Layer.provide(Listeners.server(settings.controlAddress, "5 seconds"))
   )
+
+/** Opens the listener of the upstream's UI where the environment has an address for it, and says where browsers find it. */
+const upstreamUi = (settings: Settings) =>
+  Option.match(settings.upstreamUi, {
+    onNone: () => Layer.empty,
+    onSome: ({ address, publicOrigin }) =>
+      Layer.unwrap(
+        HttpServer.addressFormattedWith((bound) => {
+          const origin = Option.getOrElse(publicOrigin, () => bound)
+          return Effect.succeed(
+            Layer.effect(UpstreamUiOrigin, Effect.as(Start.announce("ui", origin), Option.some(origin))).pipe(
+              Layer.provide(HttpRouter.serve(ControlApp.upstreamUi(origin), served))
+            )
+          )
+        })
+      ).pipe(
+        Layer.provide(Observability.level(settings.logLevels.gateway_api)),
+        Layer.provide(Listeners.server(address, "5 seconds"))
+      )
+  })
 
 const announced = (entrance: string) =>
   Layer.effectDiscard(HttpServer.addressFormattedWith((address) => Start.announce("control", address + entrance)))

@@ -1,5 +1,5 @@
 import { Layer } from "effect"
-import { HttpApiBuilder, HttpApiSwagger } from "effect/http-api"
+import { HttpApiBuilder } from "effect/http-api"
 import { Audit } from "./Audit.ts"
 import { AuditChain } from "./AuditChain.ts"
 import { AuditEvents } from "./AuditEvents.ts"
@@ -8,6 +8,7 @@ import { ControlApi, ProbesApi } from "./api/ControlApi.ts"
 import { Configuration } from "./Configuration.ts"
 import { CredentialMappings } from "./CredentialMappings.ts"
 import { DebugBundles } from "./DebugBundles.ts"
+import * as DocsPage from "./DocsPage.ts"
 import * as Fallbacks from "./Fallbacks.ts"
 import { FrontDoor } from "./FrontDoor.ts"
 import { GuardrailExecutions } from "./GuardrailExecutions.ts"
@@ -34,6 +35,7 @@ import * as ServiceOpenApiHandlers from "./handlers/ServiceOpenApi.ts"
 import * as ServicesHandlers from "./handlers/Services.ts"
 import * as StudioHandlers from "./handlers/Studio.ts"
 import * as UpstreamPassthroughHandlers from "./handlers/UpstreamPassthrough.ts"
+import * as UpstreamUiHandlers from "./handlers/UpstreamUi.ts"
 import * as UsageHandlers from "./handlers/Usage.ts"
 import { InForce } from "./InForce.ts"
 import * as Intake from "./Intake.ts"
@@ -58,6 +60,7 @@ import { Studio } from "./Studio.ts"
 import { StudioConnection } from "./StudioConnection.ts"
 import { UpstreamPassthroughSettings } from "./UpstreamPassthroughSettings.ts"
 import * as UpstreamUi from "./UpstreamUi.ts"
+import * as UpstreamUiListener from "./UpstreamUiListener.ts"
 import { UpstreamUiSessions } from "./UpstreamUiSessions.ts"
 import { Usage } from "./Usage.ts"
 import { UsageEvents } from "./UsageEvents.ts"
@@ -105,7 +108,8 @@ const stores = Layer.mergeAll(
   UsageEvents.layer,
   AuditEvents.layer,
   AuditChain.layer,
-  DebugBundles.layer
+  DebugBundles.layer,
+  UpstreamUiSessions.layer
 ).pipe(Layer.provideMerge(configuration), Layer.provide(Audit.layer))
 
 const handlers = Layer.mergeAll(
@@ -121,6 +125,7 @@ const handlers = Layer.mergeAll(
   ProvidersHandlers.layer,
   CredentialMappingsHandlers.layer,
   UpstreamPassthroughHandlers.layer,
+  UpstreamUiHandlers.layer,
   ModelPricesHandlers.layer,
   ServiceImportHandlers.layer,
   ServiceOpenApiHandlers.layer,
@@ -142,11 +147,17 @@ const handlers = Layer.mergeAll(
  */
 export const layer = Layer.mergeAll(
   HttpApiBuilder.layer(ControlApi, { openapiPath: "/admin-ui/openapi.json" }).pipe(Layer.provide(handlers)),
-  // Its page carries the whole of Swagger UI: nothing is fetched from elsewhere.
-  HttpApiSwagger.layer(ControlApi, { path: "/admin-ui/docs" }),
-  UpstreamUi.layer.pipe(Layer.provide(UpstreamUiSessions.layer)),
+  DocsPage.layer,
+  UpstreamUi.layer,
   Fallbacks.layer
 ).pipe(Layer.provide(stores), Layer.provide([RequestIds, InForce, Readiness.layer]))
+
+/** The routes of the listener that shows browsers the upstream's UI at `origin`. */
+export const upstreamUi = (origin: string) =>
+  UpstreamUiListener.layer(origin).pipe(
+    Layer.provide([UpstreamUiSessions.layer, FrontDoor.layer.pipe(Layer.provide(Audit.layer))]),
+    Layer.provide(RequestIds)
+  )
 
 /** For roles without the operator API, whose control listener has nothing but health, readiness and metrics. */
 export const probes = Layer.mergeAll(

@@ -17,7 +17,7 @@ export const RequestIds = HttpRouter.middleware<{ provides: RequestId }>()(
       const given = request.headers["x-request-id"]
       const id = given !== undefined && acceptable.test(given) ? given : randomUUID()
       yield* HttpEffect.appendPreResponseHandler((_, response) =>
-        Effect.succeed(HttpServerResponse.setHeaders(explained(response, id), headersOf(response.status, id)))
+        Effect.succeed(HttpServerResponse.setHeaders(explained(response, id), headersOf(response, id)))
       )
       return yield* httpEffect.pipe(
         Effect.tapCause(reportDefect),
@@ -33,8 +33,18 @@ const reportDefect = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
   Cause.hasDies(cause) ? Effect.logError("A control request failed", Cause.pretty(cause)) : Effect.void
 
 /** Answers may hold a new secret, so nobody keeps them; a 401 names the scheme (RFC 9110 §11.6.1). */
-const headersOf = (status: number, requestId: string) => ({
+const headersOf = ({ headers, status }: HttpServerResponse.HttpServerResponse, requestId: string) => ({
   "x-request-id": requestId,
   "cache-control": "no-store",
-  ...(status === 401 && { "www-authenticate": "Bearer" })
+  ...(status === 401 && { "www-authenticate": "Bearer" }),
+  ...(headers["content-security-policy"] === undefined && ownAnswer)
 })
+
+/** An answer of the gateway itself: shown as a page it loads nothing, runs nothing, and is in no other page's frame. */
+export const ownAnswer = {
+  "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin"
+} as const

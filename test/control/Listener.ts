@@ -10,6 +10,7 @@ import * as UpstreamHttp from "../../layers/UpstreamHttp.ts"
 import * as ControlApp from "../../src/control/ControlApp.ts"
 import * as OperatorTokens from "../../src/control/OperatorTokens.ts"
 import { StudioOfEnvironment, type StudioTarget } from "../../src/control/StudioConnection.ts"
+import { UpstreamUiOrigin } from "../../src/control/UpstreamUiOrigin.ts"
 import { Lifecycle } from "../../src/gateway/model/Lifecycle.ts"
 import { GatewaySettings } from "../../src/gateway/model/Settings.ts"
 import { Vault } from "../../src/gateway/model/Vault.ts"
@@ -31,14 +32,24 @@ export interface Around {
   /** The studio that the environment names. */
   readonly studio?: Option.Option<StudioTarget>
   readonly upstream?: Layer.Layer<Upstream>
+  /** In place of the control listener's own. */
+  readonly routes?: typeof ControlApp.layer
+  /** Where browsers find the upstream's UI. */
+  readonly upstreamUiOrigin?: string
 }
 
 /** The control listener on a socket of its own, over a fresh database. */
 export const layer = <E>(
   database: Layer.Layer<Database, E>,
-  { studio = Option.none(), upstream = UpstreamHttp.layer, vaultKey = Option.some(someKey) }: Around = {}
+  {
+    routes = ControlApp.layer,
+    studio = Option.none(),
+    upstream = UpstreamHttp.layer,
+    upstreamUiOrigin,
+    vaultKey = Option.some(someKey)
+  }: Around = {}
 ) =>
-  HttpRouter.serve(ControlApp.layer, {
+  HttpRouter.serve(routes, {
     routerConfig: ControlApp.routerConfig,
     disableLogger: true,
     disableListenLog: true
@@ -55,6 +66,7 @@ export const layer = <E>(
         Lifecycle.layer,
         Guardrails.layer.pipe(Layer.provide(ScriptedEgress.layer(ScriptedEgress.guardrail))),
         Layer.succeed(GatewaySettings, settings),
+        Layer.succeed(UpstreamUiOrigin, Option.fromUndefinedOr(upstreamUiOrigin)),
         upstream
       )
     )

@@ -1,4 +1,3 @@
-import { gzipSync } from "node:zlib"
 import { assert, layer as describeWith } from "@effect/vitest"
 import { Effect, Option, Redacted } from "effect"
 import { HttpServer } from "effect/http"
@@ -7,7 +6,6 @@ import type { Scope } from "../../src/control/api/Security.ts"
 import { UpstreamUiSessions } from "../../src/control/UpstreamUiSessions.ts"
 import * as Secret from "../../src/gateway/model/Secret.ts"
 import { Database } from "../../src/services/Database.ts"
-import { Redis } from "../../src/services/Redis.ts"
 import * as Upstream from "../gateway/ScriptedUpstream.ts"
 import { admin, at, type Call, call, layer, ok, operatorToken, refusalOf } from "./Listener.ts"
 
@@ -24,15 +22,13 @@ const answering = (next: Upstream.Script) =>
     sent.length = 0
   })
 
-const html = (body: string) => Upstream.answers(200, ["Content-Type", "text/html; charset=utf-8"], body)
-
 const options = { excludeTestServices: true } as const
 
 /** Credentials are stored as they are, so that a test can store one. */
 const listener = layer(DatabaseEmbedded.layer, { vaultKey: Option.none(), upstream })
 
 describeWith(listener, options)("The upstream's UI", (it) => {
-  it.effect("is for operators alone, at the prefix and at every root name, whatever ui_exposure says", () =>
+  it.effect("is for operators alone, whatever ui_exposure says, and takes no cookie", () =>
     Effect.gen(function* () {
       yield* answering(Upstream.json({}))
       const reader = yield* token(["usage:read"])
@@ -48,12 +44,7 @@ describeWith(listener, options)("The upstream's UI", (it) => {
         ui,
         `${ui}/`,
         `${ui}/keys`,
-        "/key/list",
-        "/v1/agents",
-        "/get_image",
-        "/models",
-        "/user/info",
-        "/sso/x"
+        ...["/key/list", "/v1/agents", "/get_image", "/models", "/user/info", "/sso/x"].map((path) => ui + path)
       ]
       for (const path of paths) {
         for (const method of ["GET", "POST", "DELETE"] as const) {
@@ -61,9 +52,9 @@ describeWith(listener, options)("The upstream's UI", (it) => {
             const answer = yield* call(method, path, { authorization, ...(method === "POST" && { text: "{" }) })
             assert.deepStrictEqual(refusalOf(answer), { status, code, param: null }, `${method} ${path}`)
           }
-          const cookie = `svc_upstream_ui_session=${"x".repeat(43)}`
-          const unknown = yield* call(method, path, { authorization: null, headers: { cookie } })
-          assert.strictEqual(unknown.status, 401)
+          const cookie = `svc_upstream_ui_session=${yield* session}`
+          const withCookie = yield* call(method, path, { authorization: null, headers: { cookie } })
+          assert.strictEqual(withCookie.status, 401)
         }
       }
       assert.deepStrictEqual(sent, [])
@@ -73,15 +64,23 @@ describeWith(listener, options)("The upstream's UI", (it) => {
       }
       assert.deepStrictEqual(
         sent.map(({ target }) => target),
-        ["/ui", "/ui/", "/ui/keys", ...paths.slice(3)]
+        ["/ui", "/ui/", "/ui/keys", ...paths.slice(3).map((path) => path.slice(ui.length))]
       )
     })
   )
 
-  it.effect("leaves generation routes and unknown names where they are: nowhere", () =>
+  it.effect("is nowhere but below its prefix", () =>
     Effect.gen(function* () {
       yield* answering(Upstream.json({}))
-      for (const path of ["/v1/chat/completions", "/v1/models", "/healthz", "/admin/keys", "/spend/logs", `${ui}x`]) {
+      for (const path of [
+        "/v1/chat/completions",
+        "/v1/models",
+        "/healthz",
+        "/admin/keys",
+        "/spend/logs",
+        `${ui}x`,
+        "/key/list"
+      ]) {
         assert.strictEqual((yield* call("POST", path, { body: {} })).status, 404, path)
       }
       assert.deepStrictEqual(sent, [])
@@ -146,55 +145,79 @@ describeWith(listener, options)("The upstream's UI", (it) => {
     })
   )
 
-  it.effect("shows pages, scripts and JSON with their links below the prefix, and follows no redirect", () =>
+  it.effect("passes pages as they are, and never as pages of the control origin", () =>
     Effect.gen(function* () {
-      yield* answering(html(`<a href="/ui/é">é</a>`))
-      const page = yield* call("GET", ui)
-      assert.strictEqual(page.text, `<a href="${ui}/é">é</a>`)
-      assert.include(page.headers["content-type"], "text/html")
+      const page = `<a href="/ui/é">é</a>`
+      const hostile = [
+        ...["Service-Worker-Allowed", "/", "Access-Control-Allow-Origin", "*", "Clear-Site-Data", `"*"`],
+        ...["Access-Control-Allow-Credentials", "true", "Set-Cookie", "token=a; Path=/", "X-Frame-Options", "ALLOWALL"],
+        ...[
+          "Strict-Transport-Security",
+          "max-age=9",
+          "Alt-Svc",
+          `h3=":9"`,
+          "Cross-Origin-Resource-Policy",
+          "cross-origin"
+        ],
+        ...["Content-Security-Policy", "frame-ancestors *", "Report-To", "{}", "NEL", "{}", "Refresh", "0; url=/x"],
+        ...["Use-As-Dictionary", `match="/*"`, "Link", "</x>; rel=preload", "X-Content-Type-Options", "none"]
+      ]
       yield* answering(
-        Upstream.answers(200, ["content-type", "application/javascript"], `fetch("/upstream-asset-`, `prefix/x")`)
+        Upstream.answers(
+          200,
+          ["Content-Type", "text/html; charset=utf-8", "X-Own", "1", "ETag", '"1"', ...hostile],
+          page
+        )
       )
-      assert.strictEqual((yield* call("GET", "/get/x.js")).text, `fetch("${ui}/upstream-asset-prefix/x")`)
-      yield* answering(Upstream.json({ redirect_url: "https://upstream.test/ui/" }))
-      assert.deepStrictEqual((yield* call("POST", "/v2/login", { body: {} })).json, { redirect_url: `${ui}/` })
-      yield* answering(
-        Upstream.answers(303, [
-          "Location",
-          "/ui/?login=1",
-          "Set-Cookie",
-          "token=a.b; Path=/",
-          "Set-Cookie",
-          "other=1; HttpOnly"
-        ])
-      )
-      const redirected = yield* raw("GET", `${ui}/login`)
-      assert.deepStrictEqual([redirected.status, redirected.headers.get("location")], [303, `${ui}/?login=1`])
-      assert.lengthOf(sent, 1)
-      const cookies = redirected.headers.getSetCookie().join("\n")
-      assert.match(cookies, /^token=a\.b; Path=\/$/m)
-      assert.match(cookies, /^other=1; HttpOnly$/m)
+      const answer = yield* raw("GET", ui)
+      assert.strictEqual(answer.body, page)
+      const { date: _, ...headers } = Object.fromEntries(answer.headers)
+      assert.deepStrictEqual(headers, {
+        "cache-control": "no-store",
+        connection: "keep-alive",
+        "content-security-policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
+        "content-type": "text/html; charset=utf-8",
+        etag: '"1"',
+        "keep-alive": "timeout=5",
+        "transfer-encoding": "chunked",
+        "x-content-type-options": "nosniff",
+        "x-own": "1",
+        "x-request-id": answer.headers.get("x-request-id") ?? ""
+      })
     })
   )
 
-  it.effect("leaves alone what is encoded, partial, of another kind, or too long", () =>
+  it.effect.each<[location: string, shown: string | null]>([
+    ["/ui/?login=1", `${ui}/?login=1`],
+    ["https://upstream.test/key/list?a#b", `${ui}/key/list?a#b`],
+    ["login", `${ui}/key/login`],
+    ["/admin-ui/admin/operator-token/rotate", null],
+    ["/admin-ui/upstream-ui/../admin/keys", null],
+    ["http://{host}/admin-ui/admin/operator-token/rotate", null],
+    ["//{host}/admin-ui/admin/keys", null],
+    ["javascript:alert(1)", null],
+    ["http://[", null],
+    ["https://login.example/authorize?x=1", "https://login.example/authorize?x=1"]
+  ])("follows no redirect, and a client that follows %s with its token reaches nothing but the UI", ([link, shown]) =>
     Effect.gen(function* () {
-      const link = `"/ui/x"`
-      const zipped = ["content-type", "text/html", "content-encoding", "gzip"]
-      for (const [headers, bytes] of [
-        [["content-type", "text/css"], link],
-        [zipped, gzipSync(link)],
-        [[], link]
-      ] as const) {
-        yield* answering(Upstream.answers(200, headers, bytes))
-        assert.strictEqual((yield* raw("GET", ui)).body, link, headers.join())
-      }
-      yield* answering(Upstream.answers(206, ["content-type", "text/html"], link))
-      assert.strictEqual((yield* call("GET", ui)).text, link)
-      const chunk = link.repeat(100_000)
-      yield* answering(Upstream.answers(200, ["content-type", "text/html"], chunk, chunk, chunk, chunk))
-      const long = yield* call("GET", ui)
-      assert.strictEqual(long.text, chunk.repeat(4))
+      const host = yield* HttpServer.addressFormattedWith((address) => Effect.succeed(new URL(address).host))
+      yield* answering(Upstream.answers(307, ["Location", link.replace("{host}", host), "Set-Cookie", "token=a.b"]))
+      const redirected = yield* raw("POST", `${ui}/key/x`)
+      assert.deepStrictEqual([redirected.status, redirected.headers.get("location")], [307, shown])
+      assert.deepStrictEqual(redirected.headers.getSetCookie(), [])
+      assert.lengthOf(sent, 1)
+    })
+  )
+
+  it.effect.each<Readonly<Record<string, string>>>([
+    { "service-worker": "script" },
+    { "sec-fetch-dest": "serviceworker" }
+  ])("gives no script to a service worker: %j", (headers) =>
+    Effect.gen(function* () {
+      yield* answering(Upstream.answers(200, ["content-type", "text/javascript"], "self"))
+      const refused = yield* call("GET", `${ui}/sw.js`, { headers })
+      assert.deepStrictEqual(refusalOf(refused), { status: 403, code: "service_worker_refused", param: null })
+      assert.deepStrictEqual(sent, [])
     })
   )
 
@@ -262,134 +285,14 @@ describeWith(listener, options)("The upstream's UI", (it) => {
   )
 })
 
-describeWith(listener, options)("A session of the upstream's UI", (it) => {
-  it.effect("begins with a call that has the token, opens the UI without it, and nothing else", () =>
-    Effect.gen(function* () {
-      yield* answering(Upstream.json({}))
-      const { attributes, cookie } = yield* begin({})
-      assert.deepStrictEqual(attributes, ["Max-Age=3600", "Path=/", "HttpOnly", "SameSite=Strict"].sort())
-      assert.match(cookie, /^svc_upstream_ui_session=[\w-]{43}$/)
-      assert.notInclude(cookie, operatorToken.slice(8))
-      const opened = yield* call("GET", "/key/list", { authorization: null, headers: { cookie } })
-      assert.strictEqual(opened.status, 200)
-      assert.isUndefined(opened.headers["set-cookie"])
-      assert.isFalse(sent.at(-1)?.headers.some((value) => value.includes("svc_upstream_ui_session")))
-      const keys = yield* call("GET", `${admin}/keys`, { authorization: null, headers: { cookie } })
-      assert.strictEqual(keys.status, 401)
-    })
-  )
-
-  it.effect("is for TLS alone when the operator came by TLS", () =>
-    Effect.gen(function* () {
-      const { attributes } = yield* begin({ "x-forwarded-proto": "https" })
-      assert.include(attributes, "Secure")
-    })
-  )
-
-  it.effect("is one session, however often the same browser shows its token", () =>
-    Effect.gen(function* () {
-      const { cookie } = yield* begin({})
-      assert.isUndefined((yield* call("GET", ui, { headers: { cookie } })).headers["set-cookie"])
-    })
-  )
-
-  it.effect("goes on while the UI's scripts send an Authorization of their own", () =>
-    Effect.gen(function* () {
-      yield* answering(Upstream.json({}))
-      const { cookie } = yield* begin({})
-      const answer = yield* call("GET", "/key/list", { authorization: "Bearer sk-of-the-ui", headers: { cookie } })
-      assert.strictEqual(answer.status, 200)
-      assert.include(sent.at(-1)?.headers ?? [], "Bearer startup-secret")
-      assert.notInclude(sent.at(-1)?.headers ?? [], "Bearer sk-of-the-ui")
-      const wrong = `Bearer ${Redacted.value(Secret.mint(Secret.operatorTokenPrefix))}`
-      assert.strictEqual((yield* call("GET", "/key/list", { authorization: wrong, headers: { cookie } })).status, 401)
-    })
-  )
-
-  it.effect.each<[what: string, headers: Readonly<Record<string, string>>, allowed: boolean]>([
-    ["says nothing of where it comes from", {}, false],
-    ["comes from the same origin", { "sec-fetch-site": "same-origin" }, true],
-    ["comes from a sister host", { "sec-fetch-site": "same-site" }, false],
-    ["comes from elsewhere", { "sec-fetch-site": "cross-site", origin: "https://portal.example" }, false],
-    ["names its own origin", { origin: "https://portal.example", "x-forwarded-host": "portal.example" }, true],
-    ["names another", { origin: "https://evil.example", "x-forwarded-host": "portal.example" }, false],
-    [
-      "names its own host by another scheme",
-      { origin: "http://portal.example", "x-forwarded-host": "portal.example", "x-forwarded-proto": "https" },
-      false
-    ],
-    ["names none", { origin: "null" }, false]
-  ])("lets a change through only from the UI's own pages: one that %s", ([, headers, allowed]) =>
-    Effect.gen(function* () {
-      yield* answering(Upstream.json({}))
-      const { cookie } = yield* begin({})
-      sent.length = 0
-      for (const method of ["POST", "PUT", "PATCH", "DELETE"] as const) {
-        const answer = yield* call(method, "/key/x", { authorization: null, headers: { cookie, ...headers } })
-        if (allowed) assert.strictEqual(answer.status, 200)
-        else assert.deepStrictEqual(refusalOf(answer), { status: 403, code: "cross_origin_request", param: null })
-      }
-      assert.lengthOf(sent, allowed ? 4 : 0)
-      const read = yield* call("GET", "/key/x", { authorization: null, headers: { cookie, ...headers } })
-      assert.strictEqual(read.status, 200)
-      const withToken = yield* call("POST", "/key/x", { headers: { cookie, ...headers } })
-      assert.strictEqual(withToken.status, 200)
-    })
-  )
-
-  it.effect("ends with its token, by rotation or a lost scope, and after an hour", () =>
-    Effect.gen(function* () {
-      const { sql } = yield* Database
-      const redis = yield* Redis
-      const { cookie } = yield* begin({})
-      const statusOf = (path: string) =>
-        Effect.map(call("GET", path, { authorization: null, headers: { cookie } }), ({ status }) => status)
-      assert.strictEqual(yield* statusOf(ui), 200)
-      yield* sql`UPDATE operator_tokens SET scopes = '{usage:read}' WHERE NOT disabled`
-      assert.strictEqual(yield* statusOf(ui), 403)
-      yield* sql`UPDATE operator_tokens SET scopes = '{*}' WHERE NOT disabled`
-      assert.strictEqual(yield* statusOf(ui), 200)
-      const digest = Secret.digestHex(cookie.split("=")[1] ?? "")
-      const key = redis.key(`upstream-ui:session:${digest}`)
-      const left = Number(yield* redis.command("TTL", key))
-      assert.isTrue(left > 3500 && left <= 3600)
-      yield* ok("POST", `${admin}/operator-token/rotate`)
-      assert.strictEqual(yield* statusOf(ui), 401)
-      yield* reinstate
-      assert.strictEqual(yield* statusOf(ui), 200)
-      yield* redis.command("DEL", key)
-      assert.strictEqual(yield* statusOf(ui), 401)
-    })
-  )
-
-  it.effect("is known to Redis by its digest alone, and there are a thousand at most", () =>
-    Effect.gen(function* () {
-      const redis = yield* Redis
-      const sessions = yield* UpstreamUiSessions
-      const { cookie } = yield* begin({})
-      const statusOf = Effect.map(call("GET", ui, { authorization: null, headers: { cookie } }), ({ status }) => status)
-      assert.strictEqual(yield* statusOf, 200)
-      yield* Effect.forEach(
-        Array.from({ length: 1000 }),
-        () => sessions.begin("00000000-0000-4000-8000-000000000000"),
-        {
-          discard: true
-        }
-      )
-      assert.strictEqual(yield* redis.command("LLEN", redis.key("upstream-ui:sessions")), 1000)
-      assert.strictEqual(yield* statusOf, 401)
-      const known = yield* redis.command("LRANGE", redis.key("upstream-ui:sessions"), 0, -1)
-      assert.notInclude(JSON.stringify(known), cookie.split("=")[1] ?? "")
-    }).pipe(Effect.provide(UpstreamUiSessions.layer))
-  )
-})
-
-/** A session by a call with the operator's token. */
-const begin = Effect.fnUntraced(function* (headers: Readonly<Record<string, string>>) {
-  const { headers: answered } = yield* raw("GET", ui, { headers })
-  const [cookie = "", ...attributes] = (answered.getSetCookie().find((one) => one.startsWith("svc_")) ?? "").split("; ")
-  return { cookie, attributes: attributes.sort() }
-})
+/** A browser's session of the active token. */
+const session = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const sessions = yield* UpstreamUiSessions
+  const [row] = yield* sql<{ readonly id: string }>`SELECT id FROM operator_tokens WHERE NOT disabled LIMIT 1`
+  const { value } = yield* sessions.createCode(row?.id ?? assert.fail("no token"))
+  return Redacted.value(Option.getOrThrow(yield* sessions.redeem(Redacted.value(value))))
+}).pipe(Effect.provide(UpstreamUiSessions.layer))
 
 /** A request whose answer is seen as it came: no redirect followed, no field folded. */
 const raw = (method: string, path: string, { headers = {} }: Pick<Call, "headers"> = {}) =>

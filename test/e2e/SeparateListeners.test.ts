@@ -6,7 +6,9 @@ import * as RunningGateway from "../RunningGateway.ts"
 describe("listeners of one process", () => {
   it.live("have routes of their own", () =>
     Effect.gen(function* () {
-      const process = yield* RunningGateway.start({ environment: { SVC_STATUS_TOKEN: "a-token" } })
+      const process = yield* RunningGateway.start({
+        environment: { SVC_STATUS_TOKEN: "a-token", GATEWAY_UPSTREAM_UI_BIND_ADDR: "127.0.0.1:0" }
+      })
       const asked = (origin: string, path: string) =>
         Effect.promise(async () => {
           const answer = await fetch(origin + path, { headers: { authorization: "Bearer a-token" } })
@@ -17,6 +19,9 @@ describe("listeners of one process", () => {
       assert.strictEqual(yield* asked(process.control, "/dlq/queues"), 404)
       assert.strictEqual(yield* asked(process.control, "/admin-ui/healthz"), 200)
       assert.strictEqual(yield* asked(process.status, "/admin-ui/healthz"), 404)
+      assert.strictEqual(yield* asked(process.ui, "/admin-ui/healthz"), 404)
+      assert.strictEqual(yield* asked(process.ui, "/dlq/queues"), 401)
+      assert.strictEqual(yield* asked(process.control, "/admin-ui/session"), 404)
     })
   )
 })

@@ -60,6 +60,8 @@ const mistaken: Readonly<Record<string, string>> = {
   GATEWAY_EGRESS_PRIVATE_ADDRESSES: "canary-addresses",
   GATEWAY_BIND_ADDR: "canary-address",
   GATEWAY_CONTROL_BIND_ADDR: "127.0.0.1:canary",
+  GATEWAY_UPSTREAM_UI_BIND_ADDR: "canary-ui",
+  GATEWAY_UPSTREAM_UI_ORIGIN: "https://ui.example/canary",
   SVC_STATUS_BIND_ADDR: "canary-listener",
   SVC_STATUS_TOKEN: "canary token",
   LOG_LEVEL: "canary-level",
@@ -160,6 +162,14 @@ describe("a start that cannot be: configuration", () => {
     })
   )
 
+  it.live("a listener for browsers on every address, without the one that their links name", () =>
+    Effect.gen(function* () {
+      const ended = yield* refused({ environment: { GATEWAY_UPSTREAM_UI_BIND_ADDR: "0.0.0.0:0" } })
+      assert.strictEqual(ended[1].code, 78)
+      readable(ended, /GATEWAY_UPSTREAM_UI_ORIGIN is needed, because GATEWAY_UPSTREAM_UI_BIND_ADDR is every address/)
+    })
+  )
+
   it.live("a first operator token that is none", () =>
     Effect.gen(function* () {
       const environment = { ...(yield* ownDatabase), GATEWAY_ADMIN_TOKEN: "canary-operator-token" }
@@ -248,15 +258,18 @@ describe("a start that cannot be: what the program needs is not there", () => {
     })
   )
 
-  it.live.each(["GATEWAY_BIND_ADDR", "GATEWAY_CONTROL_BIND_ADDR", "SVC_STATUS_BIND_ADDR"])(
-    "the port of %s is taken",
-    (variable) =>
-      Effect.gen(function* () {
-        const { origin } = yield* serve(() => {})
-        const { host } = new URL(origin)
-        const ended = yield* refused({ environment: { ...(yield* ownDatabase), [variable]: host } })
-        readable(ended, new RegExp(`A listener cannot open: .*EADDRINUSE.*${host}`))
-      })
+  it.live.each([
+    "GATEWAY_BIND_ADDR",
+    "GATEWAY_CONTROL_BIND_ADDR",
+    "GATEWAY_UPSTREAM_UI_BIND_ADDR",
+    "SVC_STATUS_BIND_ADDR"
+  ])("the port of %s is taken", (variable) =>
+    Effect.gen(function* () {
+      const { origin } = yield* serve(() => {})
+      const { host } = new URL(origin)
+      const ended = yield* refused({ environment: { ...(yield* ownDatabase), [variable]: host } })
+      readable(ended, new RegExp(`A listener cannot open: .*EADDRINUSE.*${host}`))
+    })
   )
 
   it.live.skipIf(!Deployment.available)("PostgreSQL has no such database", () =>

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { assert, describe, layer } from "@effect/vitest"
-import { Context, Effect, Layer, type Scope } from "effect"
+import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import { eventually } from "../Eventually.ts"
 import * as RawConnection from "../RawConnection.ts"
 import * as RunningGateway from "../RunningGateway.ts"
@@ -96,6 +96,7 @@ class Subject extends Context.Service<
         environment: {
           UPSTREAM_BASE_URL: upstream.origin,
           UPSTREAM_SERVICE_KEY: "upstream-secret",
+          GATEWAY_UPSTREAM_UI_BIND_ADDR: "127.0.0.1:0",
           UPSTREAM_UI_PATHS: "/acme-assets/*, /acme/.well-known/acme-ui-config"
         }
       })
@@ -277,51 +278,59 @@ describe.skipIf(!Deployment.available)("the wildcard, of the whole program", () 
     )
 
     // the last: it changes the operator's token
-    it.effect("the operator's UI: links, cookies and a session that ends with the token", () =>
-      Effect.gen(function* () {
-        const { deployment, gateway, upstream } = yield* Subject
-        const operator = { authorization: `Bearer ${deployment.adminToken}` }
-        const get = (path: string, headers: Readonly<Record<string, string>> = {}, method = "GET") =>
-          call({ proxy: gateway.control }, path, undefined, { headers, method })
-        for (const path of [`${ui}/`, "/acme-assets/main.js", "/key/list"]) {
-          assert.strictEqual((yield* get(path)).status, 401, path)
-        }
-        const shown = yield* get(`${ui}/`, { ...operator, "x-forwarded-proto": "https" })
-        assert.strictEqual(
-          shown.text,
-          `<html><a href="${ui}/keys">é</a><script src="${ui}/acme-assets/main.js"></script></html>`
-        )
-        const [cookie = "", ...flags] = (shown.headers.getSetCookie()[0] ?? "").split("; ")
-        assert.match(cookie, /^svc_upstream_ui_session=[\w-]{43}$/)
-        assert.deepStrictEqual(flags.sort(), ["HttpOnly", "Max-Age=3600", "Path=/", "SameSite=Strict", "Secure"])
-        assert.notInclude((yield* get(`${ui}/`, operator)).headers.getSetCookie()[0] ?? "", "Secure")
+    it.effect(
+      "the operator's UI: for API clients on the control origin, for browsers on its own until the token ends",
+      () =>
+        Effect.gen(function* () {
+          const { deployment, gateway, upstream } = yield* Subject
+          const operator = { authorization: `Bearer ${deployment.adminToken}` }
+          const get = (path: string, headers: Readonly<Record<string, string>> = {}, method = "GET") =>
+            call({ proxy: gateway.control }, path, undefined, { headers, method })
+          const browse = (path: string, headers: Readonly<Record<string, string>> = {}, method = "GET") =>
+            call({ proxy: gateway.ui }, path, undefined, { headers, method })
+          assert.strictEqual((yield* get(`${ui}/`)).status, 401)
+          const api = yield* get(`${ui}/`, operator)
+          assert.strictEqual(api.text, page)
+          assert.include(api.headers.get("content-security-policy"), "sandbox")
+          assert.deepStrictEqual(api.headers.getSetCookie(), [])
+          assert.strictEqual((yield* get(`${ui}/acme/.well-known/acme-ui-config`, operator)).status, 200)
+          assert.strictEqual((yield* upstream.asked("/acme/.well-known/acme-ui-config")).request.method, "GET")
+          assert.strictEqual((yield* get(`${ui}/old`, operator)).headers.get("location"), `${ui}/login?next=%2Fui`)
 
-        const session = { cookie }
-        assert.strictEqual((yield* get("/acme-assets/main.js", session)).text, `import("${ui}/acme-assets/x.js")`)
-        assert.strictEqual((yield* get(`${ui}/acme/.well-known/acme-ui-config`, session)).status, 200)
-        assert.strictEqual((yield* upstream.asked("/acme/.well-known/acme-ui-config")).request.method, "GET")
-        const redirected = yield* get(`${ui}/old`, session)
-        assert.strictEqual(redirected.headers.get("location"), `${ui}/login?next=%2Fui`)
-        assert.deepStrictEqual(redirected.headers.getSetCookie(), ["token=a.b; Path=/", "seen=1"])
-        assert.strictEqual((yield* get("/key/generate", session, "POST")).status, 403)
-        assert.strictEqual(
-          (yield* get("/key/generate", { ...session, "sec-fetch-site": "same-origin" }, "POST")).status,
-          200
-        )
-        assert.strictEqual((yield* get("/admin-ui/admin/keys", session)).status, 401)
-        assert.strictEqual((yield* call(gateway, "/ui/", undefined, { headers: session })).status, 404)
+          assert.strictEqual((yield* browse("/ui/", operator)).status, 401)
+          const link = yield* Effect.promise(() => gateway.operate("POST", "/upstream-ui/session"))
+          const { pathname, search, origin } = new URL(
+            Schema.decodeUnknownSync(Schema.Struct({ url: Schema.String }))(link).url
+          )
+          assert.strictEqual(origin, gateway.ui)
+          const opened = yield* browse(pathname + search)
+          const cookie = opened.headers.getSetCookie()[0]?.split("; ")[0] ?? ""
+          const session = { cookie }
+          assert.strictEqual((yield* browse("/ui/", session)).text, page)
+          assert.strictEqual((yield* browse("/acme-assets/main.js", session)).text, `import("/acme-assets/x.js")`)
+          const redirected = yield* browse("/ui/old", session)
+          assert.strictEqual(redirected.headers.get("location"), "/ui/login?next=%2Fui")
+          assert.include(redirected.headers.getSetCookie(), "token=a.b; Path=/")
+          assert.strictEqual((yield* browse("/key/generate", session, "POST")).status, 403)
+          assert.strictEqual((yield* browse("/key/generate", { ...session, origin }, "POST")).status, 200)
+          for (const path of ["/admin-ui/admin/keys", `${ui}/`]) {
+            assert.strictEqual((yield* get(path, session)).status, 401, path)
+          }
+          assert.strictEqual((yield* call(gateway, "/ui/", undefined, { headers: session })).status, 404)
 
-        // another header for the gateway's keys: the UI's proxy does not send it on, either
-        yield* Effect.promise(() => gateway.operate("PATCH", "/auth/front-door", { svc_key_header: "X-Team-Key" }))
-        yield* get(`${ui}/named`, { ...session, "x-team-key": "rk_live_mine" })
-        assert.isUndefined((yield* upstream.asked("/ui/named")).request.headers["x-team-key"])
-        const everything = upstream.heard.map(({ request }) => request.rawHeaders.join("\n")).join("\n")
-        for (const secret of [deployment.adminToken, cookie]) assert.notInclude(everything, secret)
+          // another header for the gateway's keys: the UI's proxy does not send it on, either
+          yield* Effect.promise(() => gateway.operate("PATCH", "/auth/front-door", { svc_key_header: "X-Team-Key" }))
+          yield* browse("/ui/named", { ...session, "x-team-key": "rk_live_mine" })
+          assert.isUndefined((yield* upstream.asked("/ui/named")).request.headers["x-team-key"])
+          const everything = upstream.heard
+            .map(({ request }) => [request.url, ...request.rawHeaders].join("\n"))
+            .join("\n")
+          for (const secret of [deployment.adminToken, cookie, search]) assert.notInclude(everything, secret)
 
-        yield* Effect.promise(() => gateway.operate("POST", "/operator-token/rotate"))
-        assert.strictEqual((yield* get(`${ui}/`, session)).status, 401)
-        assert.strictEqual((yield* get(`${ui}/`, operator)).status, 401)
-      })
+          yield* Effect.promise(() => gateway.operate("POST", "/operator-token/rotate"))
+          assert.strictEqual((yield* browse("/ui/", session)).status, 401)
+          assert.strictEqual((yield* get(`${ui}/`, operator)).status, 401)
+        })
     )
   })
 })

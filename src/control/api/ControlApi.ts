@@ -22,6 +22,7 @@ import { ServiceOpenApiApi } from "./ServiceOpenApiApi.ts"
 import { ServicesApi } from "./ServicesApi.ts"
 import { StudioApi } from "./StudioApi.ts"
 import { UpstreamPassthroughApi } from "./UpstreamPassthroughApi.ts"
+import { UpstreamUiApi } from "./UpstreamUiApi.ts"
 import { UsageApi } from "./UsageApi.ts"
 
 /** Everything that takes an operator token. A group added here is authenticated, and audited by what it calls. */
@@ -38,6 +39,7 @@ const OperatorApi = HttpApi.make("operator")
     ProvidersApi,
     CredentialMappingsApi,
     UpstreamPassthroughApi,
+    UpstreamUiApi,
     ModelPricesApi,
     ServiceImportApi,
     ServiceOpenApiApi,

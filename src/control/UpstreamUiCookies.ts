@@ -1,0 +1,38 @@
+import { Cookies } from "effect/http"
+
+/**
+ * Cookies know no port, so a browser sends the cookies of every program on this host along. Only those that the upstream
+ * set go back to it: the browser keeps each under this prefix, out of the reach of scripts.
+ */
+const prefix = "svc_upstream_cookie."
+
+/** Names of the gateway's own cookies, which an upstream must not set. */
+const reserved = /^(?:__host-|__secure-)?svc_/i
+
+/**
+ * The upstream's cookies for the browser, for this host alone. One that scripts may read also keeps its own name, because
+ * the upstream's pages look for it there.
+ */
+export const forBrowser = (setCookies: ReadonlyArray<string>): Cookies.Cookies => {
+  const kept: Array<Cookies.Cookie> = []
+  for (const { name, options = {}, ...cookie } of setCookies.flatMap(parsed)) {
+    const { domain: _, ...ofThisHost } = options
+    kept.push({ ...cookie, name: prefix + name, options: { ...ofThisHost, httpOnly: true } })
+    if (options.httpOnly !== true && !reserved.test(name)) kept.push({ ...cookie, name, options: ofThisHost })
+  }
+  // the same name with another path is another cookie, so the names cannot be the keys
+  return Cookies.fromReadonlyRecord(Object.fromEntries(kept.map((cookie, index) => [`${index}`, cookie])))
+}
+
+/** Runs of blanks become one first: the parser takes quadratic time on them. */
+const parsed = (setCookie: string): ReadonlyArray<Cookies.Cookie> =>
+  Object.values(Cookies.fromSetCookie(setCookie.replace(/[\t ]+/g, " ")).cookies)
+
+/** The `Cookie` header for the upstream: its own cookies under their own names. */
+export const forUpstream = (header: string | undefined): string | undefined => {
+  const own = (header ?? "").split(";").flatMap((pair) => {
+    const text = pair.trim()
+    return text.startsWith(prefix) ? text.slice(prefix.length) : []
+  })
+  return own.length === 0 ? undefined : own.join("; ")
+}
