@@ -4,27 +4,33 @@ import { closeBrace, closeBracket, comma, openBrace, openBracket, quote, stringE
 interface Place {
   readonly start: number
   readonly end: number
+  /** The name of the member that it is the value of; none for an item of an array. */
+  readonly key: string | undefined
 }
 
-/** What is inside braces or brackets; outside of both there is one without end. */
-interface Container {
-  readonly isObject: boolean
-  readonly values: Array<{ readonly key: string; readonly value: Place | Container }>
-  /** The member whose value is next. */
-  key: string | undefined
+/** An object with strings in several of its members, in the order of their keys. */
+interface Branch {
+  readonly members: ReadonlyArray<Member>
 }
+
+interface Member {
+  readonly key: string
+  readonly nodes: ReadonlyArray<Node>
+}
+
+type Node = Place | Branch
 
 /**
  * `text` with each string value that `change` answers differently in its place. Every other byte stays as it was:
  * numbers keep their digits, keys their order. `text` must be JSON. Values are shown in the order of their objects'
- * keys, items as they stand; keys are not shown. Nothing here recurses: a client's body may nest deeper than the call
- * stack.
+ * keys, items as they stand; keys are not shown, but `change` is told which one a value stands under. Nothing here
+ * recurses: a client's body may nest deeper than the call stack.
  */
-export const mapped = (text: string, change: (value: string) => string): string => {
-  const changes: Array<Place & { readonly json: string }> = []
-  for (const { end, start } of places(text)) {
+export const mapped = (text: string, change: (value: string, key: string | undefined) => string): string => {
+  const changes: Array<{ readonly start: number; readonly end: number; readonly json: string }> = []
+  for (const { end, key, start } of places(text)) {
     const value = valueAt(text, start, end)
-    const changed = change(value)
+    const changed = change(value, key)
     if (changed !== value) changes.push({ start, end, json: JSON.stringify(changed) })
   }
   if (changes.length === 0) return text
@@ -39,61 +45,116 @@ export const mapped = (text: string, change: (value: string) => string): string 
   return parts.join("")
 }
 
-/** The string values of `text`, in the order in which `mapped` shows them. */
-export const values = (text: string): ReadonlyArray<string> =>
-  places(text).map(({ end, start }) => valueAt(text, start, end))
+/** The string values of `text`, as they stand. */
+export const values = (text: string): ReadonlyArray<string> => {
+  const found: Array<string> = []
+  for (const node of nodesOf(text, false)) if ("start" in node) found.push(valueAt(text, node.start, node.end))
+  return found
+}
 
 const valueAt = (text: string, start: number, end: number): string => {
   const plain = text.slice(start + 1, end - 1)
   return plain.includes("\\") ? JSON.parse(text.slice(start, end)) : plain
 }
 
+/** The string values of `text`, in the order in which `mapped` shows them. */
 const places = (text: string): ReadonlyArray<Place> => {
   const found: Array<Place> = []
-  const pending: Array<Place | Container> = [read(text)]
+  const pending: Array<Node> = nodesOf(text, true).reverse()
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    if (!("values" in next)) {
+    if ("start" in next) {
       found.push(next)
       continue
     }
-    const { isObject, values } = next
-    if (isObject) values.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
-    for (let index = values.length - 1; index >= 0; index--) {
-      const entry = values[index]
-      if (entry !== undefined) pending.push(entry.value)
+    for (let member = next.members.length - 1; member >= 0; member--) {
+      const { nodes } = next.members[member]!
+      for (let node = nodes.length - 1; node >= 0; node--) pending.push(nodes[node]!)
     }
   }
   return found
 }
 
-const read = (text: string): Container => {
-  const root: Container = { isObject: false, values: [], key: undefined }
-  const open: Array<Container> = []
-  let inside = root
+/** A container that is open. There is one for each depth, used again by every container there. */
+class Level {
+  isObject = false
+  /** Where the key of the member at hand stands; -1 where the next string is a key. */
+  keyStart = -1
+  keyEnd = -1
+  /** Where the nodes of the container begin, and those of the member at hand. */
+  start = 0
+  memberStart = 0
+  /** The key of the first member with strings. Its nodes are not moved before there is a second one. */
+  firstKey: string | undefined
+  members: Array<Member> | undefined
+
+  open(isObject: boolean, start: number): void {
+    this.isObject = isObject
+    this.keyStart = -1
+    this.start = start
+    this.memberStart = start
+    this.firstKey = undefined
+    this.members = undefined
+  }
+}
+
+/**
+ * The strings of `text`. Arrays, and objects with strings in one member only, leave no trace in the result: the order of
+ * their strings does not depend on a key. So the memory that this takes goes by the strings, and not by the brackets
+ * around them.
+ */
+const nodesOf = (text: string, sorts: boolean): Array<Node> => {
+  const nodes: Array<Node> = []
+  const levels: Array<Level> = [new Level()]
+  let depth = 0
+  let level = levels[0]!
+
+  const memberEnds = () => {
+    if (sorts && level.isObject && nodes.length > level.memberStart) {
+      const key = valueAt(text, level.keyStart, level.keyEnd)
+      if (level.firstKey === undefined) level.firstKey = key
+      else {
+        const member = { key, nodes: nodes.splice(level.memberStart) }
+        if (level.members === undefined) {
+          level.members = [{ key: level.firstKey, nodes: nodes.splice(level.start) }, member]
+        } else level.members.push(member)
+      }
+      level.memberStart = nodes.length
+    }
+    level.keyStart = -1
+  }
+
   for (let at = 0; at < text.length; at++) {
     switch (text.charCodeAt(at)) {
       case quote: {
         const end = stringEnd(text, at)
-        if (inside.isObject && inside.key === undefined) inside.key = valueAt(text, at, end)
-        else inside.values.push({ key: inside.key ?? "", value: { start: at, end } })
+        if (level.isObject && level.keyStart === -1) {
+          level.keyStart = at
+          level.keyEnd = end
+        } else {
+          const key = level.isObject ? valueAt(text, level.keyStart, level.keyEnd) : undefined
+          nodes.push({ start: at, end, key })
+        }
         at = end - 1
         break
       }
       case openBrace:
-      case openBracket: {
-        const opened: Container = { isObject: text.charCodeAt(at) === openBrace, values: [], key: undefined }
-        inside.values.push({ key: inside.key ?? "", value: opened })
-        open.push(inside)
-        inside = opened
+      case openBracket:
+        depth++
+        level = levels[depth] ??= new Level()
+        level.open(text.charCodeAt(at) === openBrace, nodes.length)
         break
-      }
       case closeBrace:
       case closeBracket:
-        inside = open.pop() ?? root
+        memberEnds()
+        if (level.members !== undefined) nodes.push({ members: level.members.sort(byKey) })
+        depth--
+        level = levels[depth]!
         break
       case comma:
-        inside.key = undefined
+        memberEnds()
     }
   }
-  return root
+  return nodes
 }
+
+const byKey = (a: Member, b: Member): number => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)

@@ -24,31 +24,52 @@ interface Pass {
   /** Characters that are legal in it, as long as they go on. */
   readonly runs: RegExp
   readonly matches: (trimmed: string) => boolean
+  /** A number may be a part of something longer, which is an id or an encoding and no number of anybody's. */
+  readonly isNumber: boolean
 }
 
-/** Reference §7.4, in its order. */
+/** Marks that no reader sees, and that hide an address from whoever looks for it. */
+const invisible = /[\u00ad\u200b-\u200d\u2060\ufeff]/g
+
+/** In this order: what one pass replaces, the next one does not see. */
 const passes: ReadonlyArray<Pass> = [
-  { kind: "EMAIL", runs: /[A-Za-z0-9@._%+-]+/g, matches: (text) => isEmail(text) },
-  { kind: "SSN", runs: /[0-9-]+/g, matches: (text) => /^\d{3}-\d{2}-\d{4}$/.test(text) },
-  { kind: "PHONE", runs: /[0-9+\-().]+/g, matches: (text) => isPhone(text) }
+  {
+    kind: "EMAIL",
+    runs: /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}0-9@\uff20\ufe6b._%+\-\u00ad\u200b-\u200d\u2060\ufeff]+/gu,
+    matches: (text) => isEmail(text.replace(invisible, "").replace(/[\uff20\ufe6b]/g, "@")),
+    isNumber: false
+  },
+  { kind: "SSN", runs: /[0-9-]+/g, matches: (text) => /^\d{3}-\d{2}-\d{4}$/.test(text), isNumber: true },
+  // with spaces, only where a country's + or an area's parentheses say that it is one
+  {
+    kind: "PHONE",
+    runs: /\+\d{1,3}[ \u00a0.-]?(?:\(\d{1,4}\)|\d{1,4})(?:[ \u00a0.-]\d{2,4}){1,4}|\(\d{3}\)[ \u00a0]\d{3}[ \u00a0.-]\d{4}/g,
+    matches: (text) => isPhone(text),
+    isNumber: true
+  },
+  { kind: "PHONE", runs: /[0-9+\-().]+/g, matches: (text) => isPhone(text), isNumber: true }
 ]
 
 /**
  * Replaces what looks like an e-mail address, a social security number or a phone number in the string values of a JSON
  * text. Each occurrence gets a number of its own, from 1 for each kind; numbers that the text or the request already
  * use are left out, or a placeholder would come to stand for two things. New findings are replaced before known
- * placeholders are restored, so that what is restored is seen.
+ * placeholders are restored, so that what is restored is seen; where it is restored, a value that the request brought
+ * is no finding.
  */
 export const redact = (text: string, { known, restores }: Options): Redaction => {
   const taken = new Set(known.keys())
   for (const value of JsonStrings.values(text)) {
+    if (value.length < shortest) continue
     for (const placeholder of value.match(placeholders) ?? []) taken.add(placeholder)
   }
+  const brought = new Set(restores ? known.values() : [])
   const found = new Map<string, string>()
   const last = { EMAIL: 0, SSN: 0, PHONE: 0 }
   const counts = { EMAIL: 0, SSN: 0, PHONE: 0 }
 
   const replaced = (kind: Kind, value: string): string => {
+    if (brought.has(value)) return value
     counts[kind]++
     let placeholder: string
     do placeholder = `[${kind}_${++last[kind]}]`
@@ -56,16 +77,20 @@ export const redact = (text: string, { known, restores }: Options): Redaction =>
     found.set(placeholder, value)
     return placeholder
   }
-  const scanned = (value: string): string => {
+  const scanned = (value: string, key: string | undefined): string => {
+    if (value.length < shortest || isEncoded(value, key)) return value
     let out = value
-    for (const { kind, matches, runs } of passes) {
-      out = out.replace(runs, (run) => {
-        const [start, end] = trimmed(run)
+    for (const { isNumber, kind, matches, runs } of passes) {
+      if (kind === "PHONE" && isId(key)) continue
+      out = out.replace(runs, (run, offset: number, whole: string) => {
+        const [start, end] = trimmed(run, kind)
         const inner = run.slice(start, end)
-        return matches(inner) ? run.slice(0, start) + replaced(kind, inner) + run.slice(end) : run
+        return matches(inner) && !(isNumber && isPartOfWord(whole, offset + start, offset + end))
+          ? run.slice(0, start) + replaced(kind, inner) + run.slice(end)
+          : run
       })
     }
-    return restores ? out.replace(placeholders, (placeholder) => known.get(placeholder) ?? placeholder) : out
+    return restores ? restored(out, known) : out
   }
 
   return {
@@ -75,15 +100,57 @@ export const redact = (text: string, { known, restores }: Options): Redaction =>
   }
 }
 
+/** The least that can be found: `a@b.c`. */
+const shortest = 5
+
+/** A picture's or a file's bytes, a signature: text that is for machines alone, and that a placeholder would break. */
+const isEncoded = (value: string, key: string | undefined): boolean =>
+  value.startsWith("data:")
+    ? /^data:[^,\s]{0,256};base64,[A-Za-z0-9+/=_-]*$/.test(value)
+    : key !== undefined && encodedMembers.has(key) && /^[A-Za-z0-9+/=_-]*$/.test(value)
+
+const encodedMembers: ReadonlySet<string> = new Set(["signature", "encrypted_content", "b64_json", "file_data"])
+
+/** Ids may be long numbers. A social security number or an address is one under such a name too. */
+const isId = (key: string | undefined): boolean => key !== undefined && (key === "id" || key.endsWith("_id"))
+
+/** Hexadecimal ids, UUIDs, base64 and paths hold digits beside what no number has beside it. */
+const isPartOfWord = (text: string, start: number, end: number): boolean => {
+  if (start > 0 && /[A-Za-z0-9_/]/.test(text.charAt(start - 1))) return true
+  if (end === text.length || !/[A-Za-z0-9_/=]/.test(text.charAt(end))) return false
+  extension.lastIndex = end
+  return !extension.test(text)
+}
+
+/** As in 555-123-4567x89. */
+const extension = /x\d{1,5}(?![A-Za-z0-9_])/iy
+
+/**
+ * `text` with its placeholders restored, but for those inside of an address: whatever shows or follows a link that the
+ * model wrote would send the value to where it leads.
+ */
+const restored = (text: string, known: Memory): string =>
+  text.replace(words, (word) => {
+    const link = word.search(linkStart)
+    return word.replace(placeholders, (placeholder, at: number) =>
+      link !== -1 && at > link ? placeholder : (known.get(placeholder) ?? placeholder)
+    )
+  })
+
+/** Tags and quotations are one word each: an address in them may have spaces. */
+const words = /<[^<>]*>|"[^"]*"|[^\s"<>]+/g
+const linkStart = /(?:https?|ftp|wss?|file):|[/\\]{2}|\bwww\./i
+
 const placeholders = /\[(?:EMAIL|SSN|PHONE)_[1-9]\d*\]/g
 
 const punctuation = ",.;:()[]{}\"'"
 
-/** Where a run begins and ends without the punctuation around it. */
-const trimmed = (run: string): readonly [start: number, end: number] => {
+/** Where a run begins and ends without the punctuation around it; in some networks an address begins with `@`. */
+const trimmed = (run: string, kind: Kind): readonly [start: number, end: number] => {
+  const before = kind === "EMAIL" ? `${punctuation}@` : punctuation
   let start = 0
   let end = run.length
-  while (start < end && punctuation.includes(run.charAt(start))) start++
+  while (start < end && before.includes(run.charAt(start))) start++
   while (end > start && punctuation.includes(run.charAt(end - 1))) end--
   return [start, end]
 }

