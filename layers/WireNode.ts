@@ -7,7 +7,6 @@ import { CollectedBytes } from "../src/services/CollectedBytes.ts"
 const tooLarge: BodyFailure = { _tag: "TooLarge" }
 const tooSlow: BodyFailure = { _tag: "TooSlow" }
 const cut: BodyFailure = { _tag: "Cut" }
-const noRoom: BodyFailure = { _tag: "NoRoom" }
 
 export const make = (incoming: IncomingMessage, outgoing: ServerResponse): Wire => new NodeWire(incoming, outgoing)
 
@@ -31,6 +30,10 @@ class NodeWire implements Wire {
     this.#outgoing = outgoing
   }
 
+  get address(): string {
+    return this.#incoming.socket.remoteAddress ?? "unknown"
+  }
+
   readBody(
     { lease, maxBytes, withinMs }: Parameters<Wire["readBody"]>[0],
     done: Parameters<Wire["readBody"]>[1]
@@ -49,7 +52,8 @@ class NodeWire implements Wire {
     }
     const onData = (chunk: Buffer) => {
       if (collected.length + chunk.length > maxBytes) return fail(tooLarge)
-      if (!lease.grow(chunk.length)) return fail(noRoom)
+      const whose = lease.grow(chunk.length)
+      if (whose !== undefined) return fail({ _tag: "NoRoom", whose })
       collected.add(chunk)
     }
     // no more data can come: those listeners may stay, and taking them off would cost more than the rest of this

@@ -101,6 +101,7 @@ const decidedNow = (
     requestBytes: 0,
     responseBytes: undefined,
     hourUtc: DateTime.toDateUtc(record.created_at).getUTCHours(),
+    running: 1,
     estimatedCostNanos: 0
   }
   return {
@@ -126,8 +127,9 @@ const uncheckedAtWildcard = (policy: KeyPolicy): ReadonlyArray<Policy.Check> => 
   ...(policy.max_response_body_bytes !== null ? (["response_bytes"] as const) : [])
 ]
 
-/** What a record does not tell: what the request asked for beside its model, stream, tools and input. */
+/** What a record does not tell: what ran beside the request, and what it asked for beside model, stream, tools and input. */
 const uncheckedBy = (policy: KeyPolicy, tools: boolean): ReadonlyArray<Policy.Check> => [
+  ...(policy.max_concurrent_requests._tag === "Limited" ? (["concurrency"] as const) : []),
   ...(tools && policy.max_tool_call_count._tag === "Limited" ? (["tool_count"] as const) : []),
   ...(tools && policy.max_tool_schema_bytes._tag === "Limited" ? (["tool_schema"] as const) : []),
   ...(policy.max_request_body_bytes !== null ? (["request_bytes"] as const) : []),

@@ -1,4 +1,5 @@
 import type { EffectivePolicy } from "../gateway/model/EffectivePolicy.ts"
+import * as Facts from "../gateway/model/Facts.ts"
 import * as Policy from "../gateway/model/Policy.ts"
 import { nameOf, type PolicyLayer, unreadableLayer } from "../gateway/model/PolicyLayer.ts"
 import type { FinalDecision } from "./api/PolicyApi.ts"
@@ -38,9 +39,21 @@ export const refused = (error_code: string, message: string, layers: ReadonlyArr
   layers
 })
 
-export const decided = ({ layers, policy }: EffectivePolicy, question: Policy.Question): FinalDecision => {
-  const decision = Policy.decide(policy, question)
-  if (decision._tag === "Allowed") return allowed
+export const decided = (effective: EffectivePolicy, question: Policy.Question): FinalDecision =>
+  shown(effective, question, Policy.decide(effective.policy, question)) ?? allowed
+
+/** What is refused before the body is read. */
+export const deniedBeforeBody = (effective: EffectivePolicy, question: Policy.Question): FinalDecision | undefined => {
+  const unread = { ...question, facts: Facts.none }
+  return shown(effective, unread, Policy.decideBeforeBody(effective.policy, unread))
+}
+
+const shown = (
+  { layers }: EffectivePolicy,
+  question: Policy.Question,
+  decision: Policy.Decision
+): FinalDecision | undefined => {
+  if (decision._tag === "Allowed") return undefined
   const { check, code, message } = decision.denial
   const causes = Policy.causes(layers, check, question)
   return {

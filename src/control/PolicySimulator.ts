@@ -28,7 +28,7 @@ import { type Actor, Audit, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
 import { type FinalDecision, Simulated, type Simulation } from "./api/PolicyApi.ts"
 import { guardrailsOf } from "./GuardrailNames.ts"
-import { allowed, applied, decided, reasons, refused } from "./PolicyReasons.ts"
+import { allowed, applied, decided, deniedBeforeBody, reasons, refused } from "./PolicyReasons.ts"
 import * as PolicyState from "./PolicyState.ts"
 import type { StoreFailure } from "./Store.ts"
 
@@ -115,6 +115,7 @@ const make = Effect.gen(function* () {
       requestBytes: input.request_body_bytes ?? text?.length ?? 0,
       responseBytes: input.response_body_bytes ?? undefined,
       hourUtc: new Date(now).getUTCHours(),
+      running: 1,
       estimatedCostNanos:
         input.estimated_cost_usd == null
           ? call === undefined
@@ -136,6 +137,7 @@ const make = Effect.gen(function* () {
       disabledBy ??
       (closed && refused(closed.code, closed.message)) ??
       (settings.enabled ? undefined : refused("disabled_route", "Route is disabled by gateway policy.")) ??
+      deniedBeforeBody(unread, question) ??
       (question.requestBytes > requestLimit.bytes ? oversized(requestLimit, unread) : undefined) ??
       (read !== undefined && Result.isFailure(read) ? refused(read.failure.code, read.failure.message) : undefined) ??
       guarded(

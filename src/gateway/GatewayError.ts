@@ -37,6 +37,7 @@ export const statusOf = {
   budget_exceeded: 402,
   rate_limit_exceeded: 429,
   token_rate_limit_exceeded: 429,
+  concurrency_limit_exceeded: 429,
   gateway_overloaded: 503,
   control_state_unavailable: 503,
   upstream_connection: 502,

@@ -13,7 +13,7 @@ import { GatewayError } from "./GatewayError.ts"
 import * as GuardedAnswer from "./GuardedAnswer.ts"
 import { type Guard, Guarding } from "./Guarding.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
-import { Limits, type Reading, type Reservation } from "./Limits.ts"
+import { type Admission, Limits, type Reading, type Reservation } from "./Limits.ts"
 import * as Meters from "./Meters.ts"
 import { strictest } from "./model/BodyLimit.ts"
 import * as Estimate from "./model/Estimate.ts"
@@ -87,18 +87,17 @@ export class GovernedRequest extends Context.Service<
       const questionOf = (
         { provider, route, service }: Target.Target,
         key: KeyRecord,
-        facts: Facts.Facts,
-        requestBytes: number,
-        estimatedCostNanos: number
+        running: number
       ): Policy.Question => ({
         route,
         provider,
         service: service && { name: service.service.name, linked: key.services },
-        facts,
-        requestBytes,
+        facts: Facts.none,
+        requestBytes: 0,
         responseBytes: undefined,
         hourUtc: new Date(now()).getUTCHours(),
-        estimatedCostNanos
+        running,
+        estimatedCostNanos: 0
       })
 
       const run: GovernedRequest["Service"]["run"] = (request, target, key, subject, span, outcome) => {
@@ -108,7 +107,9 @@ export class GovernedRequest extends Context.Service<
           outcome.refused(queueFull)
           return () => {}
         }
-        const lease = admission.lease()
+        const lease = admission.lease(key.id)
+        /** Until the body is read, without what it says. */
+        let question = questionOf(target, key, outcome.runs(key.id))
         let facts = Facts.none
         /** Until the body is read, without the layers of models. */
         let effective = control.policyOf(key, target.route, facts.models)
@@ -167,6 +168,15 @@ export class GovernedRequest extends Context.Service<
             Request.refuse(request, error, readings, now())
             outcome.ended({ ...account, streamed: facts.stream, aborted: false })
           })
+        }
+
+        const deny = (denial: Policy.Denial) =>
+          refuse(new GatewayError(denial), Denied.ofRequest(denial, effective, question))
+
+        /** `fits`: how much output would have had room. */
+        const refuseFull = ({ reading, wanted }: Extract<Admission, { readonly _tag: "Refused" }>, fits?: number) => {
+          readings = [reading]
+          refuse(Meters.refusal(reading.meter, reading.used, wanted, now(), fits))
         }
 
         const judgeOf = (held: Guard): GuardedAnswer.Judge => ({
@@ -311,11 +321,9 @@ export class GovernedRequest extends Context.Service<
           const bound = OutputBound.of(target, facts, price, effective.policy, meters)
           const reserved = Estimate.wanted(target.accounting, facts, price, bound)
           const wanted = charge?.wanted ?? reserved
-          const question = questionOf(target, key, facts, received, wanted.nanos)
+          question = { ...question, facts, requestBytes: received, estimatedCostNanos: wanted.nanos }
           const decision = Policy.decide(effective.policy, question)
-          if (decision._tag === "Denied") {
-            return refuse(new GatewayError(decision.denial), Denied.ofRequest(decision.denial, effective, question))
-          }
+          if (decision._tag === "Denied") return deny(decision.denial)
           const selected = guarding.of(request, target, key, subject, effective.guardrails, facts)
           if (Result.isFailure(selected)) return refuse(selected.failure)
           guard = selected.success
@@ -338,10 +346,11 @@ export class GovernedRequest extends Context.Service<
                 return refuse(controlStateUnavailable, undefined, unavailable?.reservation)
               }
               if (exit.value._tag === "Refused") {
-                const { reading, wanted } = exit.value
-                readings = [reading]
-                const fits = charge === undefined ? Estimate.roomForOutput(facts, price, reading.meter) : undefined
-                return refuse(Meters.refusal(reading.meter, reading.used, wanted, now(), fits))
+                const { meter } = exit.value.reading
+                return refuseFull(
+                  exit.value,
+                  charge === undefined ? Estimate.roomForOutput(facts, price, meter) : undefined
+                )
               }
               readings = exit.value.readings
               const { reservation } = exit.value
@@ -363,6 +372,16 @@ export class GovernedRequest extends Context.Service<
           target.routeId === "service" ? undefined : Query.deciding(target.target, Facts.decidingMembers)
         if (misplaced !== undefined && wire.method === "POST") {
           refuse(inTheQuery(misplaced))
+          return noted
+        }
+        const decision = Policy.decideBeforeBody(effective.policy, question)
+        if (decision._tag === "Denied") {
+          deny(decision.denial)
+          return noted
+        }
+        const full = limits.full(metersOf(effective.policy, key.id, now()))
+        if (full !== undefined) {
+          refuseFull({ _tag: "Refused", reading: full, wanted: 1 })
           return noted
         }
         let left = false

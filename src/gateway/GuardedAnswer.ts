@@ -1,6 +1,7 @@
 import { Cause, Exit, Result } from "effect"
 import { CollectedBytes } from "../services/CollectedBytes.ts"
 import type { Flow, Sink, Upstream, UpstreamError } from "../services/Upstream.ts"
+import * as BodyAdmission from "./BodyAdmission.ts"
 import * as Forward from "./Forward.ts"
 import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
@@ -112,13 +113,13 @@ class HeldAnswer implements Sink {
     // an answer of unknown length takes the room that it may come to need: it must not fail half-way
     const room = length ?? passage.maxResponseBytes
     this.#bounded = Number.isFinite(room)
-    return !this.#bounded || this.#lease.grow(room) ? "continue" : this.#refuse(noRoom)
+    return this.#bounded ? this.#take(room) : "continue"
   }
 
   chunk(bytes: Uint8Array): Flow {
     const chunk = Forward.asBuffer(bytes)
     if (this.#collected.length + chunk.length > this.#passage.maxResponseBytes) return this.#refuseLarge()
-    if (!this.#bounded && !this.#lease.grow(chunk.length)) return this.#refuse(noRoom)
+    if (!this.#bounded && this.#take(chunk.length) === "stop") return "stop"
     this.#tap.push(chunk)
     this.#collected.add(chunk)
     return "continue"
@@ -206,6 +207,11 @@ class HeldAnswer implements Sink {
     return "stop"
   }
 
+  #take(room: number): Flow {
+    const whose = this.#lease.grow(room)
+    return whose === undefined ? "continue" : this.#refuse(BodyAdmission.refusal(whose, "answer"))
+  }
+
   #refuseLarge(): Flow {
     this.#cutBy = "size"
     return "stop"
@@ -225,10 +231,4 @@ const tooMuchJson = new GatewayError({
   code: "guardrail_unavailable",
   message:
     "The upstream's answer nests deeper, or holds more values, than the guardrails of this key can look at, and it does not pass."
-})
-
-const noRoom = new GatewayError({
-  code: "gateway_overloaded",
-  message: "The gateway holds as many bodies as it may, and has no room for this answer. Try again shortly.",
-  retryAfterSeconds: 1
 })

@@ -1,6 +1,7 @@
 import { Cause, Clock, Context, Data, DateTime, Effect, Exit, Layer } from "effect"
 import { Database } from "../services/Database.ts"
 import { Redis, type RedisError } from "../services/Redis.ts"
+import { FullWindows } from "./FullWindows.ts"
 import { gathering, turn } from "./Gathering.ts"
 import * as Scripts from "./LimitsScripts.ts"
 import * as Meters from "./Meters.ts"
@@ -66,6 +67,8 @@ export class Limits extends Context.Service<
       counted: (field: Meters.Meter["field"]) => Counted,
       done: (exit: Exit.Exit<Admission, LimitsUnavailable>) => void
     ) => void
+    /** A meter that is known to have no room for another request: asks nobody, and counts nothing. */
+    readonly full: (meters: ReadonlyArray<Meters.Meter>) => Reading | undefined
     /**
      * In one step: replaces the reservation by what was used and appends `record` to the usage queue. Doing it twice is
      * doing it once. Answers the queue's length.
@@ -85,6 +88,8 @@ export class Limits extends Context.Service<
       const database = yield* Database
       const queue = redis.key(usageQueue)
       const fork = Effect.runForkWith(yield* Effect.context<never>())
+
+      const fullWindows = new FullWindows()
 
       const placesOf = remembered((keyId: string, meters: ReadonlyArray<Meters.Meter>): Places => {
         const counters = meters.map(({ key }) => redis.key(key))
@@ -165,13 +170,18 @@ export class Limits extends Context.Service<
 
       const admit: Limits["Service"]["admit"] = (requestId, keyId, meters, wanted, counted, done) => {
         if (meters.length === 0) return done(unlimited)
+        const full = fullWindows.among(meters)
+        if (full !== undefined) return done(Exit.succeed({ _tag: "Refused", reading: full, wanted: 1 }))
         const amounts = meters.map((meter) => amountFor(meter, wanted))
         const reservation = { member: memberOf(requestId, meters, amounts), keyId, meters, amounts }
         ask({ reservation, seeds: undefined }, (exit) => {
           if (Exit.isFailure(exit))
             done(Exit.fail(new LimitsUnavailable({ cause: Cause.squash(exit.cause), reservation })))
           else if (exit.value._tag === "Cold") fork(admitCold(reservation, counted)).addObserver(done)
-          else done(Exit.succeed(exit.value))
+          else {
+            if (exit.value._tag === "Refused") fullWindows.note(exit.value.reading)
+            done(Exit.succeed(exit.value))
+          }
         })
       }
 
@@ -207,6 +217,7 @@ export class Limits extends Context.Service<
 
       return Limits.of({
         admit,
+        full: (meters) => fullWindows.among(meters),
         settle: (reservation, used, record, done) => settle({ reservation, used, record }, done)
       })
     })

@@ -19,6 +19,7 @@ import { digestHex } from "./model/Secret.ts"
 import { GatewaySettings } from "./model/Settings.ts"
 import * as UpstreamPaths from "./model/UpstreamPaths.ts"
 import * as Request from "./Request.ts"
+import { RunningRequests } from "./RunningRequests.ts"
 import * as Target from "./Target.ts"
 import * as Telemetry from "./Telemetry.ts"
 import * as Tracing from "./Tracing.ts"
@@ -48,6 +49,7 @@ export class ProxyApp extends Context.Service<
       const upstream = yield* Upstream
       const wildcard = yield* WildcardRequest.make
       const telemetry = yield* Telemetry.make
+      const running = new RunningRequests()
       const traced = yield* Tracing.make
       const fork = Effect.runForkWith(yield* Effect.context<never>())
       /** A line per request is for debugging: where it is not written, it is not made. */
@@ -218,12 +220,14 @@ export class ProxyApp extends Context.Service<
         const span = traced(request, target)
         let over = false
         let streamEnded: (() => void) | undefined
+        let runsFor: string | undefined
         const ended = (ended: Telemetry.Ended) => {
           // what fails behind the end changes nothing of it
           if (over) return
           over = true
           try {
             streamEnded?.()
+            if (runsFor !== undefined) running.end(runsFor)
             telemetry.end(target, ended, now() - request.startedAt)
             span.end(ended.status)
             if (ended.status >= 500) fork(Effect.logWarning("request failed", line(request, target, ended)))
@@ -234,6 +238,10 @@ export class ProxyApp extends Context.Service<
         }
         const outcome: Request.Outcome = {
           ended,
+          runs: (keyId) => {
+            runsFor = keyId
+            return running.begin(keyId)
+          },
           streams: () => {
             streamEnded ??= telemetry.stream()
           },

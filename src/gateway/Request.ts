@@ -60,6 +60,8 @@ const mintId: () => string = crypto.randomUUIDv7 ?? crypto.randomUUID
 
 /** How a request tells its end: one of these, once. */
 export interface Outcome {
+  /** It is a request of this key: counts it among those that run until it ends, and returns how many those are. */
+  readonly runs: (keyId: string) => number
   /** It has become a stream. */
   readonly streams: () => void
   readonly ended: (ended: Ended) => void

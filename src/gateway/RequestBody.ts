@@ -1,4 +1,5 @@
 import { Result } from "effect"
+import * as BodyAdmission from "./BodyAdmission.ts"
 import * as BodyLabels from "./BodyLabels.ts"
 import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
@@ -23,11 +24,7 @@ export const refusal = (failure: BodyFailure, limit: BodyLimit, withinMs: number
     case "Cut":
       return new GatewayError({ code: "invalid_request_body", message: "The request body ended before it was whole." })
     case "NoRoom":
-      return new GatewayError({
-        code: "gateway_overloaded",
-        message: "The gateway holds as many request bodies as it may. Try again shortly.",
-        retryAfterSeconds: 1
-      })
+      return BodyAdmission.refusal(failure.whose, "request")
   }
 }
 

@@ -64,7 +64,10 @@ const refusals: Partial<Record<ErrorCode, Metric.Counter<number>>> = Object.from
     [
       ["gateway_auth_failures_total", authenticationCodes()],
       ["gateway_policy_denials_total", ["policy_denied", "disabled_route", "guardrail_forbidden"]],
-      ["gateway_rate_limit_rejections_total", ["rate_limit_exceeded", "token_rate_limit_exceeded"]],
+      [
+        "gateway_rate_limit_rejections_total",
+        ["rate_limit_exceeded", "token_rate_limit_exceeded", "concurrency_limit_exceeded"]
+      ],
       ["gateway_budget_rejections_total", ["budget_exceeded"]],
       ["gateway_body_admission_rejections_total", ["gateway_overloaded"]]
     ] as const
@@ -97,7 +100,7 @@ const denialKind = (code: ErrorCode): string | undefined => {
   if (authenticationCodes().includes(code)) return "auth"
   if (code === "budget_exceeded") return "budget"
   if (code === "gateway_overloaded") return "body_admission"
-  if (code.endsWith("rate_limit_exceeded")) return "rate_limit"
+  if (code.endsWith("rate_limit_exceeded") || code === "concurrency_limit_exceeded") return "rate_limit"
   return code === "policy_denied" || code === "disabled_route" || code === "guardrail_forbidden" ? "policy" : undefined
 }
 

@@ -97,7 +97,7 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
         outcome.ended({ status: error.status, error, streamed: false, aborted: false, bill: Billing.nothing })
       })
 
-    const question = questionOf(target, now())
+    const question = questionOf(target, outcome.runs(key.id), now())
     const decision = Policy.decide(effective.policy, question)
     if (decision._tag === "Denied") {
       refuse(new GatewayError(decision.denial), Denied.ofRequest(decision.denial, effective, question))
@@ -169,7 +169,7 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
   return { keyed, open }
 })
 
-const questionOf = ({ provider, route }: Wildcard, now: number): Policy.Question => ({
+const questionOf = ({ provider, route }: Wildcard, running: number, now: number): Policy.Question => ({
   route,
   provider,
   facts: Facts.none,
@@ -177,6 +177,7 @@ const questionOf = ({ provider, route }: Wildcard, now: number): Policy.Question
   requestBytes: 0,
   responseBytes: undefined,
   hourUtc: new Date(now).getUTCHours(),
+  running,
   estimatedCostNanos: 0
 })
 

@@ -7,12 +7,16 @@ export type BodyFailure =
   | { readonly _tag: "TooSlow" }
   /** The client is gone; nobody is there to answer. */
   | { readonly _tag: "Cut" }
-  /** The process holds as many request bodies as it may. */
-  | { readonly _tag: "NoRoom" }
+  /** The process, or this caller, holds as many bodies as it may. */
+  | { readonly _tag: "NoRoom"; readonly whose: NoRoomOf }
+
+/** Whose room for bodies is full. */
+export type NoRoomOf = "process" | "caller"
 
 /** Room for one body: grows with its bytes, given back once. */
 export interface BodyLease {
-  readonly grow: (bytes: number) => boolean
+  /** Returns `undefined` where there is room. */
+  readonly grow: (bytes: number) => NoRoomOf | undefined
   readonly release: () => void
 }
 
@@ -25,6 +29,8 @@ export interface Wire {
   /** Path and query, as they came. */
   readonly target: string
   readonly headers: RawHeaders
+  /** The client's, as the connection has it: behind a proxy, the proxy's. */
+  readonly address: string
 
   /** Reads the body whole, at most `maxBytes` of it, within `withinMs`, and tells `done` once. */
   readonly readBody: (

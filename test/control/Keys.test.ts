@@ -54,6 +54,7 @@ suite("Keys", (it) => {
         max_sse_event_bytes: null,
         max_tool_call_count: null,
         max_tool_schema_bytes: null,
+        max_concurrent_requests: null,
         policy_version: 1
       })
     })

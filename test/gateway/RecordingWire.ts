@@ -10,6 +10,8 @@ export interface ClientRequest {
   readonly body?: string | object | "stalls" | "cut"
   /** The client takes each chunk only when it is told to go on. */
   readonly slow?: boolean
+  /** Default: 192.0.2.1. */
+  readonly address?: string
 }
 
 /** One client in memory: sends its request, and keeps what it gets. */
@@ -26,7 +28,7 @@ export interface RecordingWire extends Wire {
 
 /** `journal` gets a line for everything that reaches the client, in its order among all else that is noted there. */
 export const make = (request: ClientRequest, journal: Array<string> = []): RecordingWire => {
-  const { body = "", headers = [], method = "POST", slow = false, target } = request
+  const { address = "192.0.2.1", body = "", headers = [], method = "POST", slow = false, target } = request
   const bytes = Buffer.from(typeof body === "string" ? body : JSON.stringify(body))
   const chunks: Array<Buffer> = []
   let status: number | undefined
@@ -43,15 +45,23 @@ export const make = (request: ClientRequest, journal: Array<string> = []): Recor
     method,
     target,
     headers,
+    address,
     readBody: ({ lease, maxBytes }, done) => {
+      const grown = (length: number) => {
+        const whose = lease.grow(length)
+        return whose === undefined ? undefined : fail({ _tag: "NoRoom", whose })
+      }
       if (body === "stalls") {
+        // its first byte has come
+        const refused = grown(1)
+        if (refused !== undefined) return done(refused)
         journal.push("the body stalls")
         stalled = () => done(fail({ _tag: "TooSlow" }))
         return
       }
       if (body === "cut") return done(fail({ _tag: "Cut" }))
       if (bytes.length > maxBytes) return done(fail({ _tag: "TooLarge" }))
-      done(lease.grow(bytes.length) ? Result.succeed(bytes) : fail({ _tag: "NoRoom" }))
+      done(grown(bytes.length) ?? Result.succeed(bytes))
     },
     tooSlow: () => stalled(),
     streamBody: async function* ({ maxBytes, onFailure }) {

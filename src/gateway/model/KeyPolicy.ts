@@ -37,7 +37,9 @@ export const KeyPolicy = Schema.Struct({
   max_sse_event_bytes: Limit.between(1, maxBodyBytes),
   /** How many tools a request may offer, and how long their JSON may be, as it is in the body. */
   max_tool_call_count: Limit.CountLimit,
-  max_tool_schema_bytes: Limit.CountLimit
+  max_tool_schema_bytes: Limit.CountLimit,
+  /** Requests of the key that may run at once in one gateway process. */
+  max_concurrent_requests: Limit.CountLimit
 })
 export type KeyPolicy = typeof KeyPolicy.Type
 
@@ -69,7 +71,8 @@ export const neutral: KeyPolicy = {
   max_stream_duration_seconds: Limit.unlimited,
   max_sse_event_bytes: Limit.unlimited,
   max_tool_call_count: Limit.unlimited,
-  max_tool_schema_bytes: Limit.unlimited
+  max_tool_schema_bytes: Limit.unlimited,
+  max_concurrent_requests: Limit.unlimited
 }
 
 /** What `patch` names replaces what stood there; what it leaves out stays. */
@@ -106,7 +109,8 @@ export const restricted = (a: KeyPolicy, b: KeyPolicy): KeyPolicy => ({
   max_stream_duration_seconds: Limit.strictest(a.max_stream_duration_seconds, b.max_stream_duration_seconds),
   max_sse_event_bytes: Limit.strictest(a.max_sse_event_bytes, b.max_sse_event_bytes),
   max_tool_call_count: Limit.strictest(a.max_tool_call_count, b.max_tool_call_count),
-  max_tool_schema_bytes: Limit.strictest(a.max_tool_schema_bytes, b.max_tool_schema_bytes)
+  max_tool_schema_bytes: Limit.strictest(a.max_tool_schema_bytes, b.max_tool_schema_bytes),
+  max_concurrent_requests: Limit.strictest(a.max_concurrent_requests, b.max_concurrent_requests)
 })
 
 const fewer = (a: number | null, b: number | null): number | null => (a === null ? b : b === null ? a : Math.min(a, b))

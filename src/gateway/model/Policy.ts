@@ -17,6 +17,8 @@ export interface Question {
   /** Unknown before the answer: there the byte path counts. A simulation may suppose it. */
   readonly responseBytes: number | undefined
   readonly hourUtc: number
+  /** Requests of the key that run at once in this process, this one among them. */
+  readonly running: number
   readonly estimatedCostNanos: number
 }
 
@@ -24,26 +26,33 @@ export type Check =
   | "deny"
   | "route"
   | "provider"
+  | "hours"
+  | "concurrency"
   | "service"
   | "model"
   | "streaming"
   | "tools"
   | "tool_count"
   | "tool_schema"
-  | "hours"
   | "request_bytes"
   | "response_bytes"
   | "input_tokens"
   | "output_tokens"
   | "cost"
 
-export type DenialCode = "policy_denied" | "request_body_too_large" | "response_body_too_large"
+export type DenialCode =
+  | "policy_denied"
+  | "concurrency_limit_exceeded"
+  | "request_body_too_large"
+  | "response_body_too_large"
 
 export interface Denial {
   readonly check: Check
   readonly code: DenialCode
   readonly message: string
   readonly param?: string
+  /** Where the same request may be allowed later. */
+  readonly retryAfterSeconds?: number
 }
 
 /** The first check that fails decides; `passed` are those before it. */
@@ -51,8 +60,17 @@ export type Decision =
   | { readonly _tag: "Allowed"; readonly passed: ReadonlyArray<Check> }
   | { readonly _tag: "Denied"; readonly passed: ReadonlyArray<Check>; readonly denial: Denial }
 
-/** Reference §8.4, in its order: the same function for the request path and for whoever asks why. */
-export const decide = (policy: KeyPolicy, question: Question): Decision => {
+/** The same function for the request path and for whoever asks why. */
+export const decide = (policy: KeyPolicy, question: Question): Decision => decideBy(checks, policy, question)
+
+/**
+ * The checks that need nothing of the body. They are the first of all checks, so that what is refused before the body
+ * is read is what would be refused after it.
+ */
+export const decideBeforeBody = (policy: KeyPolicy, question: Question): Decision =>
+  decideBy(checksBeforeBody, policy, question)
+
+const decideBy = (checks: ReadonlyArray<Rule>, policy: KeyPolicy, question: Question): Decision => {
   for (let index = 0; index < checks.length; index++) {
     const denial = tested(checks[index]!, policy, question)
     if (denial !== undefined) return { _tag: "Denied", passed: names.slice(0, index), denial }
@@ -148,6 +166,8 @@ const allowsNothing = (list: AllowList<string | number>): boolean => list._tag =
 
 interface Rule {
   readonly name: Check
+  /** Needs nothing of the body; the service of a request counts where its path names it. */
+  readonly beforeBody?: true
   readonly test: (
     policy: KeyPolicy,
     question: Question
@@ -157,10 +177,12 @@ interface Rule {
 const checks: ReadonlyArray<Rule> = [
   {
     name: "deny",
+    beforeBody: true,
     test: (policy) => (policy.deny ? { message: "This key's policy denies every request." } : undefined)
   },
   {
     name: "route",
+    beforeBody: true,
     // the way to a linked service needs no permission of its own (reference §8.3)
     test: (policy, { route, service }) =>
       allows(policy.allowed_routes, route) || service?.linked.includes(service.name) === true
@@ -169,13 +191,35 @@ const checks: ReadonlyArray<Rule> = [
   },
   {
     name: "provider",
+    beforeBody: true,
     test: (policy, { provider }) =>
       allows(policy.allowed_providers, provider)
         ? undefined
         : { message: `This key's policy does not allow the provider ${provider}.` }
   },
   {
+    name: "hours",
+    beforeBody: true,
+    test: (policy, { hourUtc }) =>
+      allows(policy.allowed_hours_utc, hourUtc)
+        ? undefined
+        : { message: `This key's policy does not allow requests in hour ${hourUtc} UTC.` }
+  },
+  {
+    name: "concurrency",
+    beforeBody: true,
+    test: (policy, { running }) =>
+      exceeds(policy.max_concurrent_requests, running)
+        ? {
+            code: "concurrency_limit_exceeded",
+            message: `This key would have ${running} requests running at once; max_concurrent_requests of its policy is ${ceiling(policy.max_concurrent_requests)}. Wait for one of them to end, or ask an operator to raise it.`,
+            retryAfterSeconds: 1
+          }
+        : undefined
+  },
+  {
     name: "service",
+    beforeBody: true,
     test: (policy, { facts, service = bodyService(facts) }) =>
       service === undefined ||
       (service.linked.length > 0
@@ -234,13 +278,6 @@ const checks: ReadonlyArray<Rule> = [
         : undefined
   },
   {
-    name: "hours",
-    test: (policy, { hourUtc }) =>
-      allows(policy.allowed_hours_utc, hourUtc)
-        ? undefined
-        : { message: `This key's policy does not allow requests in hour ${hourUtc} UTC.` }
-  },
-  {
     name: "request_bytes",
     test: ({ max_request_body_bytes: most }, { requestBytes }) =>
       most !== null && requestBytes > most
@@ -297,6 +334,8 @@ const bodyService = ({ service }: Facts): Question["service"] =>
   service === undefined ? undefined : { name: service, linked: [] }
 
 const ceiling = (limit: Limit): string => (limit._tag === "Unlimited" ? "not set" : String(limit.max))
+
+const checksBeforeBody = checks.filter(({ beforeBody }) => beforeBody === true)
 
 const names = checks.map(({ name }) => name)
 

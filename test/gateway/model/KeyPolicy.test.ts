@@ -45,6 +45,7 @@ describe("KeyPolicy on the wire", () => {
     { max_sse_event_bytes: 104_857_601 },
     { max_tool_call_count: 1.5 },
     { max_tool_schema_bytes: "5" },
+    { max_concurrent_requests: -1 },
     { allowed_hours_utc: [24] },
     { allowed_hours_utc: [1.5] },
     { allowed_models: [""] },
@@ -108,7 +109,8 @@ const unrestricted = {
   max_stream_duration_seconds: null,
   max_sse_event_bytes: null,
   max_tool_call_count: null,
-  max_tool_schema_bytes: null
+  max_tool_schema_bytes: null,
+  max_concurrent_requests: null
 }
 
 const full = {
@@ -135,5 +137,6 @@ const full = {
   max_stream_duration_seconds: 60,
   max_sse_event_bytes: 1024,
   max_tool_call_count: 0,
-  max_tool_schema_bytes: 4096
+  max_tool_schema_bytes: 4096,
+  max_concurrent_requests: 0
 }

@@ -40,7 +40,8 @@ export const policy: fc.Arbitrary<KeyPolicy> = fc.record({
   max_stream_duration_seconds: limit(9, 1),
   max_sse_event_bytes: limit(9, 1),
   max_tool_call_count: limit(3),
-  max_tool_schema_bytes: limit(200)
+  max_tool_schema_bytes: limit(200),
+  max_concurrent_requests: limit(3)
 })
 
 export const question: fc.Arbitrary<Question> = fc.record({
@@ -53,6 +54,7 @@ export const question: fc.Arbitrary<Question> = fc.record({
   requestBytes: fc.nat(200),
   responseBytes: fc.option(fc.nat(200), { nil: undefined }),
   hourUtc: fc.nat(23),
+  running: fc.integer({ min: 1, max: 3 }),
   estimatedCostNanos: fc.nat(2_000_000_000),
   facts: fc.record({
     requests: fc.nat(3),

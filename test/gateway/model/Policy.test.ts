@@ -35,7 +35,8 @@ describe("Policy", () => {
           check,
           code: codes[check] ?? "policy_denied",
           message,
-          ...(param === undefined ? {} : { param })
+          ...(param === undefined ? {} : { param }),
+          ...(check === "concurrency" ? { retryAfterSeconds: 1 } : {})
         }
       })
     })
@@ -45,6 +46,7 @@ describe("Policy", () => {
         ...plain,
         route: "/v1/models",
         hourUtc: 8,
+        running: 1,
         estimatedCostNanos: 0,
         requestBytes: 0,
         facts: Facts.none
@@ -54,7 +56,23 @@ describe("Policy", () => {
     })
   })
 
-  it("the first rule that fails, in the reference's order, decides", () => {
+  it("refuses before the body what it refuses after it, and before the body only what needs none", () => {
+    fc.assert(
+      fc.property(Policies.policy, Policies.question, (policy, question) => {
+        const before = Policy.decideBeforeBody(policy, { ...question, facts: Facts.none })
+        const after = Policy.decide(policy, question)
+        if (before._tag === "Denied") assert.deepStrictEqual(after, before)
+        else if (after._tag === "Denied") {
+          const ofBody = order.slice(order.indexOf("model"))
+          const named = question.service === undefined ? ["service" as const] : []
+          assert.include([...named, ...ofBody], after.denial.check)
+        }
+      }),
+      { numRuns: 500 }
+    )
+  })
+
+  it("the first rule that fails, in their order, decides", () => {
     let policy: KeyPolicy = Object.assign({ ...neutral }, ...rules().map(([, policy]) => policy))
     const { facts }: Policy.Question = {
       ...plain,
@@ -202,13 +220,14 @@ const order: ReadonlyArray<Policy.Check> = [
     "deny",
     "route",
     "provider",
+    "hours",
+    "concurrency",
     "service",
     "model",
     "streaming",
     "tools",
     "tool_count",
     "tool_schema",
-    "hours",
     "request_bytes",
     "response_bytes",
     "input_tokens",
@@ -224,6 +243,7 @@ const plain: Policy.Question = {
   requestBytes: 1000,
   responseBytes: undefined,
   hourUtc: 12,
+  running: 3,
   estimatedCostNanos: 20_000_000
 }
 
@@ -308,6 +328,13 @@ function rules(): ReadonlyArray<Rule> {
       "This key's policy does not allow requests in hour 12 UTC."
     ],
     [
+      "concurrency",
+      { max_concurrent_requests: limited(2) },
+      {},
+      {},
+      "This key would have 3 requests running at once; max_concurrent_requests of its policy is 2. Wait for one of them to end, or ask an operator to raise it."
+    ],
+    [
       "request_bytes",
       { max_request_body_bytes: 999 },
       {},
@@ -358,6 +385,7 @@ const lifted: Record<Policy.Check, Partial<KeyPolicy>> = {
   tool_count: { max_tool_call_count: unlimited },
   tool_schema: { max_tool_schema_bytes: unlimited },
   hours: { allowed_hours_utc: allowAll },
+  concurrency: { max_concurrent_requests: unlimited },
   request_bytes: { max_request_body_bytes: null },
   response_bytes: { max_response_body_bytes: null },
   input_tokens: { max_input_tokens_per_request: unlimited },
@@ -366,6 +394,7 @@ const lifted: Record<Policy.Check, Partial<KeyPolicy>> = {
 }
 
 const codes: Partial<Record<Policy.Check, Policy.DenialCode>> = {
+  concurrency: "concurrency_limit_exceeded",
   request_bytes: "request_body_too_large",
   response_bytes: "response_body_too_large"
 }

@@ -1,0 +1,30 @@
+import type { Reading } from "./Limits.ts"
+import type { Meter } from "./Meters.ts"
+
+const most = 10_000
+
+/**
+ * Request counters that were found full. A count of requests is never given back, so such a window stays full until it
+ * ends: what it refuses can be refused again without asking Redis, and before a body is read.
+ */
+export class FullWindows {
+  /** What each holds, by the name of its counter, which names the window. The oldest are forgotten first. */
+  readonly #used = new Map<string, number>()
+
+  note({ meter, used }: Reading): void {
+    if (meter.unit !== "requests") return
+    this.#used.delete(meter.key)
+    this.#used.set(meter.key, used)
+    if (this.#used.size > most) for (const oldest of this.#used.keys()) return void this.#used.delete(oldest)
+  }
+
+  /** Of `meters`, the first that has no room for another request. The limit may have changed since. */
+  among(meters: ReadonlyArray<Meter>): Reading | undefined {
+    if (this.#used.size === 0) return undefined
+    for (const meter of meters) {
+      const used = this.#used.get(meter.key)
+      if (used !== undefined && used >= meter.limit) return { meter, used }
+    }
+    return undefined
+  }
+}
