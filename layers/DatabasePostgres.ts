@@ -11,7 +11,7 @@ import * as SqlDoor from "./SqlDoor.ts"
 
 export interface Options {
   readonly url: Redacted.Redacted
-  /** Sessions for statements; followers of changes share one more. */
+  /** Sessions for statements; followers of changes and pings share one more. */
   readonly maxConnections?: number
 }
 
@@ -26,18 +26,21 @@ const make = Effect.fnUntraced(function* (options: Options) {
     applicationName: "svc-runtime"
   }
   const sql = yield* CountedSql.make(yield* PgPool.make(config))
-  const changes = yield* listener(config)
+  const { changes, ping } = yield* listener(config)
   yield* within("6 seconds")(sql`SELECT 1`)
   return Database.of({
     sql,
     changes,
-    ping: SqlDoor.ping(sql),
+    ping,
     transaction: SqlDoor.transaction(sql),
     notify: SqlDoor.notify(sql)
   })
 })
 
-/** One session for all followers, opened by the first and closed by the last. */
+/**
+ * One session for all followers and for pings, opened by the first and closed by the last. A ping must not wait for a
+ * session of the pool: however busy those are, the server is there.
+ */
 const listener = Effect.fnUntraced(function* (config: PgConnection.Config) {
   let current: PgConnection.PgConnection | undefined
   const sessions = yield* RcRef.make({
@@ -51,7 +54,12 @@ const listener = Effect.fnUntraced(function* (config: PgConnection.Config) {
   const discard = (session: PgConnection.PgConnection) =>
     Effect.suspend(() => (current === session ? RcRef.invalidate(sessions) : Effect.void))
 
-  return Effect.fnUntraced(function* (name: string) {
+  const ping = Effect.scoped(Effect.flatMap(RcRef.get(sessions), (session) => session.query("SELECT 1"))).pipe(
+    within("2 seconds"),
+    Effect.asVoid
+  )
+
+  const changes = Effect.fnUntraced(function* (name: string) {
     const channel = yield* SqlDoor.channel(name)
     const session = yield* RcRef.get(sessions)
     const listening = yield* Scope.make()
@@ -75,6 +83,8 @@ const listener = Effect.fnUntraced(function* (config: PgConnection.Config) {
     )
     return inbox.messages
   })
+
+  return { changes, ping }
 })
 
 /**

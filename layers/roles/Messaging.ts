@@ -30,6 +30,9 @@ export const readiness = Layer.effect(
   Effect.gen(function* () {
     const broker = yield* Broker
     const redis = yield* Redis
-    return yield* Readiness.when([broker.ping, redis.ping])
+    return yield* Readiness.when([
+      { name: "broker", ping: broker.ping, without: "not_ready" },
+      { name: "redis", ping: redis.ping, without: "not_ready" }
+    ])
   })
 )

@@ -4,6 +4,7 @@ import * as ControlApp from "../../src/control/ControlApp.ts"
 import { Readiness } from "../../src/control/Readiness.ts"
 import { StudioOfEnvironment } from "../../src/control/StudioConnection.ts"
 import { UpstreamUiOrigin } from "../../src/control/UpstreamUiOrigin.ts"
+import { Conditions } from "../../src/gateway/model/Conditions.ts"
 import { Followed } from "../../src/gateway/model/Followed.ts"
 import { StartupFrontDoor } from "../../src/gateway/model/FrontDoor.ts"
 import { Lifecycle } from "../../src/gateway/model/Lifecycle.ts"
@@ -36,7 +37,7 @@ const ofTasks = (doors: Doors, role: TasksRole, settings: Settings) =>
   beforeAll(settings).pipe(
     Layer.provide(tasks(role, settings)),
     Layer.provide(probes(settings).pipe(Layer.provide(Messaging.readiness))),
-    Layer.provide(Lifecycle.layer),
+    Layer.provide(lifecycleOfRole),
     Layer.provide([doors.broker.layer, doors.redis.layer])
   )
 
@@ -61,7 +62,8 @@ const operated = (doors: Doors, role: Exclude<Role, TasksRole>, settings: Settin
     Layer.provide(role === "all" ? allOfTasks(settings).pipe(Layer.provide(doors.broker.layer)) : Layer.empty),
     Layer.provide(Start.prepare(settings)),
     Layer.provide([
-      Lifecycle.layer,
+      lifecycleOfRole,
+      Conditions.layer,
       Start.vault(settings),
       gatewaySettings(doors, settings),
       Guardrails.layer,
@@ -79,7 +81,7 @@ const listeners = (role: Exclude<Role, TasksRole>, settings: Settings) => {
     case "control":
       return operatorApi(settings)
     case "gateway":
-      return proxy(settings).pipe(Layer.provide(probes(settings).pipe(Layer.provide(Readiness.layer))))
+      return proxy(settings).pipe(Layer.provide(probes(settings).pipe(Layer.provide(Readiness.layer("degraded")))))
     case "all":
       return proxy(settings).pipe(Layer.provide(operatorApi(settings)), Layer.provide(Followed.layer))
   }
@@ -133,14 +135,18 @@ const announced = (entrance: string) =>
 
 const drain = ({ drainSeconds }: Settings) => `${drainSeconds} seconds` as const
 
+const lifecycleOfRole = Lifecycle.layer("starting")
+
 /**
- * Built last, so closed first: load balancers see it before anything else happens. What they send until they have
- * looked is still served, if the delay is as long as that takes.
+ * Built last, so closed first. Every listener is open by then, and not before then does the process say that it is
+ * ready. At the end load balancers see it before anything else happens: what they send until they have looked is still
+ * served, if the delay is as long as that takes.
  */
 const beforeAll = ({ drainDelaySeconds }: Settings) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const lifecycle = yield* Lifecycle
+      yield* SubscriptionRef.set(lifecycle, "serving")
       yield* Effect.addFinalizer(() =>
         Effect.logInfo("draining").pipe(
           Effect.andThen(SubscriptionRef.set(lifecycle, "draining")),

@@ -150,7 +150,7 @@ export const layer = Layer.mergeAll(
   DocsPage.layer,
   UpstreamUi.layer,
   Fallbacks.layer
-).pipe(Layer.provide(stores), Layer.provide([RequestIds, InForce, Readiness.layer]))
+).pipe(Layer.provide(stores), Layer.provide([RequestIds, InForce, Readiness.layer("not_ready")]))
 
 /** The routes of the listener that shows browsers the upstream's UI at `origin`. */
 export const upstreamUi = (origin: string) =>

@@ -1,27 +1,74 @@
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Option, SubscriptionRef } from "effect"
+import { Conditions } from "../gateway/model/Conditions.ts"
 import { Lifecycle } from "../gateway/model/Lifecycle.ts"
 import { Database } from "../services/Database.ts"
 import { Redis } from "../services/Redis.ts"
 
-/** Whether this process can take work now: it is not draining, and the servers that it needs answer in time. */
-export class Readiness extends Context.Service<Readiness, Effect.Effect<boolean>>()("svc/control/Readiness") {
-  static readonly when = Effect.fnUntraced(function* (pings: ReadonlyArray<Effect.Effect<void, unknown>>) {
-    const serving = Effect.provideService(Lifecycle.serving, Lifecycle, yield* Lifecycle)
-    return Effect.flatMap(Effect.forEach(pings, answersInTime, { concurrency: "unbounded" }), (answers) =>
-      answers.every((answered) => answered) ? serving : Effect.succeed(false)
-    )
+/** Whether the process can take work now, and why not. */
+export interface Report {
+  /** `degraded`: it serves, and an operator should look. */
+  readonly status: "ready" | "degraded" | "not_ready"
+  /** What was looked at, each in one word. */
+  readonly checks: Readonly<Record<string, string>>
+}
+
+/** A server that the process works with. */
+export interface Server {
+  readonly name: string
+  readonly ping: Effect.Effect<void, unknown>
+  /** What the process is without it. */
+  readonly without: "not_ready" | "degraded"
+}
+
+/** Not ready are a process that has a listener still to open, one that drains, and one without a server that it needs. */
+export class Readiness extends Context.Service<Readiness, Effect.Effect<Report>>()("svc/control/Readiness") {
+  static readonly when = Effect.fnUntraced(function* (servers: ReadonlyArray<Server>) {
+    const lifecycle = yield* Lifecycle
+    const conditions = yield* Effect.serviceOption(Conditions)
+    return Effect.gen(function* () {
+      const answers = yield* Effect.forEach(
+        servers,
+        (server) => Effect.map(answersInTime(server.ping), (up) => ({ ...server, up })),
+        { concurrency: "unbounded" }
+      )
+      const phase = yield* SubscriptionRef.get(lifecycle)
+      const reported = Option.match(conditions, { onNone: () => [], onSome: ({ current }) => current() })
+      const worst = [
+        phase === "serving" ? "ready" : "not_ready",
+        ...answers.map(({ up, without }) => (up ? "ready" : without)),
+        ...reported.map(({ ok }) => (ok ? "ready" : "degraded"))
+      ]
+      const report: Report = {
+        status: worst.includes("not_ready") ? "not_ready" : worst.includes("degraded") ? "degraded" : "ready",
+        checks: {
+          ...Object.fromEntries(answers.map(({ name, up }) => [name, up ? "up" : "down"])),
+          listeners: listeners[phase],
+          ...Object.fromEntries(reported.map(({ is, name }) => [name, is]))
+        }
+      }
+      return report
+    })
   })
 
-  /** Of a gateway or its control: the database and Redis. */
-  static readonly layer = Layer.effect(
-    Readiness,
-    Effect.gen(function* () {
-      const database = yield* Database
-      const redis = yield* Redis
-      return yield* Readiness.when([database.ping, redis.ping])
-    })
-  )
+  /**
+   * Of a process that operators decide about. Without the database a gateway goes on serving what it knows, so a load
+   * balancer must not take it away; the operator API cannot do anything.
+   */
+  static readonly layer = (withoutDatabase: "not_ready" | "degraded") =>
+    Layer.effect(
+      Readiness,
+      Effect.gen(function* () {
+        const database = yield* Database
+        const redis = yield* Redis
+        return yield* Readiness.when([
+          { name: "database", ping: database.ping, without: withoutDatabase },
+          { name: "redis", ping: redis.ping, without: "not_ready" }
+        ])
+      })
+    )
 }
+
+const listeners = { starting: "opening", serving: "open", draining: "closing" } as const
 
 const pingWithin = "1 second"
 
@@ -29,5 +76,5 @@ const answersInTime = (ping: Effect.Effect<void, unknown>): Effect.Effect<boolea
   ping.pipe(
     Effect.timeout(pingWithin),
     Effect.as(true),
-    Effect.catch(() => Effect.succeed(false))
+    Effect.catchCause(() => Effect.succeed(false))
   )

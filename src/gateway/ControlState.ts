@@ -9,6 +9,7 @@ import * as KeyRecord from "./KeyRecord.ts"
 import type { Meter } from "./Meters.ts"
 import type { PolicyRoute } from "./model/CanonicalRoute.ts"
 import { channel, decode, decodeEpoch, type Notice, readEpoch } from "./model/Changes.ts"
+import { Conditions } from "./model/Conditions.ts"
 import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
 import { Followed } from "./model/Followed.ts"
 import { type Counted, counted } from "./model/PolicyLayer.ts"
@@ -70,6 +71,13 @@ export class ControlState extends Context.Service<
       const configuration = yield* ConfigurationLoads.make(first, (epoch) =>
         report(configuration.idle() ? heard : epoch)
       )
+      const conditions = yield* Effect.serviceOption(Conditions)
+      if (Option.isSome(conditions)) {
+        conditions.value.register(() => {
+          const is = configuration.check()
+          return { name: "configuration", is, ok: is === "current" }
+        })
+      }
       const keys = KeyCache.make(
         (digest) =>
           KeyRecord.load(digest).pipe(

@@ -1,6 +1,6 @@
 import { inspect } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Exit, Fiber, Option, Redacted, Schedule, Stream } from "effect"
+import { Deferred, Duration, Effect, Exit, Fiber, Layer, Option, Redacted, Schedule, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import * as DatabaseEmbedded from "../../layers/DatabaseEmbedded.ts"
 import * as DatabasePostgres from "../../layers/DatabasePostgres.ts"
@@ -146,6 +146,22 @@ describe.skipIf(TemporaryDatabase.server === null)("on a server", () => {
         assert.deepStrictEqual(yield* Stream.runHead(again), Option.some("over"))
       }).pipe(Effect.scoped, Effect.provide(DatabasePostgres.layer({ url: through(proxy) })))
     }).pipe(Effect.scoped)
+  )
+
+  it.live("answers a ping while every session of the pool is busy", () =>
+    Effect.gen(function* () {
+      const { ping, sql } = yield* Database
+      const busy = yield* Effect.forkChild(sql`SELECT pg_sleep(60)`, { startImmediately: true })
+      const waiting = yield* Effect.forkChild(sql`SELECT 1`, { startImmediately: true })
+      yield* ping
+      assert.isUndefined(waiting.pollUnsafe())
+      yield* Fiber.interrupt(busy)
+      yield* Fiber.join(waiting)
+    }).pipe(
+      Effect.provide(
+        Layer.unwrap(Effect.map(TemporaryDatabase.make, (url) => DatabasePostgres.layer({ url, maxConnections: 1 })))
+      )
+    )
   )
 
   it.live("fails a ping and the followers of a server that freezes, and recovers when it thaws", () =>

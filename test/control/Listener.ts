@@ -63,7 +63,7 @@ export const layer = <E>(
         Vault.layer(vaultKey),
         EgressHttp.layer(everyPrivateAddress),
         Layer.succeed(StudioOfEnvironment, studio),
-        Lifecycle.layer,
+        Lifecycle.layer("serving"),
         Guardrails.layer.pipe(Layer.provide(ScriptedEgress.layer(ScriptedEgress.guardrail))),
         Layer.succeed(GatewaySettings, settings),
         Layer.succeed(UpstreamUiOrigin, Option.fromUndefinedOr(upstreamUiOrigin)),

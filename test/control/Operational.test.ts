@@ -5,8 +5,9 @@ import { HttpRouter } from "effect/http"
 import { SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as ControlApp from "../../src/control/ControlApp.ts"
-import { Readiness } from "../../src/control/Readiness.ts"
-import { Lifecycle } from "../../src/gateway/model/Lifecycle.ts"
+import { Readiness, type Report } from "../../src/control/Readiness.ts"
+import { Conditions } from "../../src/gateway/model/Conditions.ts"
+import { Lifecycle, type Phase } from "../../src/gateway/model/Lifecycle.ts"
 import { Database } from "../../src/services/Database.ts"
 import { Redis, RedisError } from "../../src/services/Redis.ts"
 import { call, refusalOf, suite } from "./Listener.ts"
@@ -17,7 +18,8 @@ suite("Operations", (it) => {
       const health = yield* call("GET", "/admin-ui/healthz", { authorization: null })
       assert.deepStrictEqual([health.status, health.json], [200, { status: "ok" }])
       const readiness = yield* call("GET", "/admin-ui/readyz", { authorization: null })
-      assert.deepStrictEqual([readiness.status, readiness.json], [200, { status: "ready" }])
+      const checks = { database: "up", redis: "up", listeners: "open" }
+      assert.deepStrictEqual([readiness.status, readiness.json], [200, { status: "ready", checks }])
     })
   )
 
@@ -27,7 +29,8 @@ suite("Operations", (it) => {
       yield* SubscriptionRef.set(lifecycle, "draining")
       const readiness = yield* call("GET", "/admin-ui/readyz", { authorization: null })
       yield* SubscriptionRef.set(lifecycle, "serving")
-      assert.deepStrictEqual([readiness.status, readiness.json], [503, { status: "not_ready" }])
+      const checks = { database: "up", redis: "up", listeners: "closing" }
+      assert.deepStrictEqual([readiness.status, readiness.json], [503, { status: "not_ready", checks }])
       assert.strictEqual((yield* call("GET", "/admin-ui/healthz")).status, 200)
     })
   )
@@ -66,7 +69,7 @@ const probes = HttpRouter.serve(ControlApp.probes, {
   disableListenLog: true
 }).pipe(
   Layer.provideMerge(NodeHttpServer.layerTest),
-  Layer.provide(Readiness.layer),
+  Layer.provide(Readiness.layer("degraded")),
   Layer.provide(doors(Effect.void, Effect.void))
 )
 
@@ -91,22 +94,56 @@ const lost = new RedisError({ operation: "command", retryable: true, cause: new 
 /** As a gateway asks for it. */
 const ready = Effect.flatMap(Readiness, (answer) => answer)
 
-function doors(database: Database["Service"]["ping"], redis: Redis["Service"]["ping"]) {
+function doors(database: Database["Service"]["ping"], redis: Redis["Service"]["ping"], phase: Phase = "serving") {
   return Layer.mergeAll(
     Layer.mock(Database, { ping: database }),
     Layer.mock(Redis, { key: (name) => name, ping: redis }),
-    Lifecycle.layer
+    Lifecycle.layer(phase)
   )
 }
 
-const gateway = (...pings: Parameters<typeof doors>) => Layer.provide(Readiness.layer, doors(...pings))
+const gateway = (...pings: Parameters<typeof doors>) => Layer.provide(Readiness.layer("degraded"), doors(...pings))
+const control = (...pings: Parameters<typeof doors>) => Layer.provide(Readiness.layer("not_ready"), doors(...pings))
 
-it.effect("a database or a Redis that refuses makes the process not ready", () =>
+it.effect("without its database a gateway is degraded, because it serves, and the operator API is not ready", () =>
   Effect.gen(function* () {
-    assert.isTrue(yield* Effect.provide(ready, gateway(Effect.void, Effect.void)))
-    assert.isFalse(yield* Effect.provide(ready, gateway(Effect.fail(refused), Effect.void)))
-    assert.isFalse(yield* Effect.provide(ready, gateway(Effect.void, Effect.fail(lost))))
+    const checks = { database: "down", redis: "up", listeners: "open" }
+    const gone = [Effect.fail(refused), Effect.void] as const
+    assert.deepStrictEqual(yield* Effect.provide(ready, gateway(...gone)), { status: "degraded", checks })
+    assert.deepStrictEqual(yield* Effect.provide(ready, control(...gone)), { status: "not_ready", checks })
   })
+)
+
+it.effect("a Redis that refuses makes either not ready, and the body names it", () =>
+  Effect.gen(function* () {
+    const report: Report = { status: "not_ready", checks: { database: "up", redis: "down", listeners: "open" } }
+    for (const process of [gateway, control]) {
+      assert.deepStrictEqual(yield* Effect.provide(ready, process(Effect.void, Effect.fail(lost))), report)
+    }
+  })
+)
+
+it.effect("a process with a listener still to open is not ready", () =>
+  Effect.gen(function* () {
+    const report = yield* Effect.provide(ready, gateway(Effect.void, Effect.void, "starting"))
+    assert.deepStrictEqual([report.status, report.checks["listeners"]], ["not_ready", "opening"])
+  })
+)
+
+it.effect("what a part of the process says about itself degrades it, and is named", () =>
+  Effect.gen(function* () {
+    const conditions = yield* Conditions
+    let is = "current"
+    conditions.register(() => ({ name: "configuration", is, ok: is === "current" }))
+    const ask = Effect.provide(
+      ready,
+      Layer.provide(gateway(Effect.void, Effect.void), Layer.succeed(Conditions, conditions))
+    )
+    assert.strictEqual((yield* ask).status, "ready")
+    is = "unreadable_rows"
+    const { checks, status } = yield* ask
+    assert.deepStrictEqual([status, checks["configuration"]], ["degraded", "unreadable_rows"])
+  }).pipe(Effect.provide(Conditions.layer))
 )
 
 it.effect("one that does not answer counts as gone after a second, both together", () =>
@@ -116,6 +153,7 @@ it.effect("one that does not answer counts as gone after a second, both together
     const answer = yield* Effect.forkChild(Effect.provide(ready, gateway(silent, Effect.never)))
     yield* Deferred.await(asked)
     yield* TestClock.adjust("1 second")
-    assert.isFalse(yield* Fiber.join(answer))
+    const { checks } = yield* Fiber.join(answer)
+    assert.deepStrictEqual([checks["database"], checks["redis"]], ["down", "down"])
   })
 )

@@ -57,9 +57,9 @@ export const statusOf = {
   internal_error: 500,
   guardrail_unavailable: 502,
   service_openapi_unavailable: 502,
-  store_unavailable: 502,
   studio_unavailable: 502,
   upstream_connection: 502,
+  store_unavailable: 503,
   upstream_timeout: 504
 } as const
 

@@ -7,8 +7,8 @@ import { Readiness } from "../Readiness.ts"
 const answers = Effect.map(Readiness, (ready) => ({
   health: () => Effect.succeed({ status: "ok" as const }),
   readiness: () =>
-    Effect.flatMap(ready, (isReady) =>
-      isReady ? Effect.succeed({ status: "ready" as const }) : Effect.fail({ status: "not_ready" as const })
+    Effect.flatMap(ready, ({ checks, status }) =>
+      status === "not_ready" ? Effect.fail({ status, checks }) : Effect.succeed({ status, checks })
     ),
   metrics: () => PrometheusMetrics.format()
 }))

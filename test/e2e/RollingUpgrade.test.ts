@@ -1,0 +1,66 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Clock, Effect, Schema } from "effect"
+import { eventually } from "../Eventually.ts"
+import * as NewerRows from "../NewerRows.ts"
+import * as RunningGateway from "../RunningGateway.ts"
+import * as SimulatorServer from "../upstream/SimulatorServer.ts"
+import { call, chat, codeOf } from "./Calls.ts"
+import * as Deployment from "./Deployment.ts"
+
+const readiness = ({ control }: RunningGateway.RunningGateway) =>
+  Effect.promise(() => fetch(`${control}/admin-ui/readyz`).then((response) => response.json()))
+
+/** Tells every process that the configuration has changed, as a newer version would. */
+const publish = (change: string) =>
+  `WITH raised AS (UPDATE control_epoch SET epoch = epoch + 1 RETURNING epoch)
+    SELECT pg_notify('svc_control_changes', '{"epoch":' || epoch || ',"change":{"_tag":"${change}"}}') FROM raised`
+
+describe.skipIf(!Deployment.available)("beside a newer version", { timeout: 120_000 }, () => {
+  it.live("processes of this one serve, revoke, start, and say that they are degraded", () =>
+    Effect.gen(function* () {
+      const upstream = yield* SimulatorServer.serve()
+      const deployment = yield* Deployment.make({
+        environment: { UPSTREAM_BASE_URL: upstream.origin, UPSTREAM_SERVICE_KEY: "k", LOG_LEVEL: "warn" }
+      })
+      const [all, gateway] = yield* Effect.all([deployment.start(), deployment.start({ role: "gateway" })], {
+        concurrency: 2
+      })
+      const newKey = Effect.promise(() => RunningGateway.createKey(all))
+      const degraded = (process: RunningGateway.RunningGateway) =>
+        eventually(readiness(process), (report) => JSON.stringify(report).includes('"configuration":"unreadable_rows"'))
+
+      const { id, raw } = yield* newKey
+      assert.strictEqual((yield* chat(gateway, raw)).status, 200)
+      const written = [NewerRows.unconstrained, ...Object.values(NewerRows.statements), publish("Configuration")]
+      yield* Effect.forEach(
+        [...written, publish("OfANewerVersion"), `UPDATE api_keys SET policy = '{"max_things":3}' WHERE id = '${id}'`],
+        (statement) => deployment.rows(Schema.Unknown, statement),
+        { discard: true }
+      )
+      yield* Effect.forEach([all, gateway], degraded)
+      for (const row of ["team:newer-field", "embeddings", "rerank", "newer"]) {
+        assert.include(gateway.output(), row)
+      }
+      const late = yield* deployment.start({ role: "gateway" })
+      yield* degraded(late)
+
+      for (const process of [gateway, late]) {
+        // its own policy has a field of the newer version
+        yield* eventually(chat(process, raw), (answer) => codeOf(answer) === "control_state_unavailable")
+        const attempt = Effect.gen(function* () {
+          const key = yield* newKey
+          assert.strictEqual((yield* chat(process, key.raw)).status, 200)
+          const embedded = yield* call(process, "/v1/embeddings", key.raw, { body: { model: "m", input: "one" } })
+          assert.strictEqual(codeOf(embedded), "disabled_route")
+          yield* Effect.promise(() => all.operate("POST", `/keys/${key.id}/revoke`))
+          const revokedAt = yield* Clock.currentTimeMillis
+          yield* eventually(chat(process, key.raw), (answer) => codeOf(answer) === "revoked_virtual_key")
+          return (yield* Clock.currentTimeMillis) - revokedAt
+        })
+        // the machine that this runs on may be busy with something else, but hardly ten times
+        const took = yield* Effect.repeat(attempt, { times: 9, until: (ms) => ms < 250 })
+        assert.isBelow(Number(took), 250)
+      }
+    })
+  )
+})
