@@ -1,5 +1,5 @@
 import type { Settled } from "./Limits.ts"
-import { type Accounting, defaultCostNanos, type Wanted } from "./model/Estimate.ts"
+import { type Accounting, defaultCostNanos, type Reserved } from "./model/Estimate.ts"
 import type { Facts } from "./model/Facts.ts"
 import { cost, type ModelPrice, toNanos } from "./model/Price.ts"
 import type { CostMode } from "./model/Service.ts"
@@ -46,7 +46,7 @@ export const bill = (
   accounting: Accounting,
   facts: Facts,
   price: ModelPrice | undefined,
-  reserved: Wanted,
+  reserved: Reserved,
   outcome: Outcome
 ): Bill => {
   if (outcome._tag === "Nothing" || accounting === "free") return nothing
@@ -60,20 +60,21 @@ export const bill = (
       settled: reserved
     }
   }
-  const { source, usage } = usageOf(facts, outcome)
+  const { source, usage } = usageOf(facts, reserved, outcome)
   const input = usage.input ?? 0
   const output = usage.output ?? 0
   const total = usage.total ?? input + output
   const costUsd = outcome._tag === "Answered" ? outcome.seen.reported?.costUsd : undefined
-  const [costNanos, costSource]: readonly [number, CostSource] =
-    costUsd !== undefined
-      ? [toNanos(costUsd), "upstream_passthrough"]
-      : price !== undefined
-        ? [
-            cost(price, { input, output, cachedInput: usage.cachedInput ?? 0, cacheWrite: usage.cacheWrite ?? 0 }),
-            "price_table"
-          ]
-        : [defaultCostNanos, "route_default"]
+  // an upstream that knows no price may say that the answer cost nothing
+  const isTheirs = costUsd !== undefined && (costUsd > 0 || price === undefined)
+  const [costNanos, costSource]: readonly [number, CostSource] = isTheirs
+    ? [toNanos(costUsd), "upstream_passthrough"]
+    : price !== undefined
+      ? [
+          cost(price, { input, output, cachedInput: usage.cachedInput ?? 0, cacheWrite: usage.cacheWrite ?? 0 }),
+          "price_table"
+        ]
+      : [defaultCostNanos, "route_default"]
   return {
     usageSource: source,
     usage: { ...usage, total },
@@ -83,15 +84,24 @@ export const bill = (
   }
 }
 
-/** An answer that was cut may have reported its input already; what it did not report is estimated. */
+/**
+ * What the answer reported. Else what was seen of it, and where it shows nothing the reservation; an answer is never
+ * taken for longer than it was allowed to be. One that was cut may have reported its input already.
+ */
 const usageOf = (
   facts: Facts,
+  reserved: Reserved,
   outcome: Exclude<Outcome, { readonly _tag: "Nothing" }>
 ): { readonly source: UsageSource; readonly usage: TokenUsage } => {
   if (outcome._tag === "Abandoned") return { source: "estimated", usage: { input: facts.inputTokens, output: 0 } }
-  const { guessedOutput, reported } = outcome.seen
+  const { guessedOutput = reserved.output, reported } = outcome.seen
   const usage = reported?.usage ?? {}
-  if (outcome.whole && usage.input !== undefined) return { source: "reported", usage }
-  const output = outcome.whole ? (usage.output ?? guessedOutput) : Math.max(usage.output ?? 0, guessedOutput)
-  return { source: "estimated", usage: { ...usage, input: usage.input ?? facts.inputTokens, output } }
+  const hasOutput = reserved.mostOutput > 0
+  if (outcome.whole && usage.input !== undefined && (usage.output !== undefined || !hasOutput)) {
+    return { source: "reported", usage }
+  }
+  const guess = Math.min(guessedOutput, reserved.mostOutput)
+  const output = outcome.whole ? (usage.output ?? guess) : Math.max(usage.output ?? 0, guess)
+  const { total: _, ...parts } = usage
+  return { source: "estimated", usage: { ...parts, input: usage.input ?? facts.inputTokens, output } }
 }

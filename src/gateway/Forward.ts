@@ -288,7 +288,7 @@ export const contentLength = (headers: Headers.RawHeaders): number | undefined =
 export const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
-/** How much is kept in memory to read usage from, in bytes; what is longer passes unread, and is estimated. */
+/** How much is kept in memory to read usage from, in bytes; of what is longer only the end is read. */
 const wholeAnswer = 4_194_304
 const oneEvent = 1_048_576
 
@@ -309,12 +309,15 @@ export const tapFor = (
       : { tap: UsageTap.events(reading.family, oneEvent), shortens: false }
   }
   return {
-    tap: contentType(headers).includes("json") ? UsageTap.json(reading.family, wholeAnswer) : UsageTap.blind,
+    tap: mayBeJson(contentType(headers)) ? UsageTap.json(reading.family, wholeAnswer) : UsageTap.blind,
     shortens: false
   }
 }
 
-/** For an answer that is not taken because it says that it is so long: it is had, and costs, all the same. */
+/** Some upstreams send JSON as plain text, or do not say what it is. */
+const mayBeJson = (type: string): boolean => type === "" || type.includes("json") || type.startsWith("text/plain")
+
+/** A response refused for its Content-Length was produced all the same, and is billed. */
 export const untakenTap = (
   passage: Passage,
   status: number,
@@ -322,7 +325,7 @@ export const untakenTap = (
   length: number
 ): UsageTap.UsageTap => {
   const { tap } = tapFor(passage, status, headers)
-  return tap === UsageTap.blind || isEventStream(headers) ? tap : UsageTap.untakenJson(length)
+  return tap === UsageTap.blind ? tap : UsageTap.untakenJson(length)
 }
 
 export const refusalOf = (

@@ -57,30 +57,35 @@ export const normalise = (family: Family, usage: Members): TokenUsage => {
     const input = plain === undefined ? undefined : plain + (cachedInput ?? 0) + (cacheWrite ?? 0)
     return defined({ input, output, cachedInput, cacheWrite })
   }
+  const total = count(usage["total_tokens"])
+  // some providers leave the reasoning out of the output, and count it in the total
+  const beside = total === undefined || plain === undefined ? 0 : total - plain
   const inputDetails = usage["prompt_tokens_details"] ?? usage["input_tokens_details"]
   const outputDetails = usage["completion_tokens_details"] ?? usage["output_tokens_details"]
   return defined({
     input: plain,
-    output,
-    total: count(usage["total_tokens"]),
+    output: beside > (output ?? 0) ? beside : output,
+    total,
     cachedInput: isObject(inputDetails) ? count(inputDetails["cached_tokens"]) : undefined,
     reasoning: isObject(outputDetails) ? count(outputDetails["reasoning_tokens"]) : undefined
   })
 }
 
-const positive = (value: unknown): number | undefined =>
-  typeof value === "number" && Number.isFinite(value) && value > 0 ? value : undefined
+const amount = (value: unknown): number | undefined =>
+  typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined
 
-/** The upstream's own figure, in the order of reference §10.3. */
+/** The upstream's own figure: the first of these places that has one, and zero where no other has more. */
 const costOf = (json: Members, usage: Members | undefined): number | undefined => {
   const hidden = json["_hidden_params"]
-  const costUsd =
-    positive(json["estimated_cost"]) ??
-    positive(json["response_cost"]) ??
-    positive(usage?.["estimated_cost"]) ??
-    positive(usage?.["total_cost"]) ??
-    positive(usage?.["cost"]) ??
-    (isObject(hidden) ? positive(hidden["response_cost"]) : undefined)
+  const amounts = [
+    json["estimated_cost"],
+    json["response_cost"],
+    usage?.["estimated_cost"],
+    usage?.["total_cost"],
+    usage?.["cost"],
+    isObject(hidden) ? hidden["response_cost"] : undefined
+  ].map(amount)
+  const costUsd = amounts.find((value) => value !== undefined && value > 0) ?? amounts.find((value) => value === 0)
   return costUsd === undefined ? undefined : Math.min(costUsd, maxDollars)
 }
 
@@ -100,9 +105,17 @@ export const read = (family: Family, json: unknown): Reported | undefined => {
   return costUsd === undefined ? { usage } : { usage, costUsd }
 }
 
-/** Later reports of a stream replace earlier ones, field by field. */
-export const merge = (earlier: Reported | undefined, later: Reported): Reported => ({
-  ...earlier,
-  ...later,
-  usage: { ...earlier?.usage, ...later.usage }
-})
+/**
+ * Later reports of a stream replace earlier ones, field by field. Only the input never shrinks: some upstreams repeat
+ * it at the end without the part that came from the cache.
+ */
+export const merge = (earlier: Reported | undefined, later: Reported): Reported => {
+  if (earlier === undefined) return later
+  const usage = { ...earlier.usage, ...later.usage }
+  const [before, after] = [earlier.usage.input, later.usage.input]
+  return {
+    ...earlier,
+    ...later,
+    usage: before !== undefined && after !== undefined && before > after ? { ...usage, input: before } : usage
+  }
+}

@@ -1,4 +1,7 @@
 import { CollectedBytes } from "../services/CollectedBytes.ts"
+import { LastBytes } from "../services/LastBytes.ts"
+import * as EventText from "./EventText.ts"
+import * as LateUsage from "./LateUsage.ts"
 import type { Family } from "./model/CanonicalRoute.ts"
 import * as JsonMembers from "./model/JsonMembers.ts"
 import * as TokenUsage from "./TokenUsage.ts"
@@ -7,10 +10,10 @@ import * as TokenUsage from "./TokenUsage.ts"
 export interface Seen {
   readonly reported: TokenUsage.Reported | undefined
   /**
-   * Output tokens as far as one can guess from what passed: one for each event of a stream, a quarter of the bytes of a
-   * JSON answer.
+   * Output tokens as far as one can guess from the text that passed. `undefined`: something passed that shows none, such
+   * as a compressed answer or a picture.
    */
-  readonly guessedOutput: number
+  readonly guessedOutput: number | undefined
 }
 
 /** Bytes of an answer on their way to the client. `undefined`: nothing to send now. */
@@ -21,31 +24,50 @@ export interface UsageTap {
   readonly seen: () => Seen
 }
 
-/** For answers that nobody reads: nothing is looked at. */
+/** For an answer that shows nothing to a reader, or has none. */
 export const blind: UsageTap = {
   push: (chunk) => chunk,
   flush: () => undefined,
-  seen: () => ({ reported: undefined, guessedOutput: 0 })
+  seen: () => ({ reported: undefined, guessedOutput: undefined })
 }
 
-/** A JSON answer: chunks pass as they come; the sum is read at the end, unless it is longer than `maxBody`. */
+/**
+ * A JSON answer: chunks pass as they come; the usage is read at the end, out of all of it, or out of its last bytes
+ * where it is longer than `maxBody`.
+ */
 export const json = (family: Family, maxBody: number): UsageTap => {
   const collected = new CollectedBytes()
+  let tail: LastBytes | undefined
   let length = 0
   return {
     push: (chunk) => {
       length += chunk.length
       if (length <= maxBody) collected.add(chunk)
-      else collected.clear()
+      else {
+        tail ??= lastOf(collected)
+        tail.add(chunk)
+      }
       return chunk
     },
     flush: () => undefined,
     seen: () => ({
-      // an answer that is cut or no JSON reports nothing
-      reported: collected.length === 0 ? undefined : TokenUsage.read(family, parse(collected.whole().toString("utf8"))),
+      reported:
+        tail !== undefined
+          ? LateUsage.read(family, tail.whole())
+          : // an answer that is cut or no JSON reports nothing
+            collected.length === 0
+            ? undefined
+            : TokenUsage.read(family, parse(collected.whole().toString("utf8"))),
       guessedOutput: Math.ceil(length / 4)
     })
   }
+}
+
+/** The last bytes of what was collected, which is collected no longer. */
+const lastOf = (collected: CollectedBytes): LastBytes => {
+  const last = new LastBytes(LateUsage.tailBytes)
+  last.add(collected.take())
+  return last
 }
 
 /** A JSON answer of which nothing is read: only its length is known. */
@@ -58,86 +80,127 @@ const newline = 0x0a
 const carriageReturn = 0x0d
 const usageKey = Buffer.from('"usage"')
 const dataField = Buffer.from("data:")
-const laterDataField = Buffer.from("\ndata:")
+
+const countText = (text: EventText.EventText, event: Buffer): void => {
+  for (let from = 0; from < event.length; ) {
+    const found = event.indexOf(newline, from)
+    const end = found === -1 ? event.length : found
+    if (holdsAt(event, from, dataField)) text.line(event.subarray(from, end))
+    from = end + 1
+  }
+}
 
 /**
  * A stream of events whose bytes pass untouched. Only lines that hold a `"usage"` object are parsed, and only a line
- * that is split over chunks is copied. A line longer than `maxLine` is not read.
+ * that is split over chunks is copied. Of a line longer than `maxLine` only the end is read.
  */
 export const events = (family: Family, maxLine: number): UsageTap => {
   let reported: TokenUsage.Reported | undefined
-  let dataLines = 0
+  const text = EventText.count()
+  /** What came of a line that is not complete, and the end of one that is too long. */
   const begun = new CollectedBytes()
   let begunLength = 0
+  let long: LastBytes | undefined
+
+  const report = (found: TokenUsage.Reported | undefined) => {
+    if (found !== undefined) reported = TokenUsage.merge(reported, found)
+  }
 
   const line = (bytes: Buffer, from: number, end: number) => {
     if (!holdsAt(bytes, from, dataField)) return
-    dataLines++
-    const found = readLine(family, bytes.subarray(from, end))
-    if (found !== undefined) reported = TokenUsage.merge(reported, found)
+    const field = bytes.subarray(from, end)
+    text.line(field)
+    report(readLine(family, field))
+  }
+
+  const add = (bytes: Buffer) => {
+    begunLength += bytes.length
+    if (begunLength <= maxLine) begun.add(bytes)
+    else {
+      long ??= lastOf(begun)
+      long.add(bytes)
+    }
+  }
+
+  const endLine = () => {
+    if (long === undefined) line(begun.take(), 0, begunLength)
+    else {
+      text.unread(begunLength)
+      report(LateUsage.read(family, long.whole()))
+      long = undefined
+    }
+    begunLength = 0
   }
 
   return {
     push: (chunk) => {
       let from = 0
       for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, from)) {
-        const length = begunLength + end - from
-        if (begunLength === 0) {
-          if (length <= maxLine) line(chunk, from, end)
-        } else {
-          if (length <= maxLine) {
-            begun.add(chunk.subarray(from, end))
-            line(begun.take(), 0, length)
-          }
-          begun.clear()
-          begunLength = 0
+        if (begunLength === 0 && end - from <= maxLine) line(chunk, from, end)
+        else {
+          add(chunk.subarray(from, end))
+          endLine()
         }
         from = end + 1
       }
-      if (from < chunk.length) {
-        begunLength += chunk.length - from
-        // past the bound only the length is kept, to know where the line ends
-        if (begunLength <= maxLine) begun.add(chunk.subarray(from))
-        else begun.clear()
-      }
+      if (from < chunk.length) add(chunk.subarray(from))
       return chunk
     },
     flush: () => {
       // a stream may end without a last line break
-      if (begun.length > 0) line(begun.take(), 0, begunLength)
+      if (begunLength > 0) endLine()
       return undefined
     },
-    seen: () => ({ reported, guessedOutput: Math.max(0, dataLines - 1) })
+    seen: () => ({ reported, guessedOutput: text.tokens() })
   }
 }
 
 /**
  * A family A stream for which the gateway asked for usage and the client did not: the event that carries only usage is
  * left out, and `"usage":null` is taken out of the others, so that the client sees the stream it would have had. Whole
- * events are held until they are complete; one longer than `maxEvent` passes as it comes.
+ * events are held until they are complete; one longer than `maxEvent` passes as it comes, and only its end is read.
  */
 export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
   let reported: TokenUsage.Reported | undefined
-  let dataLines = 0
+  const text = EventText.count()
   /** What came of an event that is not complete. */
   const begun = new CollectedBytes()
   const ends = eventEnds()
-  /** Inside an event that was too long to hold. */
-  let passing = false
+  /** The end of an event that was too long to hold, and how long it has become. */
+  let long: LastBytes | undefined
+  let longLength = 0
+
+  const report = (found: TokenUsage.Reported | undefined) => {
+    if (found !== undefined) reported = TokenUsage.merge(reported, found)
+  }
+
+  const passLong = (bytes: Buffer): Buffer => {
+    long ??= new LastBytes(LateUsage.tailBytes)
+    long.add(bytes)
+    longLength += bytes.length
+    return bytes
+  }
+
+  const endLong = () => {
+    if (long === undefined) return
+    text.unread(longLength)
+    report(LateUsage.read(family, long.whole()))
+    long = undefined
+    longLength = 0
+  }
 
   const event = (bytes: Buffer): Buffer | undefined => {
-    if (holdsAt(bytes, 0, dataField) || bytes.indexOf(laterDataField) !== -1) dataLines++
+    countText(text, bytes)
     if (bytes.indexOf(usageKey) === -1) return bytes
     // byte for character: what is sent on is what came, whatever it encodes
     const lines = bytes.toString("latin1").split("\n")
     const at = lines.findIndex((text) => text.startsWith("data:"))
-    const text = lines[at]
-    if (text === undefined) return bytes
-    const json = text.slice("data:".length)
+    const line = lines[at]
+    if (line === undefined) return bytes
+    const json = line.slice("data:".length)
     const parsed = parse(json)
     if (!TokenUsage.isObject(parsed)) return bytes
-    const found = TokenUsage.read(family, parsed)
-    if (found !== undefined) reported = TokenUsage.merge(reported, found)
+    report(TokenUsage.read(family, parsed))
     const { choices, usage } = parsed
     if (TokenUsage.isObject(usage)) return Array.isArray(choices) && choices.length === 0 ? undefined : bytes
     if (usage !== null) return bytes
@@ -151,29 +214,29 @@ export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
       let from = 0
       for (let end = ends(chunk, from); end !== -1; end = ends(chunk, from)) {
         const rest = chunk.subarray(from, end)
-        if (passing) out.push(rest)
+        if (long !== undefined) out.push(passLong(rest))
         else {
           begun.add(rest)
           const whole = begun.take()
-          const kept = whole.length > maxEvent ? whole : event(whole)
+          const kept = whole.length > maxEvent ? passLong(whole) : event(whole)
           if (kept !== undefined) out.push(kept)
         }
-        passing = false
+        endLong()
         from = end
       }
       const rest = chunk.subarray(from)
-      if (passing) out.push(rest)
+      if (long !== undefined) out.push(passLong(rest))
       else {
         begun.add(rest)
-        if (begun.length > maxEvent) {
-          passing = true
-          out.push(begun.take())
-        }
+        if (begun.length > maxEvent) out.push(passLong(begun.take()))
       }
       return out.length === 0 ? undefined : out.length === 1 ? out[0] : Buffer.concat(out)
     },
-    flush: () => (begun.length === 0 ? undefined : event(begun.take())),
-    seen: () => ({ reported, guessedOutput: Math.max(0, dataLines - 1) })
+    flush: () => {
+      endLong()
+      return begun.length === 0 ? undefined : event(begun.take())
+    },
+    seen: () => ({ reported, guessedOutput: text.tokens() })
   }
 }
 
@@ -221,19 +284,9 @@ const parse = (text: string): unknown => {
 const readLine = (family: Family, bytes: Buffer): TokenUsage.Reported | undefined => {
   // the name may also be a client's word that is echoed
   for (let at = bytes.indexOf(usageKey); at !== -1; at = bytes.indexOf(usageKey, at + 1)) {
-    if (opensObject(bytes, at + usageKey.length)) {
+    if (LateUsage.objectAfter(bytes, at + usageKey.length) !== undefined) {
       return TokenUsage.read(family, parse(bytes.toString("utf8", dataField.length)))
     }
   }
   return undefined
-}
-
-/** Whether `: {` comes next: most events of a stream say `"usage":null`, and those need no parsing. */
-const opensObject = (bytes: Buffer, from: number): boolean => {
-  for (let at = from; at < bytes.length; at++) {
-    const byte = bytes[at]!
-    if (byte === 0x7b) return true
-    if (byte !== 0x3a && byte > 0x20) return false
-  }
-  return false
 }

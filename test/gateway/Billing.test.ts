@@ -7,6 +7,7 @@ import { type KeyPolicy, neutral } from "../../src/gateway/model/KeyPolicy.ts"
 import { limited } from "../../src/gateway/model/Limit.ts"
 import { cost, type ModelPrice } from "../../src/gateway/model/Price.ts"
 import type { Reported, TokenUsage } from "../../src/gateway/TokenUsage.ts"
+import type { Seen } from "../../src/gateway/UsageTap.ts"
 
 describe("Estimate reserves", () => {
   it.each<[what: string, facts: Partial<Facts.Facts>, each: number, tokens: number]>([
@@ -92,7 +93,7 @@ describe("Estimate supposes for an answer that is left open", () => {
           const costs = (output: number) => cost(at, { input, output, cachedInput: 0, cacheWrite: 0 })
           if (room < 0) return assert.isAbove(costs(0), limit)
           assert.isAtMost(costs(room), limit)
-          assert.isAtLeast(costs(room + 2 + Math.ceil(2_000_000 / perMillion)), limit)
+          assert.isAtLeast(costs(room + 2 * Math.ceil(2_000_000 / perMillion)), limit)
         }
       )
     )
@@ -139,6 +140,62 @@ describe("Billing settles", () => {
     const bill = settle(answered(undefined, { guessedOutput: 40 }))
     assert.deepStrictEqual(bill.usage, { input: 100, output: 40, total: 140 })
     assert.deepInclude(bill, { usageSource: "estimated", costNanos: 100 * 1000 + 40 * 2000 })
+  })
+
+  it.each<[what: string, seen: Partial<Seen>, more: Partial<Facts.Facts>, usage: TokenUsage]>([
+    [
+      "the reservation, when the answer shows nothing",
+      { guessedOutput: undefined },
+      {},
+      { input: 100, output: 50, total: 150 }
+    ],
+    ["no more than was allowed", { guessedOutput: 9000 }, {}, { input: 100, output: 50, total: 150 }],
+    [
+      "no more than 128,000 tokens, when nothing was",
+      { guessedOutput: 1e9 },
+      open(1),
+      { input: 100, output: 128_000, total: 128_100 }
+    ],
+    [
+      "a guess, when only the input is reported",
+      { guessedOutput: 7, reported: { usage: { input: 9, total: 9 } } },
+      {},
+      { input: 9, output: 7, total: 16 }
+    ]
+  ])("%s", (_, seen, more, usage) => {
+    const asked = { ...facts, ...more }
+    const held = Estimate.wanted("answer", asked, price, { each: 20, written: false })
+    const outcome: Billing.Outcome = {
+      _tag: "Answered",
+      seen: { reported: undefined, guessedOutput: 0, ...seen },
+      whole: true
+    }
+    assert.deepInclude(Billing.bill("answer", asked, price, held, outcome), { usageSource: "estimated", usage })
+  })
+
+  it("no output where a route has none, however long its answer is", () => {
+    const embeddings = { ...facts, boundedOutput: 0 }
+    const held = Estimate.wanted("answer", embeddings, price, nothingOpen)
+    const long = answered(undefined, { guessedOutput: 300_000 })
+    assert.deepInclude(Billing.bill("answer", embeddings, price, held, long).usage, {
+      input: 100,
+      output: 0,
+      total: 100
+    })
+    const reported = answered({ usage: { input: 9, total: 9 } })
+    assert.deepInclude(Billing.bill("answer", embeddings, price, held, reported), {
+      usageSource: "reported",
+      costNanos: 9000
+    })
+  })
+
+  it("a cost of zero as zero, where no operator's price says otherwise", () => {
+    const free = answered({ usage: { input: 80, output: 20 }, costUsd: 0 })
+    assert.deepInclude(Billing.bill("answer", facts, undefined, reserved, free), {
+      costNanos: 0,
+      costSource: "upstream_passthrough"
+    })
+    assert.deepInclude(settle(free), { costNanos: 120_000, costSource: "price_table" })
   })
 
   describe("an answer that was cut", () => {

@@ -41,6 +41,11 @@ describe("TokenUsage", () => {
       assert.strictEqual(TokenUsage.read("a", answerWithCostsFrom(cost))?.costUsd, cost, place)
     })
 
+    it("a zero only where no other place has more", () => {
+      assert.strictEqual(TokenUsage.read("a", { usage: { cost: 0 } })?.costUsd, 0)
+      assert.strictEqual(TokenUsage.read("a", { estimated_cost: 0, usage: { cost: 0.02 } })?.costUsd, 0.02)
+    })
+
     it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, "0.5", null])(
       "%j is no cost; the next place is asked",
       (cost) => {
@@ -58,6 +63,18 @@ describe("TokenUsage", () => {
     const delta = { usage: { output: 15 } }
     const merged = TokenUsage.merge(TokenUsage.merge(undefined, start), delta)
     assert.deepStrictEqual(merged, { usage: { input: 25, output: 15, cachedInput: 5 }, costUsd: 0.1 })
+  })
+
+  it("a later report takes back no input, as one that repeats it without what came from the cache", () => {
+    const start = TokenUsage.read("b", {
+      message: { usage: { input_tokens: 10, cache_read_input_tokens: 52_000, output_tokens: 1 } }
+    })
+    const delta = TokenUsage.read("b", { usage: { input_tokens: 10, output_tokens: 15 } })
+    assert.deepStrictEqual(start && delta && TokenUsage.merge(start, delta).usage, {
+      input: 52_010,
+      output: 15,
+      cachedInput: 52_000
+    })
   })
 })
 
@@ -103,6 +120,12 @@ function fixtures(): ReadonlyArray<[what: string, family: Family, answer: unknow
     ["last chunk of a chat stream", "a", { object: "chat.completion.chunk", choices: [], usage: chat }, ofChat],
     ["response", "a", { object: "response", output: [], usage: response }, ofResponse],
     ["response.completed event", "a", { type: "response.completed", response: { usage: response } }, ofResponse],
+    [
+      "reasoning that only the total counts",
+      "a",
+      { usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 5110 } },
+      { input: 100, output: 5010, total: 5110 }
+    ],
     ["embeddings", "a", { object: "list", usage: { prompt_tokens: 8, total_tokens: 8 } }, { input: 8, total: 8 }],
     ["message", "b", { type: "message", usage: message }, ofMessage],
     [

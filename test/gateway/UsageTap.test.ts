@@ -20,19 +20,35 @@ describe("UsageTap of a JSON answer", () => {
 })
 
 describe("UsageTap of a long JSON answer", () => {
-  it("keeps no more of it than it may, passes all of it, and still knows how long it was", () => {
-    const bytes = Buffer.from(`{"usage":{"prompt_tokens":7},"padding":"${"x".repeat(200)}"}`)
+  const usage = '"usage":{"prompt_tokens":7,"note":"}\\"{"}'
+  const padding = (length: number) => `"padding":"${"x".repeat(length)}"`
+
+  it("passes all of it, knows how long it was, and reads the usage at its end", () => {
+    const bytes = Buffer.from(`{${padding(200)},${usage}}`)
     fc.assert(
       fc.property(splitting, (sizes) => {
-        assert.deepStrictEqual(through(UsageTap.json("a", bytes.length - 1), split(bytes, sizes)), {
+        assert.deepStrictEqual(through(UsageTap.json("a", 100), split(bytes, sizes)), {
           bytes: bytes.toString("latin1"),
-          seen: { reported: undefined, guessedOutput: Math.ceil(bytes.length / 4) }
+          seen: { reported: { usage: { input: 7 } }, guessedOutput: Math.ceil(bytes.length / 4) }
         })
-        const { seen } = through(UsageTap.json("a", bytes.length), split(bytes, sizes))
-        assert.deepStrictEqual(seen.reported, { usage: { input: 7 } })
       }),
       { numRuns: 100 }
     )
+  })
+
+  it.each<[what: string, text: string, reported: object | undefined]>([
+    ["a usage that is not near its end", `{${usage},${padding(70_000)}}`, undefined],
+    ["what a model says of one", `{${padding(200)},"text":${JSON.stringify(`{${usage}}`)}}`, undefined],
+    ["one that is cut", `{${padding(200)},"usage":{"prompt_tokens":7`, undefined],
+    ["one that is no object", `{${padding(200)},"usage":null,"a":{}}`, undefined],
+    [
+      "the larger of several: a client may have had a small one echoed",
+      `{${padding(200)},"usage":{"prompt_tokens":7},"metadata":{"usage":{"prompt_tokens":0}}}`,
+      { usage: { input: 7 } }
+    ]
+  ])("reads %s accordingly", (_, text, reported) => {
+    const bytes = Buffer.from(text)
+    assert.deepStrictEqual<unknown>(through(UsageTap.json("a", 100), split(bytes, [1000])).seen.reported, reported)
   })
 })
 
@@ -43,7 +59,7 @@ describe("UsageTap of events", () => {
         const { bytes, seen } = through(UsageTap.events("a", 10_000), split(asked, sizes))
         assert.strictEqual(bytes, asked.toString("latin1"))
         assert.deepStrictEqual(seen.reported, reportOf(usage))
-        assert.strictEqual(seen.guessedOutput, dataLines(asked) - 1)
+        assert.strictEqual(seen.guessedOutput, guessOf(asked))
       }),
       { numRuns: 300 }
     )
@@ -55,7 +71,7 @@ describe("UsageTap of events", () => {
       fc.property(splitting, (sizes) => {
         const result = through(UsageTap.events(family, 10_000), split(bytes, sizes))
         assert.strictEqual(result.bytes, bytes.toString("latin1"))
-        assert.deepStrictEqual(result.seen, { reported: { usage: reported }, guessedOutput: dataLines(bytes) - 1 })
+        assert.deepStrictEqual(result.seen, { reported: { usage: reported }, guessedOutput: guessOf(bytes) })
       }),
       { numRuns: 50 }
     )
@@ -74,17 +90,37 @@ describe("UsageTap of events", () => {
     )
   })
 
-  it("does not read a line over the bound, however it is split, and reads the next", () => {
+  it("of a line over the bound reads the end, however it is split, and then the next", () => {
     const long = `data: {"padding":"${"x".repeat(200)}","usage":{"prompt_tokens":9}}\n\n`
     const next = `data: {"usage":{"completion_tokens":2}}\n\n`
     fc.assert(
       fc.property(splitting, (sizes) => {
         const { bytes, seen } = through(UsageTap.events("a", 200), split(Buffer.from(long + next), sizes))
         assert.strictEqual(bytes, long + next)
-        assert.deepStrictEqual(seen.reported, { usage: { output: 2 } })
+        assert.deepStrictEqual(seen.reported, { usage: { input: 9, output: 2 } })
       }),
       { numRuns: 100 }
     )
+  })
+
+  it.each<[what: string, tokens: number, events: ReadonlyArray<string>]>([
+    ["the text of deltas", 3, [chatDelta("a".repeat(8)), chatDelta("b".repeat(4)), "[DONE]"]],
+    ["the arguments of tool calls", 3, [`{"delta":{"tool_calls":[{"function":{"arguments":"{\\"a\\": 1}"}}]}}`]],
+    ["what a model thinks", 2, ['{"delta":{"type":"thinking_delta","thinking":"12345678"}}']],
+    [
+      "no text twice that is repeated at the end",
+      2,
+      ['{"delta":"12345678"}', '{"text":"12345678"}', '{"text":"12345678"}']
+    ],
+    ["the text of a stream without deltas", 2, ['{"choices":[{"text":"12345678","finish_reason":null}]}']],
+    ["all strings of a stream without text", 3, ['{"said":"12345678","by":"1234"}']],
+    ["what is no JSON", 2, ["12345678"]],
+    ["a token for each event at the least", 4, [1, 2, 3, 4, 5].map(() => chatDelta("a"))],
+    ["nothing before the first", 0, ['{"n":1}']]
+  ])("guesses by %s", (_, tokens, events) => {
+    const bytes = Buffer.from(events.map((event) => `data: ${event}\n\n`).join(""))
+    assert.strictEqual(through(UsageTap.events("a", 10_000), [bytes]).seen.guessedOutput, tokens)
+    assert.strictEqual(through(UsageTap.hidingUsage("a", 10_000), [bytes]).seen.guessedOutput, tokens)
   })
 })
 
@@ -93,12 +129,34 @@ describe("UsageTap of what nobody reads", () => {
     const [, , text] = messageStream
     assert.deepStrictEqual(through(UsageTap.blind, [Buffer.from(text)]), {
       bytes: Buffer.from(text).toString("latin1"),
-      seen: { reported: undefined, guessedOutput: 0 }
+      seen: { reported: undefined, guessedOutput: undefined }
     })
   })
 })
 
-const dataLines = (bytes: Buffer) => bytes.toString("latin1").match(/^data:/gm)?.length ?? 0
+const chatDelta = (content: string) => JSON.stringify({ id: "chatcmpl-1", choices: [{ delta: { content } }] })
+
+/** The guess, from events that are parsed. */
+const guessOf = (bytes: Buffer): number => {
+  const events = [...bytes.toString("utf8").matchAll(/^data: ?(.*?)\r?$/gm)].map(([, data = ""]) => data)
+  const objects = events.filter((data) => data.startsWith("{")).map((data): unknown => JSON.parse(data))
+  const strings = (value: unknown, named: boolean): number =>
+    typeof value === "string"
+      ? named
+        ? Buffer.byteLength(JSON.stringify(value)) - 2
+        : 0
+      : typeof value === "object" && value !== null
+        ? Object.entries(value).reduce((sum, [key, inner]) => sum + strings(inner, everything || textNames.has(key)), 0)
+        : 0
+  let everything = false
+  const sum = (some: ReadonlyArray<unknown>) => some.reduce<number>((total, one) => total + strings(one, false), 0)
+  const deltas = sum(objects.filter((one) => JSON.stringify(one).includes('"delta":')))
+  const elsewhere = sum(objects)
+  everything = true
+  return Math.max(events.length - 1, Math.ceil((deltas || elsewhere || sum(objects)) / 4))
+}
+
+const textNames = new Set(["text", "delta", "content", "arguments"])
 
 const reportOf = (usage: {
   readonly prompt_tokens: number

@@ -81,8 +81,8 @@ export const roomForOutput = (
   const nanos = limit - costOf(price, inputTokens, 0)
   if (nanos < 0) return -1
   const output = Math.floor((nanos * 1_000_000) / price.output)
-  // the division rounds
-  return costOf(price, inputTokens, output) > limit ? output - 1 : output
+  // the arithmetic may round by a nano-dollar or two
+  return costOf(price, inputTokens, output) > limit ? output - Math.ceil(2_000_000 / price.output) : output
 }
 
 const costOf = (price: ModelPrice, input: number, output: number): number =>
