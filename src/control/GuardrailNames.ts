@@ -29,7 +29,10 @@ export const guardrailsOf = Effect.fnUntraced(function* (
   if (unknown !== undefined) return yield* refused(`There is no guardrail ${unknown} in the catalogue.`)
   const policy = patched(held, patch)
   const idle = Object.keys(policy.guardrail_config_overrides).find((name) => policy.forbidden_guardrails.includes(name))
-  if (idle !== undefined) return yield* refused(`The guardrail ${idle} is forbidden here, and has nothing to override.`)
+  if (idle !== undefined) {
+    const message = `The guardrail ${idle} is forbidden here, so there is nothing to override: drop one of the two.`
+    return yield* new ControlError("guardrail_forbidden", message, { param: "guardrail_policy" })
+  }
   return policy
 })
 

@@ -15,7 +15,11 @@ import { type Columns, Count, rowStamps, rows, type StoreFailure, settled } from
 
 type Missing = Refused<"not_found">
 type SettingsRefused = Refused<
-  "invalid_project_payload" | "missing_project" | "missing_service" | "invalid_guardrail_request"
+  | "invalid_project_payload"
+  | "missing_project"
+  | "missing_service"
+  | "invalid_guardrail_request"
+  | "guardrail_forbidden"
 >
 
 /** Gateway keys. The raw value exists once, in the answer that creates it; the store keeps its digest. */

@@ -12,7 +12,9 @@ import { guardrailsOf } from "./GuardrailNames.ts"
 import { keyset, type Page, page, position } from "./Paging.ts"
 import { Count, rowStamps, rows, type StoreFailure, settled } from "./Store.ts"
 
-type Invalid = Refused<"invalid_policy_payload" | "missing_project" | "invalid_guardrail_request">
+type Invalid = Refused<
+  "invalid_policy_payload" | "missing_project" | "invalid_guardrail_request" | "guardrail_forbidden"
+>
 
 /** The policies that go over the keys' own, and only ever take away. */
 export class PolicyLayers extends Context.Service<

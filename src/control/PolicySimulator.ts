@@ -32,7 +32,7 @@ import { allowed, applied, decided, deniedBeforeBody, reasons, refused } from ".
 import * as PolicyState from "./PolicyState.ts"
 import type { StoreFailure } from "./Store.ts"
 
-type Refusal = Refused<"not_found" | "unsupported_route" | "invalid_guardrail_request">
+type Refusal = Refused<"not_found" | "unsupported_route" | "invalid_guardrail_request" | "guardrail_forbidden">
 
 /**
  * Decides on a request that nobody makes, by the functions that the gateway decides with, on what is configured now. No

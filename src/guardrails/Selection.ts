@@ -22,7 +22,8 @@ export interface Refusal {
 
 /**
  * Reference §7.3, in its order: default-on guardrails by name (but for forbidden ones), the policy's mandatory ones,
- * those that the client asks for. Each comes once. A client may ask only for what the policy offers as optional.
+ * those that the client asks for. Each comes once. A client may ask only for what the policy offers as optional. A policy
+ * that configures what it forbids contradicts itself, as one does that demands it.
  */
 export const select = (
   definitions: Definitions,
@@ -38,6 +39,9 @@ export const select = (
       : undefined
     const config = override === undefined ? definition.runtimeConfig : { ...definition.runtimeConfig, ...override }
     if (!selected.has(definition.name)) selected.set(definition.name, { definition, config })
+  }
+  for (const name of Object.keys(guardrail_config_overrides)) {
+    if (forbidden.has(name)) return Result.fail(configured(name))
   }
   for (const definition of definitions.values()) {
     if (!definition.defaultOn || forbidden.has(definition.name)) continue
@@ -99,6 +103,11 @@ export const remembered = () => {
 const contradiction = (name: string): Refusal => ({
   code: "guardrail_forbidden",
   message: `This key's policy both demands and forbids the guardrail ${name}. An operator can mend it.`
+})
+
+const configured = (name: string): Refusal => ({
+  code: "guardrail_forbidden",
+  message: `This key's policy both configures and forbids the guardrail ${name}. An operator can mend it.`
 })
 
 const unavailable = (name: string): Refusal => ({

@@ -435,6 +435,23 @@ suite("Guardrails", (it) => {
     })
   )
 
+  it.effect("a policy that configures what it forbids is refused, where it is saved and where it is tried out", () =>
+    Effect.gen(function* () {
+      const contradiction = {
+        forbidden_guardrails: ["pii-redact"],
+        guardrail_config_overrides: { "pii-redact": { restore_output: false } }
+      }
+      const key = yield* keyWith(contradiction)
+      const tried = yield* call("POST", `${mine}/test`, { ...as(key), body: { mode: "pre_call", input: {} } })
+      assert.deepStrictEqual(refusalOf(tried), { status: 403, code: "guardrail_forbidden", param: null })
+      const refused = { status: 403, code: "guardrail_forbidden", param: "guardrail_policy" }
+      const body = { owner_type: "individual", guardrail_policy: contradiction }
+      assert.deepStrictEqual(refusalOf(yield* call("POST", `${admin}/keys`, { body })), refused)
+      const patch = { body: { guardrail_policy: contradiction } }
+      assert.deepStrictEqual(refusalOf(yield* call("PATCH", `${admin}/keys/${key.id}`, patch)), refused)
+    })
+  )
+
   it.effect("a mandatory guardrail that is gone makes the test fail as it would a request", () =>
     Effect.gen(function* () {
       const key = yield* keyWith({ mandatory_guardrails: ["nowhere"] })

@@ -137,8 +137,8 @@ suite("Keys and their policies", (it) => {
     [{ guardrail_config_overrides: { unknown: {} } }, 400, "invalid_guardrail_request"],
     [
       { forbidden_guardrails: ["pii-redact"], guardrail_config_overrides: { "pii-redact": {} } },
-      400,
-      "invalid_guardrail_request"
+      403,
+      "guardrail_forbidden"
     ],
     [{ guardrail_config_overrides: { "pii-redact": 5 } }, 422, "invalid_request"],
     [{ mandatory_guardrails: "pii-redact" }, 422, "invalid_request"]

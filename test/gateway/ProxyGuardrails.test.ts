@@ -99,6 +99,7 @@ layer(Proxy.database)("ProxyApp, guardrails", (it) => {
       const cases: ReadonlyArray<readonly [GuardrailPolicyPatch, ReadonlyArray<string>, number, string]> = [
         [{}, ["pii-redact"], 403, "guardrail_forbidden"],
         [{ ...pii, forbidden_guardrails: ["pii-redact"] }, [], 403, "guardrail_forbidden"],
+        [{ forbidden_guardrails: ["off"], guardrail_config_overrides: { off: {} } }, [], 403, "guardrail_forbidden"],
         [{ mandatory_guardrails: ["off"] }, [], 502, "guardrail_unavailable"],
         [{ mandatory_guardrails: ["nobody"] }, [], 502, "guardrail_unavailable"],
         [{ optional_guardrails: ["off"] }, ["off"], 400, "invalid_guardrail_request"]

@@ -76,7 +76,13 @@ export const KeysApi = HttpApiGroup.make("keys")
     HttpApiEndpoint.post("create", "/", {
       payload: NewKey,
       success: MintedKey,
-      error: refusals("invalid_project_payload", "missing_project", "missing_service", "invalid_guardrail_request")
+      error: refusals(
+        "invalid_project_payload",
+        "missing_project",
+        "missing_service",
+        "invalid_guardrail_request",
+        "guardrail_forbidden"
+      )
     })
       .annotateMerge(
         OpenApi.annotations({
@@ -100,7 +106,13 @@ export const KeysApi = HttpApiGroup.make("keys")
       params,
       payload: KeyPatch,
       success: Key,
-      error: refusals("invalid_project_payload", "missing_project", "missing_service", "invalid_guardrail_request")
+      error: refusals(
+        "invalid_project_payload",
+        "missing_project",
+        "missing_service",
+        "invalid_guardrail_request",
+        "guardrail_forbidden"
+      )
     })
       .annotateMerge(
         OpenApi.annotations({

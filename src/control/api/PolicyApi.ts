@@ -151,7 +151,7 @@ export const PolicyApi = HttpApiGroup.make("policy")
     HttpApiEndpoint.post("simulate", "/simulate", {
       payload: Simulation,
       success: Simulated,
-      error: refusals("unsupported_route", "invalid_guardrail_request")
+      error: refusals("unsupported_route", "invalid_guardrail_request", "guardrail_forbidden")
     })
       .annotateMerge(
         OpenApi.annotations({

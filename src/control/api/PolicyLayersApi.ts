@@ -45,7 +45,7 @@ export const PolicyLayersApi = HttpApiGroup.make("policy-layers")
     HttpApiEndpoint.post("upsert", "/", {
       payload: PolicyLayerUpsert,
       success: PolicyLayer,
-      error: refusals("invalid_policy_payload", "missing_project", "invalid_guardrail_request")
+      error: refusals("invalid_policy_payload", "missing_project", "invalid_guardrail_request", "guardrail_forbidden")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Set a policy layer",

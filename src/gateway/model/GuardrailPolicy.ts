@@ -35,8 +35,8 @@ export const of = (patch: GuardrailPolicyPatch): GuardrailPolicy =>
 export const patched = (base: GuardrailPolicy, patch: GuardrailPolicyPatch): GuardrailPolicy => ({ ...base, ...patch })
 
 /**
- * Reference §8.2: unions, and what one forbids is no option of the other. Of two overrides the later one, `b`'s, wins
- * whole.
+ * Unions, and what one forbids is neither an option nor a configuration of the other. Of two overrides the later one,
+ * `b`'s, wins whole.
  */
 export const merged = (a: GuardrailPolicy, b: GuardrailPolicy): GuardrailPolicy => {
   const forbidden = union(a.forbidden_guardrails, b.forbidden_guardrails)
@@ -46,8 +46,19 @@ export const merged = (a: GuardrailPolicy, b: GuardrailPolicy): GuardrailPolicy 
       (name) => !forbidden.includes(name)
     ),
     forbidden_guardrails: forbidden,
-    guardrail_config_overrides: { ...a.guardrail_config_overrides, ...b.guardrail_config_overrides }
+    guardrail_config_overrides: { ...overridesUnder(a, b), ...overridesUnder(b, a) }
   }
+}
+
+/** A policy that forbids what it configures itself keeps its contradiction, which selection refuses. */
+const overridesUnder = (
+  own: GuardrailPolicy,
+  other: GuardrailPolicy
+): GuardrailPolicy["guardrail_config_overrides"] => {
+  const held = Object.entries(own.guardrail_config_overrides)
+  if (held.length === 0 || other.forbidden_guardrails.length === 0) return own.guardrail_config_overrides
+  const lifted = (name: string) => other.forbidden_guardrails.includes(name) && !own.forbidden_guardrails.includes(name)
+  return Object.fromEntries(held.filter(([name]) => !lifted(name)))
 }
 
 const union = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): ReadonlyArray<string> => [...new Set([...a, ...b])]

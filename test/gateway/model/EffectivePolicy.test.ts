@@ -100,6 +100,16 @@ describe("guardrail policies merge", () => {
     )
   })
 
+  it("what another policy forbids is not configured any more; a policy's own contradiction stays", () => {
+    const configures = { ...GuardrailPolicy.neutral, guardrail_config_overrides: { g: { a: 1 }, h: {} } }
+    const forbids = { ...GuardrailPolicy.neutral, forbidden_guardrails: ["g"] }
+    for (const both of [merged(configures, forbids), merged(forbids, configures)]) {
+      assert.deepStrictEqual(both.guardrail_config_overrides, { h: {} })
+    }
+    const itself = { ...configures, forbidden_guardrails: ["g"] }
+    assert.deepStrictEqual(merged(itself, forbids).guardrail_config_overrides, { g: { a: 1 }, h: {} })
+  })
+
   it("of two overrides the later wins whole", () => {
     const override = (config: { readonly [name: string]: number }) => ({
       ...GuardrailPolicy.neutral,
