@@ -7,6 +7,7 @@ import {
   indexed,
   LayerKind,
   type LayerScope,
+  layerColumns,
   ofKey,
   type PolicyLayer,
   table
@@ -61,17 +62,14 @@ export const make = (sql: SqlClient.SqlClient) => ({
   /** In their order. */
   layers: (scope: LayerScope) =>
     Effect.map(
-      sql<
-        Readonly<Record<string, unknown>>
-      >`SELECT layer_kind, scope_id, policy, guardrail_policy, policy_version::text AS policy_version
-        FROM policy_layers WHERE ${sql.or([
-          sql`layer_kind = 'global'`,
-          sql`(layer_kind = 'project' AND scope_id = ${scope.projectId ?? null})`,
-          sql`(layer_kind = 'team' AND scope_id = ${scope.teamId ?? null})`,
-          sql`(layer_kind = 'route' AND scope_id = ${scope.route})`,
-          sql`(layer_kind = 'model' AND scope_id = ANY(${scope.models}::text[]))`,
-          sql`layer_kind <> ALL(${LayerKind.literals}::text[])`
-        ])}`,
+      sql<Readonly<Record<string, unknown>>>`SELECT ${sql.literal(layerColumns)} FROM policy_layers WHERE ${sql.or([
+        sql`layer_kind = 'global'`,
+        sql`(layer_kind = 'project' AND scope_id = ${scope.projectId ?? null})`,
+        sql`(layer_kind = 'team' AND scope_id = ${scope.teamId ?? null})`,
+        sql`(layer_kind = 'route' AND scope_id = ${scope.route})`,
+        sql`(layer_kind = 'model' AND scope_id = ANY(${scope.models}::text[]))`,
+        sql`layer_kind <> ALL(${LayerKind.literals}::text[])`
+      ])}`,
       (found) => applying(indexed(new RowReader().read(table, found)), scope)
     ),
 

@@ -6,13 +6,12 @@ import * as ConfigurationLoads from "./ConfigurationLoads.ts"
 import * as EffectivePolicies from "./EffectivePolicies.ts"
 import * as KeyCache from "./KeyCache.ts"
 import * as KeyRecord from "./KeyRecord.ts"
-import type { Meter } from "./Meters.ts"
+import * as LimitScopes from "./LimitScopes.ts"
 import type { PolicyRoute } from "./model/CanonicalRoute.ts"
 import { channel, decode, decodeEpoch, type Notice, readEpoch } from "./model/Changes.ts"
 import { Conditions } from "./model/Conditions.ts"
 import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
 import { Followed } from "./model/Followed.ts"
-import { type Counted, counted } from "./model/PolicyLayer.ts"
 import type { Vault } from "./model/Vault.ts"
 import * as Snapshot from "./Snapshot.ts"
 import * as UnusedKeys from "./UnusedKeys.ts"
@@ -41,8 +40,11 @@ export class ControlState extends Context.Service<
      * same object for as long as none of it changes. Before the body is read `models` is empty.
      */
     readonly policyOf: (key: KeyRecord.KeyRecord, route: PolicyRoute, models: ReadonlyArray<string>) => EffectivePolicy
-    /** Of the key's requests, those that a limit of this name counts. */
-    readonly counted: (key: KeyRecord.KeyRecord, field: Meter["field"]) => Counted
+    /** The scopes that a request of the key under this policy is counted in. */
+    readonly limitScopes: (
+      key: KeyRecord.KeyRecord,
+      effective: EffectivePolicy
+    ) => ReadonlyArray<LimitScopes.LimitScope>
     /**
      * The key as it is now, disabled if it has not been used for `days`: what is in memory does not know of uses
      * elsewhere. `requestId` is of the request that wants to use it.
@@ -158,13 +160,7 @@ export class ControlState extends Context.Service<
         knownKey: keys.known,
         key: keys.get,
         policyOf: (key, route, models) => policies(configuration.snapshot().layers, key, route, models),
-        counted: (key, field) =>
-          counted(
-            configuration.snapshot().layers,
-            { projectId: Option.getOrUndefined(key.projectId), teamId: Option.getOrUndefined(key.teamId) },
-            key.policy,
-            (policy) => policy[field]._tag === "Limited"
-          ),
+        limitScopes: (key, effective) => LimitScopes.of(configuration.snapshot().layers, key, effective),
         retired: (digest, key, days, requestId) =>
           Effect.suspend(() =>
             keys.known(digest) === key

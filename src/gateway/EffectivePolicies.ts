@@ -2,7 +2,7 @@ import { Option } from "effect"
 import type { KeyRecord } from "./KeyRecord.ts"
 import type { PolicyRoute } from "./model/CanonicalRoute.ts"
 import * as EffectivePolicy from "./model/EffectivePolicy.ts"
-import { applying, type PolicyLayers } from "./model/PolicyLayer.ts"
+import { applying, type PolicyLayer, type PolicyLayers } from "./model/PolicyLayer.ts"
 
 /** How many effective policies are remembered for one key: batches may combine models in any number of ways. */
 const capacity = 256
@@ -40,13 +40,23 @@ export const remembering = (): ((
         route,
         models
       }),
-      { kind: "key", scopeId: key.id, version: key.policyVersion, policy: key.policy, guardrails: key.guardrails }
+      ownLayer(key)
     ])
     if (byScope.size >= capacity) byScope.clear()
     byScope.set(scope, effective)
     return effective
   }
 }
+
+/** The key's own policy, as the last of the layers. */
+export const ownLayer = (key: KeyRecord): PolicyLayer => ({
+  kind: "key",
+  scopeId: key.id,
+  version: key.policyVersion,
+  policy: key.policy,
+  guardrails: key.guardrails,
+  since: key.limitsSince
+})
 
 /** Names only what has a layer: all other routes and models share one policy. */
 const scopeName = ({ of }: PolicyLayers, route: PolicyRoute, models: ReadonlyArray<string>): string => {

@@ -16,6 +16,7 @@ import type { KeyRecord } from "./KeyRecord.ts"
 import { type Admission, Limits, type Reading, type Reservation } from "./Limits.ts"
 import * as Meters from "./Meters.ts"
 import { strictest } from "./model/BodyLimit.ts"
+import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
 import * as Estimate from "./model/Estimate.ts"
 import * as Facts from "./model/Facts.ts"
 import type { KeyPolicy } from "./model/KeyPolicy.ts"
@@ -113,6 +114,7 @@ export class GovernedRequest extends Context.Service<
         let facts = Facts.none
         /** Until the body is read, without the layers of models. */
         let effective = control.policyOf(key, target.route, facts.models)
+        const scopesOf = (effective: EffectivePolicy) => control.limitScopes(key, effective)
         let guard: Guard | undefined
         let readings: ReadonlyArray<Reading> = []
         /**
@@ -317,8 +319,8 @@ export class GovernedRequest extends Context.Service<
           facts = body.facts
           effective = control.policyOf(key, target.route, facts.models)
           const price = Estimate.priceOf(facts.models, control.snapshot().prices)
-          const meters = metersOf(effective.policy, key.id, now())
-          const bound = OutputBound.of(target, facts, price, effective.policy, meters)
+          const meters = metersOf(effective, scopesOf, now())
+          const bound = OutputBound.of(target, facts, price, effective.policy, meters.all)
           const reserved = Estimate.wanted(target.accounting, facts, price, bound)
           const wanted = charge?.wanted ?? reserved
           question = { ...question, facts, requestBytes: received, estimatedCostNanos: wanted.nanos }
@@ -333,10 +335,8 @@ export class GovernedRequest extends Context.Service<
           const checked = span.phase("gateway.limits.admit")
           limits.admit(
             request.recordId,
-            key.id,
             meters,
             wanted,
-            (field) => control.counted(key, field),
             guarded((exit) => {
               checked()
               if (Exit.isFailure(exit)) {
@@ -379,7 +379,7 @@ export class GovernedRequest extends Context.Service<
           deny(decision.denial)
           return noted
         }
-        const full = limits.full(metersOf(effective.policy, key.id, now()))
+        const full = limits.full(metersOf(effective, scopesOf, now()))
         if (full !== undefined) {
           refuseFull({ _tag: "Refused", reading: full, wanted: 1 })
           return noted

@@ -2,6 +2,7 @@ import { Effect, Option, Schema } from "effect"
 import { Database } from "../services/Database.ts"
 import * as KeyState from "./model/KeyState.ts"
 import * as PolicyLayer from "./model/PolicyLayer.ts"
+import { Since } from "./model/SharedLimits.ts"
 import { open as openCredential, type StoredCredential } from "./model/StoredCredential.ts"
 import type { Policies } from "./model/StoredPolicies.ts"
 
@@ -14,6 +15,9 @@ export interface KeyRecord extends KeyState.KeyState, Policies {
   readonly secretEndsAt: Option.Option<number>
   /** Raised by every change of the policy. */
   readonly policyVersion: number
+  /** The numbers of the changes that set its own limits, and of the one that moved it to its project and team. */
+  readonly limitsSince: Since
+  readonly ownerSince: number
   /** Registered services that it is linked to, by itself or with its project. None: its policy decides alone. */
   readonly services: ReadonlyArray<string>
   readonly keyMapping: StoredCredential
@@ -36,6 +40,8 @@ const Row = Schema.Struct({
   policy: Schema.Unknown,
   guardrail_policy: Schema.Unknown,
   policy_version: Schema.FiniteFromString,
+  limits_since: Since,
+  owner_since: Schema.FiniteFromString,
   services: Schema.Array(Schema.String),
   key_mapping_id: Schema.NullOr(Schema.String),
   key_mapping: Schema.NullOr(Schema.String),
@@ -51,7 +57,7 @@ export const load = Effect.fnUntraced(function* (digest: string) {
     k.revoked_at IS NOT NULL AS revoked, (extract(epoch FROM k.expires_at) * 1000)::bigint::text AS expires_at,
     CASE WHEN k.key_hash <> decode(${digest}, 'hex') THEN (extract(epoch FROM k.previous_key_expires_at) * 1000)::bigint::text END AS secret_ends_at,
     (extract(epoch FROM greatest(coalesce(k.last_used_at, k.created_at), k.enabled_at)) * 1000)::bigint::text AS used_at, k.policy, k.guardrail_policy,
-    k.policy_version::text AS policy_version,
+    k.policy_version::text AS policy_version, k.limits_since, k.owner_since::text AS owner_since,
     ARRAY(SELECT service_name FROM key_service_links WHERE key_id = k.id AND k.project_id IS NULL
       UNION ALL SELECT service_name FROM project_service_links WHERE project_id = k.project_id) AS services,
     km.id::text AS key_mapping_id, km.sealed_credential AS key_mapping,
@@ -79,6 +85,8 @@ export const load = Effect.fnUntraced(function* (digest: string) {
     policy: own.policy,
     guardrails: own.guardrails,
     policyVersion: own.version,
+    limitsSince: row.limits_since,
+    ownerSince: row.owner_since,
     services: row.services,
     keyMapping: yield* openCredential(row.key_mapping, `upstream_credential_mappings/${row.key_mapping_id}`),
     projectMapping: yield* openCredential(row.project_mapping, `upstream_credential_mappings/${row.project_mapping_id}`)

@@ -1,23 +1,24 @@
-import { Cause, Clock, Context, Data, DateTime, Effect, Exit, Layer } from "effect"
-import { Database } from "../services/Database.ts"
+import { Cause, Clock, Context, Data, Effect, Exit, Layer } from "effect"
 import { Redis, type RedisError } from "../services/Redis.ts"
+import * as CounterRestoration from "./CounterRestoration.ts"
 import { FullWindows } from "./FullWindows.ts"
 import { gathering, turn } from "./Gathering.ts"
 import * as Scripts from "./LimitsScripts.ts"
 import * as Meters from "./Meters.ts"
 import type { Wanted } from "./model/Estimate.ts"
-import type { Counted } from "./model/PolicyLayer.ts"
+import type { Settled } from "./Settling.ts"
+import * as Settling from "./Settling.ts"
+import { usageQueue } from "./UsageQueue.ts"
 
 /** What a request holds on its meters until it is settled. */
 export interface Reservation {
   /**
-   * Its entry among the key's open reservations: `<request id> <counter>:<window> <amount> …`, to give back what it
-   * holds.
+   * Its entry among the open reservations of each scope, `<request id> <counter>:<window> <amount> …`, to give back what
+   * it holds. Empty in a scope that only counts requests: a request was made, whatever becomes of it.
    */
-  readonly member: string
-  readonly keyId: string
-  readonly meters: ReadonlyArray<Meters.Meter>
-  /** What is held on each. */
+  readonly members: ReadonlyArray<string>
+  readonly meters: Meters.RequestMeters
+  /** What is held on each meter. */
   readonly amounts: ReadonlyArray<number>
 }
 
@@ -33,7 +34,7 @@ export type Admission =
   | { readonly _tag: "Refused"; readonly reading: Reading; readonly wanted: number }
 
 /**
- * Redis, or the database that a cold counter is restored from, did not answer: nobody can say whether the request fits.
+ * Redis, or the database that a lost counter is restored from, did not answer: nobody can say whether the request fits.
  */
 export class LimitsUnavailable extends Data.TaggedError("LimitsUnavailable")<{
   readonly cause: unknown
@@ -41,37 +42,27 @@ export class LimitsUnavailable extends Data.TaggedError("LimitsUnavailable")<{
   readonly reservation: Reservation
 }> {}
 
-/** What a settlement says of a request. */
-export interface Settled {
-  readonly tokens: number
-  readonly nanos: number
-}
-
 /**
- * RPM, TPM, daily caps and budgets of a key. All meters of a request are checked and raised together by one script, so
- * that no number of concurrent requests, in any number of processes, passes a limit; the reservation is replaced by
- * what was really used, once. Requests of one moment share a call.
+ * RPM, TPM, daily caps and budgets of keys, and of the layers whose requests share limits. All meters of a request are
+ * checked and raised together by one script, so that no number of concurrent requests, in any number of processes,
+ * passes a limit; the reservation is replaced by what was really used, once. Requests of one moment share a call.
  */
 export class Limits extends Context.Service<
   Limits,
   {
-    /**
-     * Tells `done` once; so does `settle`. Callbacks, because both are on the path of every request. `counted`: which
-     * of the key's requests a meter counts, asked only when it has to be read from the records.
-     */
+    /** Tells `done` once; so does `settle`. Callbacks, because both are on the path of every request. */
     readonly admit: (
       requestId: string,
-      keyId: string,
-      meters: ReadonlyArray<Meters.Meter>,
+      meters: Meters.RequestMeters,
       wanted: Wanted,
-      counted: (field: Meters.Meter["field"]) => Counted,
       done: (exit: Exit.Exit<Admission, LimitsUnavailable>) => void
     ) => void
     /** A meter that is known to have no room for another request: asks nobody, and counts nothing. */
-    readonly full: (meters: ReadonlyArray<Meters.Meter>) => Reading | undefined
+    readonly full: (meters: Meters.RequestMeters) => Reading | undefined
     /**
-     * In one step: replaces the reservation by what was used and appends `record` to the usage queue. Doing it twice is
-     * doing it once. Answers the queue's length.
+     * In one step: replaces the reservation by what was used and appends `record` to the usage queue. What was reserved
+     * and not used goes back to the windows that it was reserved in; what was used beyond the reservation counts in the
+     * windows of now. Doing it twice is doing it once. Returns the queue's length.
      */
     readonly settle: (
       reservation: Reservation | undefined,
@@ -85,63 +76,49 @@ export class Limits extends Context.Service<
     Limits,
     Effect.gen(function* () {
       const redis = yield* Redis
-      const database = yield* Database
+      const restore = yield* CounterRestoration.make
       const queue = redis.key(usageQueue)
       const fork = Effect.runForkWith(yield* Effect.context<never>())
 
       const fullWindows = new FullWindows()
 
-      const placesOf = remembered((keyId: string, meters: ReadonlyArray<Meters.Meter>): Places => {
-        const counters = meters.map(({ key }) => redis.key(key))
+      const placesOf = remembered((meters: Meters.ScopeMeters): Places => {
+        const { counters, known, open } = CounterRestoration.keysOf(redis, meters)
         return {
-          open: redis.key(`limits:open:${keyId}`),
-          known: redis.key(`limits:known:${keyId}`),
-          counters,
-          terms: meters.map((meter) => [
+          open,
+          known,
+          keys: [open, known, ...counters],
+          terms: meters.meters.map((meter) => [
             meter.limit,
             Meters.keptSeconds[meter.window],
-            durable(meter) ? meter.field : ""
+            Meters.isDurable(meter) ? meter.name : "",
+            Meters.isDurable(meter) ? Meters.markOf(meter) : ""
           ])
         }
       })
 
-      /** What the key has used in the window according to its usage records. */
-      const recorded = (keyId: string, meter: Meters.Meter, counted: Counted) => {
-        const { endsAt, startsAt } = Meters.windowAt(meter.window, DateTime.makeUnsafe(meter.endsAt - 1))
-        const { sql } = database
-        const column =
-          meter.unit === "nanos"
-            ? sql`coalesce(sum(cost_nanos), 0)`
-            : meter.unit === "tokens"
-              ? sql`coalesce(sum(total_tokens), 0)`
-              : sql`count(*) FILTER (WHERE error_code IS NULL OR error_code LIKE 'upstream_%' OR error_code IN ('response_body_too_large', 'guardrail_blocked'))`
-        const among =
-          counted === "all" ? sql`` : sql`AND (route = ANY(${counted.routes}) OR model = ANY(${counted.models}))`
-        return sql<{ used: string }>`SELECT (${column})::text AS used FROM usage_events WHERE key_id = ${keyId} ${among}
-          AND created_at >= ${new Date(startsAt)} AND created_at < ${new Date(endsAt)}`.pipe(
-          Effect.map((rows) => Number(rows[0]?.used ?? 0)),
-          Effect.timeout(restoredWithin),
-          Effect.interruptible
-        )
-      }
-
       const atEnd = turn()
-      const ask = yield* gathering(atEnd, atOnce, (questions: ReadonlyArray<Question>) =>
+      const ask = yield* gathering(atEnd, atOnce, (questions: ReadonlyArray<Reservation>) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
-          const groups = groupedBy(questions, ({ reservation: { meters }, seeds }) => seeds ?? meters)
+          const groups = groupedBy(questions, ({ meters }) => meters)
           const keys: Array<string> = []
           const args: Array<string | number> = [now, now + leaseMs]
           for (const group of groups) {
-            const { reservation, seeds } = group[0]!.value
-            const { counters, known, open, terms } = placesOf(reservation.keyId, reservation.meters)
-            keys.push(open, known, ...counters)
-            args.push(terms.length, group.length, seeds === undefined ? 0 : 1)
-            for (const [index, [limit, keep, name]] of terms.entries()) {
-              let sum = 0
-              for (const { value } of group) sum += value.reservation.amounts[index]!
-              args.push(limit, keep, name, seeds?.[index] ?? 0, sum)
+            const { scopes } = group[0]!.value.meters
+            args.push(scopes.length, group.length)
+            for (const { meters } of scopes) args.push(meters.length)
+            let place = 0
+            for (const scope of scopes) {
+              const places = placesOf(scope)
+              for (const key of places.keys) keys.push(key)
+              for (const [limit, keep, name, mark] of places.terms) {
+                let sum = 0
+                for (const { value } of group) sum += value.amounts[place]!
+                args.push(limit, keep, name, mark, sum)
+                place++
+              }
             }
-            for (const { value } of group) args.push(value.reservation.member, value.reservation.amounts.join(" "))
+            for (const { value } of group) args.push(...value.members, value.amounts.join(" "))
           }
           return Effect.map(redis.run(Scripts.admission, keys, args), (answers) => {
             const said = new Array<Said>(questions.length)
@@ -151,33 +128,37 @@ export class Limits extends Context.Service<
         })
       )
 
-      /**
-       * A limit that Redis knows nothing of: new, or Redis lost its memory. The spend is on record, so the strict start
-       * is to read it there once; the script takes the numbers only where it still has none.
-       */
-      const admitCold = (reservation: Reservation, counted: (field: Meters.Meter["field"]) => Counted) =>
-        Effect.forEach(reservation.meters, (meter) =>
-          durable(meter) ? recorded(reservation.keyId, meter, counted(meter.field)) : Effect.succeed(0)
-        ).pipe(
-          Effect.flatMap((seeds) => Effect.callback<Said, RedisError>((resume) => ask({ reservation, seeds }, resume))),
-          Effect.flatMap((said) =>
-            said._tag === "Cold"
-              ? Effect.die(new Error("a seeded admission was answered as cold"))
-              : Effect.succeed(said)
-          ),
-          Effect.mapError((cause) => new LimitsUnavailable({ cause, reservation }))
+      /** One of the counters is new, or Redis has lost it. */
+      const admitRestored = (
+        reservation: Reservation,
+        cold: ReadonlyArray<number>,
+        tries: number
+      ): Effect.Effect<Admission, unknown> =>
+        restore(cold.map((place) => reservation.meters.all[place]!)).pipe(
+          Effect.andThen(Effect.callback<Said, RedisError>((resume) => ask(reservation, resume))),
+          Effect.flatMap((said) => {
+            if (said._tag !== "Cold") return Effect.succeed(said)
+            if (tries > 1) return admitRestored(reservation, said.meters, tries - 1)
+            return Effect.fail(new Error("Redis loses counters as soon as they are restored"))
+          })
         )
 
-      const admit: Limits["Service"]["admit"] = (requestId, keyId, meters, wanted, counted, done) => {
-        if (meters.length === 0) return done(unlimited)
-        const full = fullWindows.among(meters)
+      const admit: Limits["Service"]["admit"] = (requestId, meters, wanted, done) => {
+        if (meters.all.length === 0) return done(unlimited)
+        const full = fullWindows.among(meters.all)
         if (full !== undefined) return done(Exit.succeed({ _tag: "Refused", reading: full, wanted: 1 }))
-        const amounts = meters.map((meter) => amountFor(meter, wanted))
-        const reservation = { member: memberOf(requestId, meters, amounts), keyId, meters, amounts }
-        ask({ reservation, seeds: undefined }, (exit) => {
+        const amounts = meters.all.map((meter) => amountFor(meter, wanted))
+        const reservation = { members: membersOf(requestId, meters, amounts), meters, amounts }
+        ask(reservation, (exit) => {
           if (Exit.isFailure(exit))
             done(Exit.fail(new LimitsUnavailable({ cause: Cause.squash(exit.cause), reservation })))
-          else if (exit.value._tag === "Cold") fork(admitCold(reservation, counted)).addObserver(done)
+          else if (exit.value._tag === "Cold")
+            fork(
+              admitRestored(reservation, exit.value.meters, restoringTries).pipe(
+                Effect.timeout(restoredWithin),
+                Effect.mapError((cause) => new LimitsUnavailable({ cause, reservation }))
+              )
+            ).addObserver(done)
           else {
             if (exit.value._tag === "Refused") fullWindows.note(exit.value.reading)
             done(Exit.succeed(exit.value))
@@ -185,50 +166,52 @@ export class Limits extends Context.Service<
         })
       }
 
-      const settle = yield* gathering(atEnd, atOnce, (settlements: ReadonlyArray<Settlement>) => {
-        const groups = groupedBy(settlements, ({ reservation }) => reservation?.meters ?? noMeters)
-        const keys: Array<string> = [queue]
-        const args: Array<string | number> = []
-        for (const group of groups) {
-          const { reservation } = group[0]!.value
-          const meters = reservation?.meters ?? noMeters
-          args.push(meters.length, group.length)
-          for (const [index, meter] of meters.entries()) {
-            let change = 0
-            for (const { value } of group) {
-              change += settledFor(meter, value.used) - (value.reservation?.amounts[index] ?? 0)
+      const settle = yield* gathering(atEnd, atOnce, (settlements: ReadonlyArray<Settlement>) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) => {
+          const keys: Array<string> = [queue]
+          const args: Array<string | number> = [settlements.length]
+          for (const { record } of settlements) args.push(record)
+          for (const { held, meters } of heldByScope(settlements)) {
+            const { known, open } = placesOf(meters)
+            const counters = Settling.countersOf(meters.meters, now)
+            const changes = held.map(({ amounts, used }) => Settling.changesOf(counters, amounts, used))
+            keys.push(open, known)
+            args.push(counters.length, held.length)
+            for (const [index, { begins, meter }] of counters.entries()) {
+              let change = 0
+              for (const { open } of changes) change += open[index]!
+              keys.push(redis.key(meter.key))
+              const durable = begins && Meters.isDurable(meter)
+              args.push(
+                change,
+                begins ? Meters.keptSeconds[meter.window] : "",
+                durable ? meter.name : "",
+                durable ? Meters.markOf(meter) : ""
+              )
             }
-            args.push(change)
+            for (const [index, { member }] of held.entries()) {
+              const { givenBack, open } = changes[index]!
+              args.push(member, `${open.join(" ")} ${givenBack.join(" ")}`)
+            }
           }
-          for (const { value } of group) {
-            args.push(value.record)
-            if (value.reservation === undefined || meters.length === 0) continue
-            const { amounts, member } = value.reservation
-            let heldAndUsed = amounts.join(" ")
-            for (const meter of meters) heldAndUsed += ` ${settledFor(meter, value.used)}`
-            args.push(member, heldAndUsed)
-          }
-          if (reservation === undefined || meters.length === 0) continue
-          const { counters, open } = placesOf(reservation.keyId, meters)
-          keys.push(open, ...counters)
-        }
-        return Effect.map(redis.run(Scripts.settlement, keys, args), (length) => settlements.map(() => length))
-      })
+          return Effect.map(redis.run(Scripts.settlement, keys, args), (length) => settlements.map(() => length))
+        })
+      )
 
       return Limits.of({
         admit,
-        full: (meters) => fullWindows.among(meters),
+        full: (meters) => fullWindows.among(meters.all),
         settle: (reservation, used, record, done) => settle({ reservation, used, record }, done)
       })
     })
   )
 }
 
-/** The list that usage records wait in for the database, oldest first. */
-export const usageQueue = "usage:queue"
-
 /** The client is waiting while a counter is restored. */
 const restoredWithin = "2 seconds"
+
+/** Counters may be lost again while they are restored, but not over and over. */
+const restoringTries = 3
 
 /** How long a reservation outlives a gateway that died with it. A request that runs longer still settles exactly. */
 const leaseMs = 15 * 60_000
@@ -236,47 +219,69 @@ const leaseMs = 15 * 60_000
 /** So many requests in one script take Redis less than a millisecond: nobody else waits for longer. */
 const atOnce = 64
 
-const noMeters: ReadonlyArray<Meters.Meter> = []
 const unlimited: Exit.Exit<Admission> = Exit.succeed({
   _tag: "Admitted",
-  reservation: { member: "", keyId: "", meters: noMeters, amounts: [] },
+  reservation: { members: [], meters: { scopes: [], all: [] }, amounts: [] },
   readings: []
 })
 
-/** Where the state of a key's meters stands in Redis, and what the script is told of each. */
+/** The names of a scope's state in Redis, and what the script is told of each meter. */
 interface Places {
   readonly open: string
   readonly known: string
-  readonly counters: ReadonlyArray<string>
-  /** Limit, seconds to keep, name of a durable limit. */
-  readonly terms: ReadonlyArray<readonly [number, number, string]>
+  /** These two, and the counters. */
+  readonly keys: ReadonlyArray<string>
+  /** Limit, seconds to keep, name and mark of a durable meter. */
+  readonly terms: ReadonlyArray<readonly [number, number, string, string]>
 }
 
-/** Made once for a key's meters, which change with the minute. */
-const remembered = (make: (keyId: string, meters: ReadonlyArray<Meters.Meter>) => Places): typeof make => {
-  const places = new WeakMap<ReadonlyArray<Meters.Meter>, Places>()
-  return (keyId, meters) => {
+/** Made once for the meters of a scope, which change with the minute. */
+const remembered = (make: (meters: Meters.ScopeMeters) => Places): typeof make => {
+  const places = new WeakMap<Meters.ScopeMeters, Places>()
+  return (meters) => {
     const known = places.get(meters)
     if (known !== undefined) return known
-    const made = make(keyId, meters)
+    const made = make(meters)
     places.set(meters, made)
     return made
   }
 }
 
-interface Question {
-  readonly reservation: Reservation
-  /** What each durable counter starts from, where Redis has none. */
-  readonly seeds: ReadonlyArray<number> | undefined
-}
-
-type Said = Admission | { readonly _tag: "Cold" }
-const cold: Said = { _tag: "Cold" }
+type Said = Admission | Extract<Scripts.AdmissionAnswer, { readonly _tag: "Cold" }>
 
 interface Settlement {
   readonly reservation: Reservation | undefined
   readonly used: Settled
   readonly record: string
+}
+
+/** What one request held in a scope, and used. */
+interface Held {
+  readonly member: string
+  readonly amounts: ReadonlyArray<number>
+  readonly used: Settled
+}
+
+/** What is settled, by the scope and the minute in which it was reserved. */
+const heldByScope = (
+  settlements: ReadonlyArray<Settlement>
+): Iterable<{ readonly meters: Meters.ScopeMeters; readonly held: Array<Held> }> => {
+  const groups = new Map<Meters.ScopeMeters, { readonly meters: Meters.ScopeMeters; readonly held: Array<Held> }>()
+  for (const { reservation, used } of settlements) {
+    if (reservation === undefined) continue
+    let place = 0
+    for (const [index, meters] of reservation.meters.scopes.entries()) {
+      const from = place
+      place += meters.meters.length
+      const member = reservation.members[index]!
+      if (member === "") continue
+      const held = { member, amounts: reservation.amounts.slice(from, place), used }
+      const group = groups.get(meters)
+      if (group === undefined) groups.set(meters, { meters, held: [held] })
+      else group.held.push(held)
+    }
+  }
+  return groups.values()
 }
 
 interface Placed<A> {
@@ -297,25 +302,25 @@ const groupedBy = <A>(values: ReadonlyArray<A>, by: (value: A) => object): Reado
 
 /** What the script did with a group, said to each of its requests. */
 const tell = (
-  group: ReadonlyArray<Placed<Question>>,
+  group: ReadonlyArray<Placed<Reservation>>,
   answer: Scripts.AdmissionAnswer | undefined,
   said: Array<Said>
 ): void => {
-  if (answer?._tag !== "Decided") {
-    for (const { index } of group) said[index] = cold
+  if (answer === undefined) throw new Error("the admission script did not answer for a group")
+  if (answer._tag === "Cold") {
+    for (const { index } of group) said[index] = answer
     return
   }
   const used = [...answer.before]
-  for (const [place, { index, value }] of group.entries()) {
-    const { reservation } = value
+  for (const [place, { index, value: reservation }] of group.entries()) {
     const { amounts, meters } = reservation
     const refusing = (answer.refusedBy[place] ?? 0) - 1
     if (refusing >= 0) {
-      const reading = { meter: meters[refusing]!, used: used[refusing]! }
+      const reading = { meter: meters.all[refusing]!, used: used[refusing]! }
       said[index] = { _tag: "Refused", reading, wanted: amounts[refusing]! }
     } else {
       for (const [i, amount] of amounts.entries()) used[i]! += amount
-      const readings = meters.map((meter, i) => ({ meter, used: used[i]! }))
+      const readings = meters.all.map((meter, i) => ({ meter, used: used[i]! }))
       said[index] = { _tag: "Admitted", reservation, readings }
     }
   }
@@ -331,18 +336,18 @@ export const amountFor = (meter: Meters.Meter, wanted: Wanted): number => {
   return wanted.nanosGuessed ? Math.max(1, Math.min(wanted.nanos, meter.limit)) : wanted.nanos
 }
 
-const settledFor = (meter: Meters.Meter, used: Settled): number =>
-  meter.unit === "requests" ? 1 : meter.unit === "tokens" ? used.tokens : used.nanos
-
-/** Counters that outlive a minute are restored from the usage records when Redis has lost them. */
-const durable = (meter: Meters.Meter): boolean => meter.window !== "minute"
-
-const memberOf = (requestId: string, meters: ReadonlyArray<Meters.Meter>, amounts: ReadonlyArray<number>): string => {
-  let member = requestId
-  for (let i = 0; i < meters.length; i++) {
-    const { name, unit, windowId } = meters[i]!
-    // the request was made, whatever becomes of it
-    if (unit !== "requests") member += ` ${name}:${windowId} ${amounts[i]}`
-  }
-  return member
+const membersOf = (
+  requestId: string,
+  { scopes }: Meters.RequestMeters,
+  amounts: ReadonlyArray<number>
+): ReadonlyArray<string> => {
+  let place = 0
+  return scopes.map(({ meters }) => {
+    let held = ""
+    for (const { name, unit, windowId } of meters) {
+      if (unit !== "requests") held += ` ${name}:${windowId} ${amounts[place]}`
+      place++
+    }
+    return held === "" ? "" : requestId + held
+  })
 }

@@ -2,7 +2,7 @@ import { Array as Arr } from "effect"
 import type { Call, Reply, Script } from "../services/Redis.ts"
 import * as Meters from "./Meters.ts"
 
-/** A key's open reservations are remembered for as long as the longest counter that they are held on. */
+/** Open reservations are remembered for as long as the longest counter that they are held on. */
 const openSeconds = Meters.keptSeconds.month
 /** That a reservation was given back is remembered for a day, for a request that runs longer than its lease. */
 const givenBackSeconds = 86_400
@@ -10,9 +10,10 @@ const givenBackSeconds = 86_400
 /** At most so many dead reservations are given back on the way of one admission. */
 const sweepLimit = 16
 
-/** What the admission of one group answers: nothing was done (`cold`), or what became of each request. */
+/** What the admission of one group returns: the counters to restore before it, or what became of each request. */
 export type AdmissionAnswer =
-  | { readonly _tag: "Cold" }
+  /** Places of meters. Nothing was counted. */
+  | { readonly _tag: "Cold"; readonly meters: ReadonlyArray<number> }
   | {
       readonly _tag: "Decided"
       /** For each request: 0, or which of its meters (from 1) refused it. Empty: all are admitted. */
@@ -22,42 +23,66 @@ export type AdmissionAnswer =
     }
 
 /**
- * Requests in groups that share a key and its meters, in the order of their arrival.
+ * A mark, `<window> <since>`, in the hash `limits:known:<scope>`, says of a durable meter: its counter of this window was
+ * restored or continued, and counts every request since the change `since` of the configuration.
  *
- * KEYS, per group: open reservations, names of the durable limits that were counted before, one counter per meter.
- * ARGV: now, end of the leases; per group: number of meters, number of requests, seeded (0/1); per meter: limit,
- * seconds to keep, name of a durable limit (or nothing), seed, amount of all requests together; per request:
- * reservation, its amount on each meter, with blanks between. A group that fits as a whole is not looked at one by one.
+ * - The same window: the counter must be there. One that is gone was lost.
+ * - An older window: nothing was counted in the wanted one yet, so its counter begins at 0. There is none yet.
+ * - A younger window, for a process whose clock is behind: right, if the counter is there.
+ * - No mark, or one whose `since` is lower than wanted: the limit was lifted meanwhile, or it is new.
  *
- * What takes nothing of a meter is not held up by it: a list of models costs no money. A reservation whose lease has
- * ended is given back to the counters that it names (the key's id is in the name of the set), and a mark for its
+ * `standing` returns "stands", "begins" or "cold".
+ */
+const standingLua = `
+local function standing(mark, wanted, exists)
+  if mark == wanted and exists then return 'stands' end
+  local window, since = string.match(mark or '', '^(%d+) (%d+)$')
+  local wantedWindow, wantedSince = string.match(wanted, '^(%d+) (%d+)$')
+  if not window or tonumber(wantedSince) > tonumber(since) then return 'cold', since end
+  if window < wantedWindow then return exists and 'cold' or 'begins', since end
+  return exists and 'stands' or 'cold', since
+end`
+
+interface Mark {
+  readonly window: string
+  readonly since: number
+}
+
+const parsed = (mark: Reply | undefined): Mark | undefined => {
+  const [, window, since] = /^(\d+) (\d+)$/.exec(String(mark ?? "")) ?? []
+  return window === undefined ? undefined : { window, since: Number(since) }
+}
+
+const standing = (mark: Reply | undefined, wanted: string, exists: boolean): "stands" | "begins" | "cold" => {
+  const [had, asked] = [parsed(mark), parsed(wanted)]
+  if (had === undefined || asked === undefined || asked.since > had.since) return "cold"
+  if (had.window < asked.window) return exists ? "cold" : "begins"
+  return exists ? "stands" : "cold"
+}
+
+/** The mark of a counter that begins: in the wanted window, counting since what the mark before it said. */
+const begun = (mark: Reply | undefined, wanted: string): string => `${parsed(wanted)?.window} ${parsed(mark)?.since}`
+
+/**
+ * Requests in groups that share their meters, in the order of their arrival. A request has meters in one or more
+ * scopes: its key, and the layers whose requests share limits. It is admitted on all of them or on none.
+ *
+ * KEYS, per group and scope: open reservations, marks, one counter per meter. ARGV: now, end of the leases; per group:
+ * number of scopes, number of requests; per scope: number of meters; per meter of all scopes: limit, seconds to keep,
+ * name of a durable meter (or nothing), its mark, amount of all requests together; per request: its reservation in each
+ * scope (or nothing, where nothing is to be given back), its amount on each meter, with blanks between. A group that
+ * fits as a whole is not looked at one by one.
+ *
+ * A request that takes nothing of a meter is not held up by it: a list of models costs no money. A reservation whose
+ * lease has ended is given back to the counters that it names (the scope is in the name of the set), and a note for its
  * settlement left behind.
  */
 export const admission: Script<ReadonlyArray<AdmissionAnswer>> = {
   name: "admission",
   lua: `
+${standingLua}
 local now, leaseEnd = ARGV[1], ARGV[2]
-local function admit(k, a, m, n)
-  local open, known, seeded = KEYS[k], KEYS[k + 1], ARGV[a + 2] == '1'
-  local names, places = {}, {}
-  for i = 1, m do
-    local name = ARGV[a + 5 * i]
-    if name ~= '' then
-      names[#names + 1] = name
-      places[#places + 1] = i
-    end
-  end
-  if #names > 0 then
-    for d, before in ipairs(redis.call('HMGET', known, unpack(names))) do
-      if not before then
-        if not seeded then return 'cold' end
-        local i = places[d]
-        redis.call('SET', KEYS[k + 1 + i], ARGV[a + 5 * i + 1], 'NX', 'EX', ARGV[a + 5 * i - 1])
-        redis.call('HSET', known, names[d], '1')
-        redis.call('EXPIRE', known, '${Meters.keptSeconds.month}')
-      end
-    end
-  end
+local function sweep(open)
   for _, dead in ipairs(redis.call('ZRANGEBYSCORE', open, '-inf', now, 'LIMIT', '0', '${sweepLimit}')) do
     redis.call('ZREM', open, dead)
     local prefix, id = string.match(open, '^(.*)limits:open:(.*)$')
@@ -67,23 +92,68 @@ local function admit(k, a, m, n)
     end
     redis.call('SET', open .. ':' .. string.match(dead, '^%S+'), '1', 'EX', '${givenBackSeconds}')
   end
-  local before, sums, fits = redis.call('MGET', unpack(KEYS, k + 2, k + 1 + m)), {}, true
+end
+local function admit(k, a, s, n, total)
+  local first = a + 2 + s
+  local counters, m = {}, 0
+  for scope = 1, s do
+    local count = tonumber(ARGV[a + 1 + scope])
+    sweep(KEYS[k])
+    for i = 1, count do counters[m + i] = KEYS[k + 1 + i] end
+    m = m + count
+    k = k + 2 + count
+  end
+  local before, cold, begins = redis.call('MGET', unpack(counters)), {}, {}
+  local place, known = 0, k - m - 2 * s + 1
+  for scope = 1, s do
+    local count = tonumber(ARGV[a + 1 + scope])
+    local names, places = {}, {}
+    for i = 1, count do
+      local name = ARGV[first + 5 * (place + i) - 3]
+      if name ~= '' then
+        names[#names + 1] = name
+        places[#places + 1] = place + i
+      end
+    end
+    if #names > 0 then
+      for d, mark in ipairs(redis.call('HMGET', KEYS[known], unpack(names))) do
+        local i = places[d]
+        local wanted = ARGV[first + 5 * i - 2]
+        local stand, since = standing(mark, wanted, before[i])
+        if stand == 'cold' then
+          cold[#cold + 1] = i
+        elseif stand == 'begins' then
+          begins[#begins + 1] = { KEYS[known], names[d], string.match(wanted, '^%d+') .. ' ' .. since, i }
+        end
+      end
+    end
+    place = place + count
+    known = known + 2 + count
+  end
+  if #cold > 0 then return { 'cold', unpack(cold) } end
+  for _, begin in ipairs(begins) do
+    redis.call('SET', counters[begin[4]], '0', 'NX', 'EX', ARGV[first + 5 * begin[4] - 4])
+    redis.call('HSET', begin[1], begin[2], begin[3])
+    redis.call('EXPIRE', begin[1], '${Meters.keptSeconds.month}')
+  end
+  local sums, fits = {}, true
   for i = 1, m do
     before[i] = tonumber(before[i] or '0')
-    sums[i] = tonumber(ARGV[a + 5 * i + 2])
-    if sums[i] > 0 and before[i] + sums[i] > tonumber(ARGV[a + 5 * i - 2]) then fits = false end
+    sums[i] = tonumber(ARGV[first + 5 * i - 1])
+    if sums[i] > 0 and before[i] + sums[i] > tonumber(ARGV[first + 5 * i - 5]) then fits = false end
   end
-  local answer, reserved, first = {}, {}, a + 3 + 5 * m
+  local answer, reserved, any = {}, {}, false
   if not fits then
     for i = 1, m do sums[i] = 0 end
   end
-  for at = first, first + 2 * n - 2, 2 do
+  for scope = 1, s do reserved[scope] = {} end
+  for at = first + 5 * m, first + 5 * m + (s + 1) * (n - 1), s + 1 do
     local refusedBy = 0
     if not fits then
       local amounts = {}
-      for amount in string.gmatch(ARGV[at + 1], '%S+') do amounts[#amounts + 1] = tonumber(amount) end
+      for amount in string.gmatch(ARGV[at + s], '%S+') do amounts[#amounts + 1] = tonumber(amount) end
       for i = m, 1, -1 do
-        if amounts[i] > 0 and before[i] + sums[i] + amounts[i] > tonumber(ARGV[a + 5 * i - 2]) then refusedBy = i end
+        if amounts[i] > 0 and before[i] + sums[i] + amounts[i] > tonumber(ARGV[first + 5 * i - 5]) then refusedBy = i end
       end
       answer[#answer + 1] = refusedBy
       if refusedBy == 0 then
@@ -91,28 +161,41 @@ local function admit(k, a, m, n)
       end
     end
     if refusedBy == 0 then
-      reserved[#reserved + 1] = leaseEnd
-      reserved[#reserved + 1] = ARGV[at]
-    end
-  end
-  if #reserved > 0 then
-    for i = 1, m do
-      if redis.call('INCRBY', KEYS[k + 1 + i], string.format('%.0f', sums[i])) == sums[i] then
-        redis.call('EXPIRE', KEYS[k + 1 + i], ARGV[a + 5 * i - 1])
+      any = true
+      for scope = 1, s do
+        local member, list = ARGV[at + scope - 1], reserved[scope]
+        if member ~= '' then
+          list[#list + 1] = leaseEnd
+          list[#list + 1] = member
+        end
       end
     end
-    redis.call('ZADD', open, unpack(reserved))
-    redis.call('EXPIRE', open, '${openSeconds}')
+  end
+  if any then
+    for i = 1, m do
+      if redis.call('INCRBY', counters[i], string.format('%.0f', sums[i])) == sums[i] then
+        redis.call('EXPIRE', counters[i], ARGV[first + 5 * i - 4])
+      end
+    end
+    local open = k - m - 2 * s
+    for scope = 1, s do
+      if #reserved[scope] > 0 then
+        redis.call('ZADD', KEYS[open], unpack(reserved[scope]))
+        redis.call('EXPIRE', KEYS[open], '${openSeconds}')
+      end
+      open = open + 2 + tonumber(ARGV[a + 1 + scope])
+    end
   end
   for i = 1, m do answer[#answer + 1] = string.format('%.0f', before[i]) end
   return answer
 end
 local answers, k, a = {}, 1, 3
 while a <= #ARGV do
-  local m, n = tonumber(ARGV[a]), tonumber(ARGV[a + 1])
-  answers[#answers + 1] = admit(k, a, m, n)
-  k = k + 2 + m
-  a = a + 3 + 5 * m + 2 * n
+  local s, n, m = tonumber(ARGV[a]), tonumber(ARGV[a + 1]), 0
+  for scope = 1, s do m = m + tonumber(ARGV[a + 1 + scope]) end
+  answers[#answers + 1] = admit(k, a, s, n)
+  k = k + 2 * s + m
+  a = a + 2 + s + 5 * m + (s + 1) * n
 end
 return answers`,
   step: (call, keys, args) => {
@@ -121,46 +204,41 @@ return answers`,
     const names = [...keys]
     const answers: Array<Reply> = []
     while (rest.length > 0) {
-      const [m = 0, n = 0, seeded] = rest.splice(0, 3).map(Number)
+      const [s = 0, n = 0] = rest.splice(0, 2).map(Number)
+      const scopes = rest.splice(0, s).map((count) => {
+        const [open = "", known = "", ...counters] = names.splice(0, 2 + Number(count))
+        return { open, known, counters }
+      })
+      const m = scopes.reduce((sum, { counters }) => sum + counters.length, 0)
       const meters = Arr.chunksOf(rest.splice(0, 5 * m), 5)
-      const requests = Arr.chunksOf(rest.splice(0, 2 * n), 2)
-      const [open = "", known = "", ...counters] = names.splice(0, 2 + m)
-      answers.push(admitGroup(call, { now, leaseEnd, seeded: seeded === 1, open, known, counters, meters, requests }))
+      const requests = Arr.chunksOf(rest.splice(0, (s + 1) * n), s + 1)
+      answers.push(admitGroup(call, { now, leaseEnd, scopes, meters, requests }))
     }
     return answers
   },
-  decode: (reply) =>
-    (Array.isArray(reply) ? reply : []).map((answer: Reply): AdmissionAnswer => {
-      if (!Array.isArray(answer)) return { _tag: "Cold" }
-      const refusedBy = answer.filter((item) => typeof item === "number")
-      return { _tag: "Decided", refusedBy, before: answer.slice(refusedBy.length).map(Number) }
-    })
+  decode: (reply) => items(reply).map((answer) => decided(items(answer)))
+}
+
+const decided = (answer: ReadonlyArray<Reply>): AdmissionAnswer => {
+  const [first, ...more] = answer
+  if (first === "cold") return { _tag: "Cold", meters: more.map((place) => Number(place) - 1) }
+  const refusedBy = answer.filter((item) => typeof item === "number")
+  return { _tag: "Decided", refusedBy, before: answer.slice(refusedBy.length).map(Number) }
 }
 
 interface Group {
   readonly now: string
   readonly leaseEnd: string
-  readonly seeded: boolean
-  readonly open: string
-  readonly known: string
-  readonly counters: ReadonlyArray<string>
+  readonly scopes: ReadonlyArray<{
+    readonly open: string
+    readonly known: string
+    readonly counters: ReadonlyArray<string>
+  }>
   readonly meters: ReadonlyArray<ReadonlyArray<string>>
   readonly requests: ReadonlyArray<ReadonlyArray<string>>
 }
 
-const admitGroup = (call: Call, group: Group): Reply => {
-  const { counters, known, leaseEnd, meters, now, open, requests, seeded } = group
-  const durable = meters.flatMap(([, keep = "", name = "", seed = ""], index) =>
-    name === "" ? [] : [{ counter: counters[index]!, keep, name, seed }]
-  )
-  const counted = durable.length === 0 ? [] : items(call("HMGET", known, ...durable.map(({ name }) => name)))
-  for (const [index, { counter, keep, name, seed }] of durable.entries()) {
-    if (counted[index] !== null) continue
-    if (!seeded) return "cold"
-    call("SET", counter, seed, "NX", "EX", keep)
-    call("HSET", known, name, "1")
-    call("EXPIRE", known, Meters.keptSeconds.month)
-  }
+const sweep = (call: Call, open: string, now: string): void => {
   for (const dead of items(call("ZRANGEBYSCORE", open, "-inf", now, "LIMIT", "0", String(sweepLimit))).map(String)) {
     call("ZREM", open, dead)
     const [requestId, ...given] = dead.split(" ")
@@ -172,43 +250,73 @@ const admitGroup = (call: Call, group: Group): Reply => {
     }
     call("SET", `${open}:${requestId}`, "1", "EX", givenBackSeconds)
   }
-  const before = items(call("MGET", ...counters)).map((value) => Number(value ?? "0"))
+}
+
+const admitGroup = (call: Call, { leaseEnd, meters, now, requests, scopes }: Group): Reply => {
+  for (const { open } of scopes) sweep(call, open, now)
+  const counters = scopes.flatMap(({ counters }) => counters)
+  const values = items(call("MGET", ...counters))
+  const marked = scopes.flatMap(({ counters, known }) => counters.map(() => known))
+  const durable = meters.flatMap(([, , name = "", wanted = ""], index) => {
+    if (name === "") return []
+    const mark = call("HGET", marked[index]!, name)
+    return [{ index, name, wanted, mark, stand: standing(mark, wanted, values[index] !== null) }]
+  })
+  const cold = durable.filter(({ stand }) => stand === "cold")
+  if (cold.length > 0) return ["cold", ...cold.map(({ index }) => index + 1)]
+  for (const { index, mark, name, stand, wanted } of durable) {
+    if (stand !== "begins") continue
+    call("SET", counters[index]!, "0", "NX", "EX", meters[index]?.[1] ?? "")
+    call("HSET", marked[index]!, name, begun(mark, wanted))
+    call("EXPIRE", marked[index]!, Meters.keptSeconds.month)
+  }
+  const before = values.map((value) => Number(value ?? "0"))
   const limits = meters.map(([limit]) => Number(limit))
   const sums = meters.map(([, , , , sum]) => Number(sum))
   const fits = sums.every((sum, i) => sum === 0 || before[i]! + sum <= limits[i]!)
   if (!fits) sums.fill(0)
-  const reserved: Array<string> = []
-  const refusedBy = requests.flatMap(([member = "", held = ""]) => {
+  const admitted: Array<ReadonlyArray<string>> = []
+  const refusedBy = requests.flatMap((request) => {
+    const members = request.slice(0, -1)
     if (fits) {
-      reserved.push(leaseEnd, member)
+      admitted.push(members)
       return []
     }
-    const amounts = held.split(" ").map(Number)
+    const amounts = (request.at(-1) ?? "").split(" ").map(Number)
     const full = amounts.findIndex((amount, i) => amount > 0 && before[i]! + sums[i]! + amount > limits[i]!)
     if (full === -1) {
       for (const [i, amount] of amounts.entries()) sums[i]! += amount
-      reserved.push(leaseEnd, member)
+      admitted.push(members)
     }
     return [full + 1]
   })
-  if (reserved.length > 0) {
+  if (admitted.length > 0) {
     for (const [i, counter] of counters.entries()) {
       if (call("INCRBY", counter, sums[i]!) === sums[i]) call("EXPIRE", counter, meters[i]?.[1] ?? "")
     }
-    call("ZADD", open, ...reserved)
-    call("EXPIRE", open, openSeconds)
+    for (const [index, { open }] of scopes.entries()) {
+      const reserved = admitted.flatMap((members) => (members[index] ? [leaseEnd, members[index]] : []))
+      if (reserved.length === 0) continue
+      call("ZADD", open, ...reserved)
+      call("EXPIRE", open, openSeconds)
+    }
   }
   return [...refusedBy, ...before.map(String)]
 }
 
 /**
- * KEYS: usage queue; per group of requests that held the same meters: open reservations, one counter per meter. ARGV,
- * per group: number of meters, number of requests; per meter: what was used less what was reserved, of all requests
- * together; per request: record, reservation, and with blanks between what was reserved on each meter, then what was
- * used. Without meters there is neither a key nor a reservation: the record is all.
+ * KEYS: usage queue; per group of requests that held the same meters of a scope: open reservations, marks, the counters
+ * that change. ARGV: number of records, the records; per group: number of counters, number of requests; per counter:
+ * change by all requests together, seconds to keep (nothing: a counter that is gone is not begun), name of a durable
+ * meter (or nothing), its mark; per request: reservation, and with blanks between what it changes of each counter while
+ * it is open, then what it changes after it was given back.
  *
- * What was given back is counted in full, once. A reservation that is neither open nor given back was settled before,
- * or Redis has lost it: nothing is counted, but the record is queued again, because the table takes it once.
+ * The counters are those of the windows in which the requests were admitted and, where they ended in a later window,
+ * those of that window too. A counter that is gone in the window of its reservation was lost: the admission has it
+ * restored from the records.
+ *
+ * A reservation that is neither open nor given back was settled before, or Redis has lost it: nothing is counted, but
+ * the record is queued again, because the table takes it once.
  *
  * On the server, reservations that are all open are closed by one command, and all records queued by one: a call from
  * Lua costs it more than the work.
@@ -216,73 +324,86 @@ const admitGroup = (call: Call, group: Group): Reply => {
 export const settlement: Script<number> = {
   name: "settlement",
   lua: `
+${standingLua}
 local function closeAll(open, first, n)
   local members, seen = {}, {}
   for j = 1, n do
-    local member = ARGV[first + 3 * j - 2]
+    local member = ARGV[first + 2 * j - 2]
     if seen[member] or not redis.call('ZSCORE', open, member) then return false end
     members[j], seen[member] = member, true
   end
   return redis.call('ZREM', open, unpack(members)) == n
 end
-local records, k, a = {}, 2, 1
+local function begin(known, counter, change, keep, name, wanted)
+  if name ~= '' then
+    local stand, since = standing(redis.call('HGET', known, name), wanted, false)
+    if stand ~= 'begins' then return end
+    redis.call('HSET', known, name, string.match(wanted, '^%d+') .. ' ' .. since)
+    redis.call('EXPIRE', known, '${Meters.keptSeconds.month}')
+  end
+  redis.call('SET', counter, string.format('%.0f', change), 'EX', keep)
+end
+local records = tonumber(ARGV[1])
+local k, a = 2, 2 + records
 while a <= #ARGV do
-  local m, n = tonumber(ARGV[a]), tonumber(ARGV[a + 1])
-  a = a + 2
+  local c, n = tonumber(ARGV[a]), tonumber(ARGV[a + 1])
+  local first, requests = a + 2, a + 2 + 4 * c
   local changes = {}
-  for i = 1, m do changes[i] = tonumber(ARGV[a + i - 1]) end
-  a = a + m
-  local closed = m > 0 and closeAll(KEYS[k], a, n)
-  for _ = 1, n do
-    records[#records + 1] = ARGV[a]
-    a = a + 1
-    if m > 0 then
-      local member = ARGV[a]
-      if not closed and redis.call('ZREM', KEYS[k], member) ~= 1 then
+  for i = 1, c do changes[i] = tonumber(ARGV[first + 4 * i - 4]) end
+  if not closeAll(KEYS[k], requests, n) then
+    for at = requests, requests + 2 * n - 2, 2 do
+      local member = ARGV[at]
+      if redis.call('ZREM', KEYS[k], member) ~= 1 then
         local givenBack = redis.call('DEL', KEYS[k] .. ':' .. string.match(member, '^%S+')) == 1
         local i = 1
-        for amount in string.gmatch(ARGV[a + 1], '%S+') do
-          if i <= m then
-            changes[i] = changes[i] + tonumber(amount)
-          elseif not givenBack then
-            changes[i - m] = changes[i - m] - tonumber(amount)
+        for amount in string.gmatch(ARGV[at + 1], '%S+') do
+          if i <= c then
+            changes[i] = changes[i] - tonumber(amount)
+          elseif givenBack then
+            changes[i - c] = changes[i - c] + tonumber(amount)
           end
           i = i + 1
         end
       end
-      a = a + 2
     end
   end
-  local whole = m > 0 and redis.call('EXISTS', unpack(KEYS, k + 1, k + m)) == m
-  for i = 1, m do
-    if changes[i] ~= 0 and (whole or redis.call('EXISTS', KEYS[k + i]) == 1) then
-      redis.call('INCRBY', KEYS[k + i], string.format('%.0f', changes[i]))
+  local whole = redis.call('EXISTS', unpack(KEYS, k + 2, k + 1 + c)) == c
+  for i = 1, c do
+    if changes[i] ~= 0 then
+      local counter, keep = KEYS[k + 1 + i], ARGV[first + 4 * i - 3]
+      if whole or redis.call('EXISTS', counter) == 1 then
+        redis.call('INCRBY', counter, string.format('%.0f', changes[i]))
+      elseif keep ~= '' then
+        begin(KEYS[k + 1], counter, changes[i], keep, ARGV[first + 4 * i - 2], ARGV[first + 4 * i - 1])
+      end
     end
   end
-  if m > 0 then k = k + 1 + m end
+  k = k + 2 + c
+  a = requests + 2 * n
 end
-return redis.call('RPUSH', KEYS[1], unpack(records))`,
-  step: (call, [queue = "", ...keys], args) => {
-    const rest = [...args]
+return redis.call('RPUSH', KEYS[1], unpack(ARGV, 2, 1 + records))`,
+  step: (call, [queue = "", ...keys], [count = "", ...args]) => {
+    const records = args.slice(0, Number(count))
+    const rest = args.slice(Number(count))
     const names = [...keys]
-    const records: Array<string> = []
     while (rest.length > 0) {
-      const [m = 0, n = 0] = rest.splice(0, 2).map(Number)
-      const [reservations = "", ...counters] = m === 0 ? [] : names.splice(0, 1 + m)
-      const changes = rest.splice(0, m).map(Number)
-      for (let request = 0; request < n; request++) {
-        records.push(rest.shift() ?? "")
-        if (m === 0) continue
-        const [member = "", amounts = ""] = rest.splice(0, 2)
-        if (call("ZREM", reservations, member) === 1) continue
-        const givenBack = call("DEL", `${reservations}:${member.split(" ", 1)[0]}`) === 1
+      const [c = 0, n = 0] = rest.splice(0, 2).map(Number)
+      const [open = "", known = "", ...counters] = names.splice(0, 2 + c)
+      const places = Arr.chunksOf(rest.splice(0, 4 * c), 4)
+      const changes = places.map(([change]) => Number(change))
+      for (const [member = "", amounts = ""] of Arr.chunksOf(rest.splice(0, 2 * n), 2)) {
+        if (call("ZREM", open, member) === 1) continue
+        const givenBack = call("DEL", `${open}:${member.split(" ", 1)[0]}`) === 1
         for (const [i, amount] of amounts.split(" ").entries()) {
-          if (i < m) changes[i]! += Number(amount)
-          else if (!givenBack) changes[i - m]! -= Number(amount)
+          if (i < c) changes[i]! -= Number(amount)
+          else if (givenBack) changes[i - c]! += Number(amount)
         }
       }
       for (const [i, counter] of counters.entries()) {
-        if (changes[i] !== 0 && call("EXISTS", counter) === 1) call("INCRBY", counter, changes[i]!)
+        const [, keep = "", name = "", wanted = ""] = places[i] ?? []
+        if (changes[i] === 0) continue
+        if (call("EXISTS", counter) === 1) call("INCRBY", counter, changes[i]!)
+        else if (keep !== "") begin(call, { known, counter, change: changes[i]!, keep, name, wanted })
       }
     }
     return call("RPUSH", queue, ...records)
@@ -290,4 +411,77 @@ return redis.call('RPUSH', KEYS[1], unpack(records))`,
   decode: Number
 }
 
-const items = (reply: Reply): ReadonlyArray<Reply> => (Array.isArray(reply) ? reply : [])
+interface Beginning {
+  readonly known: string
+  readonly counter: string
+  readonly change: number
+  readonly keep: string
+  readonly name: string
+  readonly wanted: string
+}
+
+const begin = (call: Call, { change, counter, keep, known, name, wanted }: Beginning): void => {
+  if (name !== "") {
+    const mark = call("HGET", known, name)
+    if (standing(mark, wanted, false) !== "begins") return
+    call("HSET", known, name, begun(mark, wanted))
+    call("EXPIRE", known, Meters.keptSeconds.month)
+  }
+  call("SET", counter, change, "EX", keep)
+}
+
+/**
+ * Sets lost and new counters of one scope to what the records say and what is still reserved on them, and marks them. A
+ * counter that holds more keeps it: it knows of requests that are not recorded yet.
+ *
+ * KEYS: open reservations, marks, one counter per meter. ARGV, per meter: name, mark, seconds to keep, sum of the
+ * records.
+ */
+export const restoration: Script<void> = {
+  name: "restoration",
+  lua: `
+${standingLua}
+for i = 1, #KEYS - 2 do
+  local name, wanted, keep, sum = ARGV[4 * i - 3], ARGV[4 * i - 2], ARGV[4 * i - 1], tonumber(ARGV[4 * i])
+  local counter = KEYS[i + 2]
+  local held = tonumber(redis.call('GET', counter) or '0')
+  local mark = redis.call('HGET', KEYS[2], name)
+  if standing(mark, wanted, redis.call('EXISTS', counter) == 1) == 'cold' then
+    local place = ' ' .. name .. ':' .. string.match(wanted, '^%d+') .. ' '
+    for _, member in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '+inf')) do
+      local _, at = string.find(member, place, 1, true)
+      if at then sum = sum + tonumber(string.match(member, '^%d+', at + 1)) end
+    end
+    if sum > held then held = sum end
+    redis.call('SET', counter, string.format('%.0f', held), 'EX', keep)
+    local window, since = string.match(mark or '', '^(%d+) (%d+)$')
+    if not window or window <= string.match(wanted, '^%d+') or tonumber(since) < tonumber(string.match(wanted, '%d+$')) then
+      redis.call('HSET', KEYS[2], name, wanted)
+      redis.call('EXPIRE', KEYS[2], '${Meters.keptSeconds.month}')
+    end
+  end
+end`,
+  step: (call, [open = "", known = "", ...counters], args) => {
+    for (const [i, [name = "", wanted = "", keep = "", recorded = ""]] of Arr.chunksOf(args, 4).entries()) {
+      const counter = counters[i]!
+      const mark = call("HGET", known, name)
+      if (standing(mark, wanted, call("EXISTS", counter) === 1) !== "cold") continue
+      const place = `${name}:${parsed(wanted)?.window}`
+      const reserved = items(call("ZRANGEBYSCORE", open, "-inf", "+inf")).flatMap((member) =>
+        Arr.chunksOf(String(member).split(" ").slice(1), 2).flatMap(([at, amount]) =>
+          at === place ? [Number(amount)] : []
+        )
+      )
+      const sum = reserved.reduce((total, amount) => total + amount, Number(recorded))
+      call("SET", counter, Math.max(sum, Number(call("GET", counter) ?? "0")), "EX", keep)
+      const [had, asked] = [parsed(mark), parsed(wanted)]
+      if (had !== undefined && asked !== undefined && had.window > asked.window && had.since >= asked.since) continue
+      call("HSET", known, name, wanted)
+      call("EXPIRE", known, Meters.keptSeconds.month)
+    }
+    return null
+  },
+  decode: () => undefined
+}
+
+const items = (reply: Reply | undefined): ReadonlyArray<Reply> => (Array.isArray(reply) ? reply : [])

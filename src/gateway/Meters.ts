@@ -1,70 +1,137 @@
+import { createHash } from "node:crypto"
 import { DateTime, Duration } from "effect"
 import { type ErrorCode, GatewayError } from "./GatewayError.ts"
-import type { KeyPolicy } from "./model/KeyPolicy.ts"
+import type { LimitScope } from "./LimitScopes.ts"
+import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
 import type { Limit } from "./model/Limit.ts"
+import type { Counted } from "./model/PolicyLayer.ts"
 import { toDollars, toNanos } from "./model/Price.ts"
+import type { LimitField } from "./model/SharedLimits.ts"
 
 export type Unit = "requests" | "tokens" | "nanos"
 export type Window = "minute" | "day" | "month"
 
 /** A counter of one unit in one calendar window (UTC), and the limit that a policy sets on it. */
 export interface Meter {
-  readonly field:
-    | "rpm_limit"
-    | "tpm_limit"
-    | "max_requests_per_day"
-    | "max_tokens_per_day"
-    | "daily_budget_usd"
-    | "monthly_budget_usd"
+  readonly scope: LimitScope
+  readonly field: LimitField
   readonly unit: Unit
   readonly window: Window
   /** In whole units: requests, tokens, nano-dollars. */
   readonly limit: number
-  /** Name of its key in Redis (reference §5): `<name>:<key id>:<window id>`. */
+  /** Name of its key in Redis: `<name>:<scope>:<window id>`. */
   readonly key: string
   readonly name: string
   readonly windowId: string
   /** When the window ends, in epoch milliseconds. */
   readonly endsAt: number
+  /** Which of the scope's requests it counts. */
+  readonly counted: Counted
+  /** The number of the change of configuration since which it counts all of them. */
+  readonly since: number
 }
 
-/** The meters that `policy` sets for a key at `now`. None: the request needs no Redis to be admitted. */
-export const of = (policy: KeyPolicy, keyId: string, now: DateTime.Utc): ReadonlyArray<Meter> =>
-  kinds.flatMap(({ field, name, toUnits, unit, window }) => {
-    const limit: Limit = policy[field]
+/** The meters of one scope: they are counted, reserved and settled together. */
+export interface ScopeMeters {
+  readonly scope: LimitScope
+  readonly meters: ReadonlyArray<Meter>
+}
+
+/** What a request is counted on. */
+export interface RequestMeters {
+  readonly scopes: ReadonlyArray<ScopeMeters>
+  /** Those of all scopes, in order. */
+  readonly all: ReadonlyArray<Meter>
+}
+
+/** The meters of `scopes` at `now`. None: the request needs no Redis to be admitted. */
+export const of = (scopes: ReadonlyArray<LimitScope>, now: DateTime.Utc): RequestMeters =>
+  requestMeters(scopes.map((scope) => ofScope(scope, now)))
+
+const requestMeters = (scopes: ReadonlyArray<ScopeMeters>): RequestMeters => {
+  const counting = scopes.filter(({ meters }) => meters.length > 0)
+  return { scopes: counting, all: counting.flatMap(({ meters }) => meters) }
+}
+
+const ofScope = (scope: LimitScope, now: DateTime.Utc): ScopeMeters => ({
+  scope,
+  meters: kinds.flatMap(({ field, name, toUnits, unit, window }) => {
+    const limit: Limit = scope.limits[field]
     if (limit._tag === "Unlimited") return []
-    const { endsAt, id } = windowAt(window, now)
-    return [
-      { field, unit, window, limit: toUnits(limit.max), key: `${name}:${keyId}:${id}`, name, windowId: id, endsAt }
-    ]
+    const meter = { scope, field, unit, window, limit: toUnits(limit.max), ...counting(scope, field, name, window) }
+    return [placed(meter, windowAt(window, now))]
   })
+})
 
 /**
- * The same, and the same array for as long as the minute, the smallest window, lasts: what is derived from a key's
- * meters can be remembered by them.
+ * A counter of some of the scope's requests is not the counter of all of them: its name says which it counts. Nobody
+ * restores a minute, so its counters have one name.
  */
-export const remembering = (): ((policy: KeyPolicy, keyId: string, now: number) => ReadonlyArray<Meter>) => {
-  const made = new WeakMap<
-    KeyPolicy,
-    { readonly keyId: string; readonly minute: number; readonly meters: ReadonlyArray<Meter> }
-  >()
-  return (policy, keyId, now) => {
+const counting = (scope: LimitScope, field: LimitField, name: string, window: Window) => {
+  if (window === "minute") return { name, counted: "all", since: 0 } as const
+  const { counted, since } = scope.counted(field)
+  return { name: counted === "all" ? name : `${name}~${digestOf(counted)}`, counted, since }
+}
+
+const digestOf = (counted: Counted): string =>
+  createHash("sha256").update(JSON.stringify(counted)).digest("hex").slice(0, 12)
+
+const placed = (
+  meter: Omit<Meter, "key" | "windowId" | "endsAt">,
+  { endsAt, id }: { readonly endsAt: number; readonly id: string }
+): Meter => ({ ...meter, key: `${meter.name}:${meter.scope.id}:${id}`, windowId: id, endsAt })
+
+/** The same meter in the window of `now`. */
+export const movedTo = (meter: Meter, now: number): Meter =>
+  now < meter.endsAt ? meter : placed(meter, windowAt(meter.window, DateTime.makeUnsafe(now)))
+
+interface Remembered<A> {
+  readonly minute: number
+  readonly made: A
+}
+
+/**
+ * The same, and the same objects for as long as the minute, the smallest window, lasts: what is derived from meters can
+ * be remembered by them. The meters of a layer's scope are the same for all its keys.
+ */
+export const remembering = (): ((
+  effective: EffectivePolicy,
+  scopes: (effective: EffectivePolicy) => ReadonlyArray<LimitScope>,
+  now: number
+) => RequestMeters) => {
+  const scopesOf = new WeakMap<EffectivePolicy, ReadonlyArray<LimitScope>>()
+  const ofRequests = new WeakMap<EffectivePolicy, Remembered<RequestMeters>>()
+  const ofScopes = new WeakMap<LimitScope, Remembered<ScopeMeters>>()
+  const within = <K extends object, A>(made: WeakMap<K, Remembered<A>>, key: K, minute: number, make: () => A): A => {
+    const known = made.get(key)
+    if (known?.minute === minute) return known.made
+    const fresh = make()
+    made.set(key, { minute, made: fresh })
+    return fresh
+  }
+  return (effective, scopes, now) => {
     const minute = Math.floor(now / 60_000)
-    const known = made.get(policy)
-    if (known?.minute === minute && known.keyId === keyId) return known.meters
-    const meters = of(policy, keyId, DateTime.makeUnsafe(now))
-    made.set(policy, { keyId, minute, meters })
-    return meters
+    return within(ofRequests, effective, minute, () => {
+      let known = scopesOf.get(effective)
+      if (known === undefined) {
+        known = scopes(effective)
+        scopesOf.set(effective, known)
+      }
+      const at = DateTime.makeUnsafe(now)
+      return requestMeters(known.map((scope) => within(ofScopes, scope, minute, () => ofScope(scope, at))))
+    })
   }
 }
 
-/** Those of `meters` that count requests, and the same array for the same `meters`. */
-export const countingRequests = (): ((meters: ReadonlyArray<Meter>) => ReadonlyArray<Meter>) => {
-  const made = new WeakMap<ReadonlyArray<Meter>, ReadonlyArray<Meter>>()
+/** Those of `meters` that count requests, and the same object for the same `meters`. */
+export const countingRequests = (): ((meters: RequestMeters) => RequestMeters) => {
+  const made = new WeakMap<RequestMeters, RequestMeters>()
   return (meters) => {
     const known = made.get(meters)
     if (known !== undefined) return known
-    const counting = meters.filter(({ unit }) => unit === "requests")
+    const counting = requestMeters(
+      meters.scopes.map(({ meters, scope }) => ({ scope, meters: meters.filter(({ unit }) => unit === "requests") }))
+    )
     made.set(meters, counting)
     return counting
   }
@@ -105,7 +172,13 @@ export const windowAt = (
   }
 }
 
-/** How long a counter is kept: its window, and some (reference §5). */
+/** Counters that outlive a minute are restored from the usage records when Redis has lost them. */
+export const isDurable = ({ window }: Meter): boolean => window !== "minute"
+
+/** What the mark of a durable counter must say for it to be right: see the scripts. */
+export const markOf = ({ since, windowId }: Meter): string => `${windowId} ${since}`
+
+/** How long a counter is kept: its window, and some. */
 export const keptSeconds: Record<Window, number> = { minute: 70, day: 172_800, month: 5_356_800 }
 
 const retryAfterSeconds = (meter: Meter, now: number): number =>
@@ -128,7 +201,7 @@ export const refusal = (
   now: number,
   outputTokens = Number.NaN
 ): GatewayError => {
-  const limit = `${meter.field} of this key (${amount(meter, meter.limit)} a ${meter.window})`
+  const limit = `${meter.scope.nameOf(meter.field)} (${amount(meter, meter.limit)} a ${meter.window})`
   const code = codeOf(meter)
   if (wanted > meter.limit) {
     const wayOut =

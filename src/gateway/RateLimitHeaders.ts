@@ -1,30 +1,39 @@
 import type { Reading } from "./Limits.ts"
-import type { Meter, Unit } from "./Meters.ts"
+import type { Meter } from "./Meters.ts"
 
 /**
- * `x-ratelimit-limit-requests` and its kin, in the form that family A's clients read, for the limits of a minute. They
- * take the place of the upstream's fields of the same names, which speak of the upstream's account.
+ * `x-ratelimit-limit-requests` and its kin, in the form that family A's clients read, for the limits of a minute: of
+ * several with one unit, that with the least left. They take the place of the upstream's fields of the same names, which
+ * speak of the upstream's account.
  */
 export const fields = (readings: ReadonlyArray<Reading>, now: number): ReadonlyArray<readonly [string, string]> => {
   const fields: Array<readonly [string, string]> = []
-  for (const { meter, used } of readings) {
-    if (meter.window !== "minute") continue
-    const { limit, remaining, reset } = names[meter.unit]
+  for (const unit of ["requests", "tokens"] as const) {
+    let least: Reading | undefined
+    for (const reading of readings) {
+      const { meter } = reading
+      if (meter.window !== "minute" || meter.unit !== unit) continue
+      if (least === undefined || leftOf(reading) < leftOf(least)) least = reading
+    }
+    if (least === undefined) continue
+    const { limit, remaining, reset } = names[unit]
     fields.push(
-      [limit, String(meter.limit)],
-      [remaining, String(Math.max(0, meter.limit - used))],
-      [reset, `${secondsLeft(meter, now)}s`]
+      [limit, String(least.meter.limit)],
+      [remaining, String(leftOf(least))],
+      [reset, `${secondsLeft(least.meter, now)}s`]
     )
   }
   return fields
 }
 
-const namesOf = (unit: Unit) => ({
+const leftOf = ({ meter, used }: Reading): number => Math.max(0, meter.limit - used)
+
+const namesOf = (unit: "requests" | "tokens") => ({
   limit: `x-ratelimit-limit-${unit}`,
   remaining: `x-ratelimit-remaining-${unit}`,
   reset: `x-ratelimit-reset-${unit}`
 })
 
-const names = { requests: namesOf("requests"), tokens: namesOf("tokens"), nanos: namesOf("nanos") }
+const names = { requests: namesOf("requests"), tokens: namesOf("tokens") }
 
 const secondsLeft = (meter: Meter, now: number): number => Math.max(1, Math.ceil((meter.endsAt - now) / 1000))

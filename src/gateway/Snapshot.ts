@@ -147,8 +147,7 @@ export const load = Effect.gen(function* () {
   const wildcards =
     yield* sql<Columns>`SELECT enabled, allowed_paths, allowed_methods, ui_exposure, admin_api_exposure, guardrails,
       body_policies, timeout_ms, max_request_body_bytes, max_response_body_bytes FROM upstream_passthrough_settings`
-  const layers =
-    yield* sql<Columns>`SELECT layer_kind, scope_id, policy, guardrail_policy, policy_version::text AS policy_version FROM policy_layers`
+  const layers = yield* sql<Columns>`SELECT ${sql.literal(PolicyLayer.layerColumns)} FROM policy_layers`
   const [provider] = reader.read(providerTable, providers)
   const [passthrough = defaults] = reader.read(passthroughTable, wildcards)
   const snapshot: Snapshot = {

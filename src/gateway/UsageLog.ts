@@ -1,6 +1,8 @@
 import { Cause, Context, Effect, Exit, Layer, Queue, Schedule } from "effect"
 import { Redis, type RedisError } from "../services/Redis.ts"
-import { Limits, type Reservation, type Settled, usageQueue } from "./Limits.ts"
+import { Limits, type Reservation } from "./Limits.ts"
+import type { Settled } from "./Settling.ts"
+import { usageQueue } from "./UsageQueue.ts"
 import type { UsageRecord } from "./UsageRecord.ts"
 import * as UsageRow from "./UsageRow.ts"
 

@@ -2,7 +2,7 @@ import { Clock, Effect, Layer, Schedule } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { Fragment } from "effect/sql/Statement"
 import { Database } from "../services/Database.ts"
-import { dimensions, summands } from "./model/UsageSums.ts"
+import { admittedEvent, dimensions, summands } from "./model/UsageSums.ts"
 
 /**
  * Sums by hour and by day, so that a query over months reads thousands of rows and not millions. Everything before the
@@ -63,15 +63,18 @@ export const roll = (before: number, size = stepSize) =>
 const shown = `kept.project_id, kept.key_id, route, kept.model, provider, service_name, kept.http_method, kept.endpoint, status_code,
     kept.task_id, kept.run_id`
 
+const added = [...summands, "admitted_count"]
+
 /** The statement that adds the events of `source` ("FROM …") to the sums. */
 export const summed = (sql: SqlClient, source: Fragment): Fragment => sql`
-  INSERT INTO usage_rollups (grain, part, bucket, series, ${sql.literal(dimensions)}, ${sql.literal(summands.join(", "))})
+  INSERT INTO usage_rollups (grain, part, bucket, series, ${sql.literal(dimensions)}, ${sql.literal(added.join(", "))})
   SELECT grain, part, date_trunc(grain, hour, 'UTC') AS at, md5(ROW(${sql.literal(shown)})::text)::uuid,
-    ${sql.literal(shown)}, ${sql.literal(summands.map((name) => `sum(${name})`).join(", "))}
+    ${sql.literal(shown)}, ${sql.literal(added.map((name) => `sum(${name})`).join(", "))}
   FROM (
     SELECT date_trunc('hour', created_at, 'UTC') AS hour, project_id, key_id, route, model, provider, service_name,
       http_method, coalesce(endpoint_template, endpoint_path) AS endpoint, status_code, task_id, run_id,
       count(*) AS request_count,
+      count(*) FILTER (WHERE ${sql.literal(admittedEvent)}) AS admitted_count,
       count(*) FILTER (WHERE usage_source = 'reported') AS reported_count,
       count(*) FILTER (WHERE usage_source = 'estimated') AS estimated_count,
       count(*) FILTER (WHERE error_code = 'guardrail_blocked') AS guardrail_block_count,
@@ -98,4 +101,4 @@ export const summed = (sql: SqlClient, source: Fragment): Fragment => sql`
   ) AS kept ON true
   GROUP BY grain, part, at, ${sql.literal(shown)}
   ON CONFLICT (grain, part, bucket, series) DO UPDATE SET
-    ${sql.literal(summands.map((name) => `${name} = usage_rollups.${name} + excluded.${name}`).join(", "))}`
+    ${sql.literal(added.map((name) => `${name} = usage_rollups.${name} + excluded.${name}`).join(", "))}`

@@ -2,7 +2,7 @@ import { Effect, Layer, Metric, Schedule } from "effect"
 import { Database } from "../services/Database.ts"
 import { Redis, type Script } from "../services/Redis.ts"
 import * as SqlState from "../services/SqlState.ts"
-import { usageQueue } from "./Limits.ts"
+import { usageQueue } from "./UsageQueue.ts"
 import { summed } from "./UsageRollup.ts"
 import * as UsageRow from "./UsageRow.ts"
 

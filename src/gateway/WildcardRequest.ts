@@ -137,10 +137,8 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
     }
     limits.admit(
       request.recordId,
-      key.id,
-      countingRequests(metersOf(effective.policy, key.id, now())),
+      countingRequests(metersOf(effective, (effective) => control.limitScopes(key, effective), now())),
       nothingWanted,
-      (field) => control.counted(key, field),
       guarded((exit) => {
         if (Exit.isFailure(exit)) {
           const unavailable = Option.getOrUndefined(Exit.findErrorOption(exit))

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto"
 import { assert } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { usageQueue } from "../../src/gateway/Limits.ts"
+import { usageQueue } from "../../src/gateway/UsageQueue.ts"
 import type { UsageRecord } from "../../src/gateway/UsageRecord.ts"
 import { roll } from "../../src/gateway/UsageRollup.ts"
 import * as UsageRow from "../../src/gateway/UsageRow.ts"

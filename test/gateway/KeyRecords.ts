@@ -18,6 +18,8 @@ export const recordOf = (of: Partial<KeyRecord>): KeyRecord => ({
   policy: neutral,
   guardrails: GuardrailPolicy.neutral,
   policyVersion: 1,
+  limitsSince: {},
+  ownerSince: 0,
   services: [],
   keyMapping: missing,
   projectMapping: missing,

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Effect, Layer } from "effect"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
+import * as LimitScopes from "../../src/gateway/LimitScopes.ts"
 import { type Admission, amountFor, Limits, type LimitsUnavailable } from "../../src/gateway/Limits.ts"
 import * as Meters from "../../src/gateway/Meters.ts"
 import type { Wanted } from "../../src/gateway/model/Estimate.ts"
@@ -26,7 +27,7 @@ describe("Limits", () => {
     Effect.gen(function* () {
       const limits = yield* Limits
       const admission = yield* Effect.callback<Admission, LimitsUnavailable>((resume) =>
-        limits.admit("r-1", "k-1", [], wanted({}), () => "all", resume)
+        limits.admit("r-1", { scopes: [], all: [] }, wanted({}), resume)
       )
       assert.deepStrictEqual(admission._tag === "Admitted" && admission.readings, [])
     }).pipe(
@@ -38,9 +39,7 @@ describe("Limits", () => {
     Effect.gen(function* () {
       const limits = yield* Limits
       const error = yield* Effect.flip(
-        Effect.callback<Admission, LimitsUnavailable>((resume) =>
-          limits.admit("r-1", "k-1", minuteMeters, wanted({}), () => "all", resume)
-        )
+        Effect.callback<Admission, LimitsUnavailable>((resume) => limits.admit("r-1", minuteMeters, wanted({}), resume))
       )
       assert.strictEqual(error._tag, "LimitsUnavailable")
     }).pipe(
@@ -68,7 +67,7 @@ describe("Limits", () => {
       ["a known cost beyond the budget can never fit", "daily_budget_usd", { nanos: 10_000_000_000 }, 10_000_000_000],
       ["what costs nothing counts nothing", "daily_budget_usd", { nanos: 0 }, 0]
     ] as const)("%s", (_, field, more, amount) => {
-      const meter = limitsOfEach.find((one) => one.field === field)
+      const meter = limitsOfEach.all.find((one) => one.field === field)
       assert.strictEqual(meter && amountFor(meter, wanted(more)), amount)
     })
   })
@@ -85,8 +84,17 @@ const wanted = (more: Partial<Wanted>): Wanted => ({
 })
 
 const limitsOfEach = Meters.of(
-  { ...neutral, rpm_limit: limited(5), tpm_limit: limited(100), daily_budget_usd: limited(1) },
-  "k-1",
+  [
+    LimitScopes.ofKey("k-1", {
+      ...neutral,
+      rpm_limit: limited(5),
+      tpm_limit: limited(100),
+      daily_budget_usd: limited(1)
+    })
+  ],
   DateTime.makeUnsafe("2026-11-20T12:00:00Z")
 )
-const minuteMeters = limitsOfEach.filter(({ window }) => window === "minute")
+const minuteMeters = Meters.of(
+  [LimitScopes.ofKey("k-1", { ...neutral, rpm_limit: limited(5) })],
+  DateTime.makeUnsafe("2026-11-20T12:00:00Z")
+)

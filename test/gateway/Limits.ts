@@ -3,18 +3,14 @@ import { assert, layer } from "@effect/vitest"
 import { Array, DateTime, Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
-import {
-  type Admission,
-  Limits,
-  type LimitsUnavailable,
-  type Reservation,
-  type Settled,
-  usageQueue
-} from "../../src/gateway/Limits.ts"
+import * as LimitScopes from "../../src/gateway/LimitScopes.ts"
+import { type Admission, Limits, type LimitsUnavailable, type Reservation } from "../../src/gateway/Limits.ts"
 import * as Meters from "../../src/gateway/Meters.ts"
 import type { Wanted } from "../../src/gateway/model/Estimate.ts"
 import { type KeyPolicy, neutral } from "../../src/gateway/model/KeyPolicy.ts"
 import { limited } from "../../src/gateway/model/Limit.ts"
+import type { Settled } from "../../src/gateway/Settling.ts"
+import { usageQueue } from "../../src/gateway/UsageQueue.ts"
 import { Database } from "../../src/services/Database.ts"
 import { Redis, type RedisError } from "../../src/services/Redis.ts"
 
@@ -238,7 +234,7 @@ export const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, database: L
         const { command, key: named } = yield* Redis
         const key = yield* keyWith({ tpm_limit: limited(100) })
         const reservation = yield* key.admitted({ ...nothing, inputTokens: 1, tokens: 50 })
-        const [meter] = reservation.meters
+        const [meter] = reservation.meters.all
         yield* command("DEL", named(meter?.key ?? ""))
         yield* key.settle(reservation, { tokens: 70, nanos: 0 })
         assert.strictEqual(yield* key.counter("tpm_limit"), 0)
@@ -295,17 +291,17 @@ const queued = Effect.gen(function* () {
 })
 
 /** A key of its own under `policy`, at noon of a day in November. */
-const keyWith = Effect.fnUntraced(function* (policy: Partial<KeyPolicy>, id: string = randomUUID()) {
+const keyWith = Effect.fnUntraced(function* (policy: Partial<KeyPolicy>, id: string = randomUUID(), since = 0) {
   const limits = yield* Limits
   const { command, key: named } = yield* Redis
   const { sql } = yield* Database
   yield* setTime("12:00:00")
-  const meters = Effect.map(DateTime.now, (now) => Meters.of({ ...neutral, ...policy }, id, now))
+  const meters = Effect.map(DateTime.now, (now) =>
+    Meters.of([LimitScopes.ofKey(id, { ...neutral, ...policy }, () => ({ counted: "all", since }))], now)
+  )
   const admit = (wanted: Wanted = nothing) =>
     Effect.flatMap(meters, (meters) =>
-      Effect.callback<Admission, LimitsUnavailable>((resume) =>
-        limits.admit(randomUUID(), id, meters, wanted, () => "all", resume)
-      )
+      Effect.callback<Admission, LimitsUnavailable>((resume) => limits.admit(randomUUID(), meters, wanted, resume))
     )
   const counterOf = (meter: Meters.Meter) => Effect.map(command("GET", named(meter.key)), Number)
   return {
@@ -331,9 +327,9 @@ const keyWith = Effect.fnUntraced(function* (policy: Partial<KeyPolicy>, id: str
       ),
     settle: (reservation: Reservation | undefined, used: Settled, record = "{}") =>
       Effect.callback<number, RedisError>((resume) => limits.settle(reservation, used, record, resume)),
-    counters: Effect.flatMap(meters, Effect.forEach(counterOf)),
+    counters: Effect.flatMap(meters, ({ all }) => Effect.forEach(all, counterOf)),
     counter: (field: Meters.Meter["field"]) =>
-      Effect.flatMap(meters, (all) => Effect.all(all.filter((meter) => meter.field === field).map(counterOf))).pipe(
+      Effect.flatMap(meters, ({ all }) => Effect.all(all.filter((meter) => meter.field === field).map(counterOf))).pipe(
         Effect.map(([count]) => count)
       ),
     recorded: (

@@ -4,18 +4,21 @@ import { Context, DateTime, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
+import * as LimitScopes from "../../src/gateway/LimitScopes.ts"
 import { type Admission, Limits, type LimitsUnavailable, type Reservation } from "../../src/gateway/Limits.ts"
 import * as Meters from "../../src/gateway/Meters.ts"
-import { neutral } from "../../src/gateway/model/KeyPolicy.ts"
+import * as GuardrailPolicy from "../../src/gateway/model/GuardrailPolicy.ts"
+import { type KeyPolicy, neutral } from "../../src/gateway/model/KeyPolicy.ts"
 import { limited, unlimited } from "../../src/gateway/model/Limit.ts"
-import { Redis, type RedisError, type Reply } from "../../src/services/Redis.ts"
+import type { PolicyLayer } from "../../src/gateway/model/PolicyLayer.ts"
+import { Redis, type RedisError } from "../../src/services/Redis.ts"
 import * as MigratedDatabase from "../MigratedDatabase.ts"
 import * as RealTime from "../RealTime.ts"
 import * as TemporaryPrefix from "../TemporaryPrefix.ts"
 
 describe.skipIf(TemporaryPrefix.server === null)("Limits: the scripts' Lua and their TypeScript", () => {
   it.effect(
-    "answer the same to any sequence of admissions, settlements and passing time, and leave the same keys",
+    "answer the same to any sequence of admissions, settlements, lost counters, changed limits and passing time, and leave the same keys",
     () =>
       Effect.gen(function* () {
         const [lua, typescript] = [
@@ -25,12 +28,15 @@ describe.skipIf(TemporaryPrefix.server === null)("Limits: the scripts' Lua and t
         const promise = Effect.runPromiseWith(yield* Effect.context<never>())
         const same = fc.asyncProperty(
           policy,
+          policy,
           fc.array(action, { minLength: 1, maxLength: 25 }),
-          async (policy, actions) => {
-            const ids = [randomUUID(), randomUUID()] as const
-            const of = (id: string, now: DateTime.Utc) => Meters.of({ ...neutral, ...policy }, id, now)
+          async (own, shared, actions) => {
+            const ids = [randomUUID(), randomUUID(), `team:${randomUUID()}`] as const
             const played = (gateway: Gateway) =>
-              Effect.andThen(TestClock.setTime(noon), play(gateway, ids, of, actions))
+              Effect.andThen(
+                TestClock.setTime(noon),
+                play(gateway, ids, { ...neutral, ...own }, { ...neutral, ...shared }, actions)
+              )
             assert.deepStrictEqual(await promise(played(typescript)), await promise(played(lua)))
           }
         )
@@ -75,17 +81,33 @@ type Action =
     }
   | { readonly _tag: "Settle"; readonly which: ReadonlyArray<number>; readonly tokens: number; readonly nanos: number }
   | { readonly _tag: "Wait"; readonly ms: number }
+  /** Redis loses one of the keys that it holds. */
+  | { readonly _tag: "Lose"; readonly which: number }
+  /** The limits of a key, or those that the keys share, are lifted and set again. */
+  | { readonly _tag: "Set"; readonly shared: boolean }
 
 const play = Effect.fnUntraced(function* (
   { limits, redis }: Gateway,
-  ids: readonly [string, string],
-  meters: (id: string, now: DateTime.Utc) => ReadonlyArray<Meters.Meter>,
+  ids: readonly [string, string, string],
+  own: KeyPolicy,
+  shared: KeyPolicy,
   actions: ReadonlyArray<Action>
 ) {
   const reservations: Array<Reservation> = []
+  const names = new Set(ids.flatMap((id) => [`limits:open:${id}`, `limits:known:${id}`]))
   const said: Array<unknown> = []
+  const [mine, theirs, team] = ids
+  const since = { own: 0, shared: 0 }
+  const metersOf = (id: string, now: DateTime.Utc) => {
+    const key = LimitScopes.ofKey(id, own, () => ({ counted: "all", since: since.own }))
+    const meters = Meters.of([key, LimitScopes.ofLayer(teamSharing(team, shared, since.shared)) ?? []].flat(), now)
+    for (const { key } of meters.all) names.add(key)
+    return meters
+  }
   for (const [index, action] of actions.entries()) {
     if (action._tag === "Wait") yield* TestClock.adjust(action.ms)
+    if (action._tag === "Lose") yield* redis.command("DEL", redis.key([...names][action.which % names.size] ?? ""))
+    if (action._tag === "Set") since[action.shared ? "shared" : "own"]++
     if (action._tag === "Settle") {
       const chosen = action.which.map((which) => reservations[which % Math.max(1, reservations.length)])
       yield* Effect.forEach(
@@ -94,62 +116,63 @@ const play = Effect.fnUntraced(function* (
           Effect.callback<number, RedisError>((resume) => limits.settle(reservation, action, "{}", resume)),
         atOnce
       )
+      const now = yield* DateTime.now
+      for (const reservation of reservations) {
+        for (const meter of reservation.meters.all) names.add(Meters.movedTo(meter, DateTime.toEpochMillis(now)).key)
+      }
     }
     if (action._tag === "Admit") {
       const wanted = { ...action, tokens: action.inputTokens + action.output }
       const now = yield* DateTime.now
-      const [id, other] = ids
-      const [mine, theirs] = [meters(id, now), meters(other, now)]
+      const [ofMine, ofTheirs] = [metersOf(mine, now), metersOf(theirs, now)]
       const admissions = yield* Effect.forEach(
         Array.from({ length: action.times }, (_, time) => time),
         (time) =>
           Effect.callback<Admission, LimitsUnavailable>((resume) =>
-            time < action.others
-              ? limits.admit(`r-${index}-${time}`, other, theirs, wanted, () => "all", resume)
-              : limits.admit(`r-${index}-${time}`, id, mine, wanted, () => "all", resume)
+            limits.admit(`r-${index}-${time}`, time < action.others ? ofTheirs : ofMine, wanted, resume)
           ),
         atOnce
       )
       for (const admission of admissions) {
-        if (admission._tag === "Admitted") reservations.push(admission.reservation)
+        if (admission._tag === "Admitted") {
+          const { members } = admission.reservation
+          reservations.push(admission.reservation)
+          for (const id of ids) for (const member of members) names.add(`limits:open:${id}:${member.split(" ", 1)[0]}`)
+        }
         const readings = admission._tag === "Admitted" ? admission.readings : [admission.reading]
         said.push(readings.map(({ meter, used }) => [meter.key, used]))
       }
     }
-    said.push(yield* dump(redis, ids, reservations))
+    said.push(
+      yield* Effect.forEach([...names].sort(), (name) => Effect.map(held(redis, name), (value) => [name, value]))
+    )
   }
   return said
+})
+
+const teamSharing = (id: string, limits: KeyPolicy, since: number): PolicyLayer => ({
+  kind: "team",
+  scopeId: id.slice("team:".length),
+  version: 1,
+  policy: neutral,
+  guardrails: GuardrailPolicy.neutral,
+  shared: {
+    limits,
+    since: { max_tokens_per_day: since, daily_budget_usd: since, monthly_budget_usd: since }
+  }
 })
 
 /** In one turn of the event loop: they share a script. */
 const atOnce = { concurrency: "unbounded" } as const
 
-/** Every key that admissions and settlements write, with its value; names without the deployment's prefix. */
-const dump = (
-  { command, key }: Redis["Service"],
-  ids: ReadonlyArray<string>,
-  reservations: ReadonlyArray<Reservation>
-): Effect.Effect<ReadonlyArray<readonly [string, Reply]>, RedisError> => {
-  const open = ids.map((id) => `limits:open:${id}`)
-  const counters = new Set(reservations.flatMap(({ meters }) => meters.map((meter) => meter.key)))
-  const marks = reservations.map(({ keyId, member }) => `limits:open:${keyId}:${member.split(" ", 1)[0]}`)
-  const unprefixed = (reply: Reply): Reply =>
-    typeof reply === "string" ? reply.replaceAll(key(""), "") : Array.isArray(reply) ? reply.map(unprefixed) : reply
-  return Effect.all([
-    ...[...counters, ...marks].map((name) => Effect.map(command("GET", key(name)), (value) => [name, value] as const)),
-    ...ids.map((id) =>
-      Effect.map(
-        command("HGETALL", key(`limits:known:${id}`)),
-        (value) => ["known", Array.isArray(value) ? value.toSorted() : value] as const
-      )
-    ),
-    ...open.map((open) =>
-      Effect.map(
-        command("ZRANGEBYSCORE", key(open), "-inf", "+inf", "WITHSCORES"),
-        (value) => ["open", unprefixed(value)] as const
-      )
-    )
-  ])
+/** The value of a key that admissions, settlements and restorations write. */
+const held = ({ command, key }: Redis["Service"], name: string): Effect.Effect<unknown, RedisError> => {
+  if (name.startsWith("limits:known:")) {
+    return Effect.map(command("HGETALL", key(name)), (value) => (Array.isArray(value) ? value.toSorted() : value))
+  }
+  return /^limits:open:[^ ]*[0-9a-f]{12}$/.test(name)
+    ? command("ZRANGEBYSCORE", key(name), "-inf", "+inf", "WITHSCORES")
+    : command("GET", key(name))
 }
 
 const some = (max: number) => fc.option(fc.nat(max)).map((chosen) => (chosen === null ? unlimited : limited(chosen)))
@@ -188,6 +211,8 @@ const action: fc.Arbitrary<Action> = fc.oneof(
       nanos
     })
   },
+  fc.record({ _tag: fc.constant("Lose" as const), which: fc.nat(40) }),
+  fc.record({ _tag: fc.constant("Set" as const), shared: fc.boolean() }),
   fc.record({
     _tag: fc.constant("Wait" as const),
     ms: fc.constantFrom(1, 30_000, 60_000, 899_999, 900_000, 43_200_000)

@@ -1,17 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime } from "effect"
 import fc from "fast-check"
+import * as LimitScopes from "../../src/gateway/LimitScopes.ts"
 import * as Meters from "../../src/gateway/Meters.ts"
 import { type KeyPolicy, neutral } from "../../src/gateway/model/KeyPolicy.ts"
 import { limited } from "../../src/gateway/model/Limit.ts"
 
 describe("Meters", () => {
   it("a policy without limits has none", () => {
-    assert.deepStrictEqual(Meters.of(neutral, keyId, at("2026-11-20T19:50:35.123Z")), [])
+    assert.deepStrictEqual(metersOf(neutral, at("2026-11-20T19:50:35.123Z")), [])
   })
 
   it("have the reference's names, in whole units, until their window ends", () => {
-    const meters = Meters.of({ ...neutral, ...everyLimit }, keyId, at("2026-11-20T19:50:35.123Z"))
+    const meters = metersOf({ ...neutral, ...everyLimit }, at("2026-11-20T19:50:35.123Z"))
     assert.deepStrictEqual(
       meters.map(({ endsAt, field, key, limit, unit, window }) => [field, unit, window, limit, key, iso(endsAt)]),
       [
@@ -77,7 +78,7 @@ describe("Meters", () => {
   it("Retry-After is whole seconds, at least one, and no second before the window ends", () => {
     fc.assert(
       fc.property(moment, (now) => {
-        for (const meter of Meters.of({ ...neutral, ...everyLimit }, keyId, DateTime.makeUnsafe(now))) {
+        for (const meter of metersOf({ ...neutral, ...everyLimit }, DateTime.makeUnsafe(now))) {
           const seconds = Meters.refusal(meter, meter.limit, 0, now).retryAfterSeconds ?? 0
           assert.isTrue(Number.isInteger(seconds) && seconds >= 1)
           assert.isAtLeast(now + seconds * 1000, meter.endsAt)
@@ -130,11 +131,13 @@ const everyLimit: Partial<KeyPolicy> = {
   monthly_budget_usd: limited(0.01)
 }
 
+const metersOf = (policy: KeyPolicy, now: DateTime.Utc) => Meters.of([LimitScopes.ofKey(keyId, policy)], now).all
+
 const at = (iso: string) => DateTime.makeUnsafe(iso)
 const iso = (epochMillis: number) => new Date(epochMillis).toISOString()
 
 const meterOf = (field: Meters.Meter["field"]) => {
-  const [meter] = Meters.of({ ...neutral, [field]: everyLimit[field] }, keyId, at("2026-11-20T19:50:35.123Z"))
+  const [meter] = metersOf({ ...neutral, [field]: everyLimit[field] }, at("2026-11-20T19:50:35.123Z"))
   assert.exists(meter)
   return meter
 }

@@ -8,7 +8,7 @@ import { Destinations } from "../../src/gateway/Destination.ts"
 import { GovernedRequest } from "../../src/gateway/GovernedRequest.ts"
 import { Guarding } from "../../src/gateway/Guarding.ts"
 import { Identities } from "../../src/gateway/identity/Identities.ts"
-import { Limits, usageQueue } from "../../src/gateway/Limits.ts"
+import { Limits } from "../../src/gateway/Limits.ts"
 import type { RouteId } from "../../src/gateway/model/CanonicalRoute.ts"
 import * as Changes from "../../src/gateway/model/Changes.ts"
 import * as CompatPaths from "../../src/gateway/model/CompatPaths.ts"
@@ -20,6 +20,7 @@ import { Vault } from "../../src/gateway/model/Vault.ts"
 import { ProxyApp } from "../../src/gateway/ProxyApp.ts"
 import type { Ended } from "../../src/gateway/Telemetry.ts"
 import { UsageLog } from "../../src/gateway/UsageLog.ts"
+import { usageQueue } from "../../src/gateway/UsageQueue.ts"
 import type { UsageRecord } from "../../src/gateway/UsageRecord.ts"
 import * as UsageRow from "../../src/gateway/UsageRow.ts"
 import type { Wire } from "../../src/gateway/Wire.ts"
@@ -42,6 +43,8 @@ export interface Options {
   readonly settings?: Partial<GatewaySettings["Service"]>
   /** The identity provider behind the egress door, in place of `egress`. */
   readonly issuer?: Egress["Service"]["fetch"]
+  /** That of another gateway. */
+  readonly redis?: Redis["Service"]
   /** Says what operators had configured before the gateway started. */
   readonly configured?: Effect.Effect<unknown, unknown, Database>
 }
@@ -63,7 +66,8 @@ export const restarted = Effect.fnUntraced(function* (options: Options = {}) {
       ? ScriptedEgress.layer(options.egress, asked)
       : Layer.succeed(Egress, { fetch: options.issuer })
   let redisIsGone = false
-  const memory = Context.get(yield* Layer.build(Layer.fresh(RedisMemory.layer({ prefix: "svc-test:" }))), Redis)
+  const memory =
+    options.redis ?? Context.get(yield* Layer.build(Layer.fresh(RedisMemory.layer({ prefix: "svc-test:" }))), Redis)
   const redis: Redis["Service"] = {
     ...memory,
     run: (script, keys, args) =>
@@ -110,6 +114,7 @@ export const restarted = Effect.fnUntraced(function* (options: Options = {}) {
     handle,
     journal,
     sent,
+    redis: memory,
     /** Records that wait for the database, oldest first. */
     records: Effect.map(memory.command("LRANGE", memory.key(usageQueue), "0", "-1"), (lines) =>
       (Array.isArray(lines) ? lines : []).map((line) => recordOf(String(line)))

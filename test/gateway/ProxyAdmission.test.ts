@@ -2,7 +2,9 @@ import { assert, it, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { FullWindows } from "../../src/gateway/FullWindows.ts"
+import * as LimitScopes from "../../src/gateway/LimitScopes.ts"
 import type { Meter } from "../../src/gateway/Meters.ts"
+import { neutral } from "../../src/gateway/model/KeyPolicy.ts"
 import * as Proxy from "./Proxy.ts"
 import type { RecordingWire } from "./RecordingWire.ts"
 import * as Upstream from "./ScriptedUpstream.ts"
@@ -67,7 +69,11 @@ layer(Proxy.database)("ProxyApp, before it reads a body,", (it) => {
 
 it("a window is full for as long as its limit is what it was, and the oldest are forgotten", () => {
   const windows = new FullWindows()
+  const scope = LimitScopes.ofKey("k", neutral)
   const meter = (key: string, limit: number): Meter => ({
+    scope,
+    counted: "all",
+    since: 0,
     field: "max_requests_per_day",
     unit: "requests",
     window: "day",

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime } from "effect"
+import * as LimitScopes from "../../src/gateway/LimitScopes.ts"
 import * as Meters from "../../src/gateway/Meters.ts"
 import { neutral } from "../../src/gateway/model/KeyPolicy.ts"
 import { limited } from "../../src/gateway/model/Limit.ts"
@@ -29,14 +30,15 @@ describe("RateLimitHeaders", () => {
 
 const now = Date.parse("2026-11-20T12:00:35.5Z")
 
-const meters = Meters.of(
-  {
-    ...neutral,
-    rpm_limit: limited(60),
-    tpm_limit: limited(1000),
-    max_requests_per_day: limited(9),
-    daily_budget_usd: limited(1)
-  },
-  "k-1",
+const { all: meters } = Meters.of(
+  [
+    LimitScopes.ofKey("k-1", {
+      ...neutral,
+      rpm_limit: limited(60),
+      tpm_limit: limited(1000),
+      max_requests_per_day: limited(9),
+      daily_budget_usd: limited(1)
+    })
+  ],
   DateTime.makeUnsafe(now)
 )

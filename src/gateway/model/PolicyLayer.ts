@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import type { PolicyRoute } from "./CanonicalRoute.ts"
-import type { KeyPolicy } from "./KeyPolicy.ts"
+import * as SharedLimits from "./SharedLimits.ts"
 import * as StoredPolicies from "./StoredPolicies.ts"
 import type { Table } from "./StoredRows.ts"
 
@@ -23,6 +23,10 @@ export interface PolicyLayer extends StoredPolicies.Policies {
   readonly version: number
   /** This version cannot decode the row, so the layer denies every request that is under it. */
   readonly unreadable?: true
+  /** When each limit of `policy` was set. Absent: before changes were numbered. */
+  readonly since?: SharedLimits.Since
+  /** What all requests under the layer share. Absent: nothing. */
+  readonly shared?: { readonly limits: SharedLimits.SharedLimits; readonly since: SharedLimits.Since }
 }
 
 /** The layers that there are, where the request path finds those of a request. */
@@ -85,18 +89,39 @@ const everywhere = (
 /** Of a key's requests, those that count: all, or those to these routes and with these models. */
 export type Counted = "all" | { readonly routes: ReadonlyArray<string>; readonly models: ReadonlyArray<string> }
 
-/** What a key's counter counts: the requests under a layer, or a policy of the key's own, that `limits`. */
+/** What a counter counts, and the number of the change since which it counted every such request. */
+export interface CountedSince {
+  readonly counted: Counted
+  readonly since: number
+}
+
+/** Whose key it is. `since`: the number of the change that moved it there. */
+export interface Owner extends OwnerScope {
+  readonly since: number
+}
+
+/**
+ * What a key's counter for the limit `field` counts: everything, where the key's own policy or a layer over all its
+ * requests sets the limit, since the oldest of these; else the requests under the route and model layers that set it,
+ * since the youngest of them.
+ */
 export const counted = (
   layers: PolicyLayers,
-  owner: OwnerScope,
-  own: KeyPolicy,
-  limits: (policy: KeyPolicy) => boolean
-): Counted => {
-  if (limits(own) || everywhere(layers, owner).some((layer) => layer !== undefined && limits(layer.policy)))
-    return "all"
-  const limiting = (scopes: ReadonlyMap<string, PolicyLayer>) =>
-    [...scopes].filter(([, { policy }]) => limits(policy)).map(([scope]) => scope)
-  return { routes: limiting(layers.of.route), models: limiting(layers.of.model) }
+  owner: Owner,
+  own: Pick<PolicyLayer, "kind" | "policy" | "since">,
+  field: SharedLimits.LimitField
+): CountedSince => {
+  const limits = ({ policy }: Pick<PolicyLayer, "policy">) => policy[field]._tag === "Limited"
+  const sinceOf = ({ kind, since }: Pick<PolicyLayer, "kind" | "since">): number =>
+    Math.max(since?.[field] ?? 0, kind === "project" || kind === "team" ? owner.since : 0)
+  const whole = [own, ...everywhere(layers, owner)].filter((layer) => layer !== undefined).filter(limits)
+  if (whole.length > 0) return { counted: "all", since: Math.min(...whole.map(sinceOf)) }
+  const limiting = (scopes: ReadonlyMap<string, PolicyLayer>) => [...scopes].filter(([, layer]) => limits(layer))
+  const [routes, models] = [limiting(layers.of.route), limiting(layers.of.model)]
+  return {
+    counted: { routes: routes.map(([route]) => route).sort(), models: models.map(([model]) => model).sort() },
+    since: [...routes, ...models].reduce((latest, [, layer]) => Math.max(latest, sinceOf(layer)), 0)
+  }
 }
 
 /**
@@ -117,10 +142,17 @@ const LayerRow = Schema.Struct({
   scope_id: Schema.NullOr(Schema.String),
   policy: Schema.Unknown,
   guardrail_policy: Schema.Unknown,
-  policy_version: Schema.FiniteFromString
+  policy_version: Schema.FiniteFromString,
+  limits_since: SharedLimits.Since,
+  shared: SharedLimits.SharedLimitsPatch,
+  shared_since: SharedLimits.Since
 })
 const decodeRow = Schema.decodeUnknownSync(LayerRow)
 const isLayerKind = Schema.is(LayerKind)
+
+/** The columns of such a row. */
+export const layerColumns =
+  "layer_kind, scope_id, policy, guardrail_policy, policy_version::text AS policy_version, limits_since, shared, shared_since"
 
 /** `policy_layers`. A layer that cannot be decoded denies. */
 export const table: Table<PolicyLayer> = {
@@ -132,6 +164,8 @@ export const table: Table<PolicyLayer> = {
       kind: row.layer_kind,
       scopeId: row.scope_id,
       version: row.policy_version,
+      since: row.limits_since,
+      shared: { limits: SharedLimits.of(row.shared), since: row.shared_since },
       ...StoredPolicies.decode(row)
     }
   },

@@ -19,3 +19,10 @@ export const summands = [
   "total_latency_ms",
   "fallback_count"
 ] as const
+
+/** Of an event: whether limits on requests have counted it. Checks before the limits may have refused it. */
+export const admittedEvent =
+  "error_code IS NULL OR error_code LIKE 'upstream_%' OR error_code IN ('response_body_too_large', 'guardrail_blocked')"
+
+/** Of a row of sums: how many such events. Rows of older versions do not know it; those that succeeded were admitted. */
+export const admittedCount = "coalesce(admitted_count, CASE WHEN status_code < 400 THEN request_count ELSE 0 END)"

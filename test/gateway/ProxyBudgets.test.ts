@@ -1,0 +1,142 @@
+import { assert, layer } from "@effect/vitest"
+import { Deferred, Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import { Database } from "../../src/services/Database.ts"
+import type { Redis } from "../../src/services/Redis.ts"
+import * as Proxy from "./Proxy.ts"
+import * as Upstream from "./ScriptedUpstream.ts"
+
+/** A request without a price costs a cent. */
+const cent = 0.01
+
+/** The policy of a key, as an operator changes it. */
+const setPolicy = (key: Proxy.IssuedKey, policy: object) =>
+  Effect.flatMap(
+    Database,
+    ({ sql }) => sql`UPDATE api_keys SET policy = ${JSON.stringify(policy)}::jsonb WHERE id = ${key.id}`
+  )
+
+const setLayer = (kind: string, scope: string, policy: object) =>
+  Effect.flatMap(
+    Database,
+    ({ sql }) =>
+      sql`INSERT INTO policy_layers (layer_kind, scope_id, policy) VALUES (${kind}, ${scope}, ${JSON.stringify(policy)}::jsonb)`
+  )
+
+/** The statuses of so many requests in turn, by another process on the same Redis. */
+const ask = Effect.fnUntraced(function* (
+  redis: Redis["Service"],
+  key: Proxy.IssuedKey,
+  times: number,
+  model = "small"
+) {
+  const gateway = yield* Proxy.restarted({ redis })
+  return yield* Effect.forEach(Array.from({ length: times }), () =>
+    Effect.map(gateway.ask({ target: Proxy.chat, headers: key.headers, body: { model } }), ({ status }) => status)
+  )
+})
+
+layer(Proxy.database)("ProxyApp, budgets that change", (it) => {
+  it.effect("a budget that is lifted and set again counts what was spent meanwhile", () =>
+    Effect.gen(function* () {
+      const { redis } = yield* Proxy.make()
+      const key = yield* Proxy.issueKey({ monthly_budget_usd: 5 * cent })
+      assert.deepStrictEqual(yield* ask(redis, key, 2), [200, 200])
+      yield* setPolicy(key, {})
+      assert.deepStrictEqual(yield* ask(redis, key, 2), [200, 200])
+      yield* setPolicy(key, { monthly_budget_usd: 5 * cent })
+      assert.deepStrictEqual(yield* ask(redis, key, 3), [200, 402, 402])
+    })
+  )
+
+  it.effect("a budget that is raised goes on where it stood, without a look at the records", () =>
+    Effect.gen(function* () {
+      const { redis } = yield* Proxy.make()
+      const key = yield* Proxy.issueKey({ daily_budget_usd: 2 * cent })
+      assert.deepStrictEqual(yield* ask(redis, key, 3), [200, 200, 402])
+      yield* setPolicy(key, { daily_budget_usd: 3 * cent })
+      const gateway = yield* Proxy.restarted({ redis })
+      const wire = yield* gateway.ask({ target: Proxy.chat, headers: key.headers, body: {} })
+      assert.deepStrictEqual([wire.status, gateway.journal.includes("restoration")], [200, false])
+    })
+  )
+
+  it.effect("the budget of a model's layer is not taken for the key's own", () =>
+    Effect.gen(function* () {
+      const { redis } = yield* Proxy.make({ configured: setLayer("model", "large", { monthly_budget_usd: 5 * cent }) })
+      const key = yield* Proxy.issueKey()
+      assert.deepStrictEqual(yield* ask(redis, key, 1, "large"), [200])
+      assert.deepStrictEqual(yield* ask(redis, key, 4), [200, 200, 200, 200])
+      yield* setPolicy(key, { monthly_budget_usd: 5 * cent })
+      assert.deepStrictEqual(yield* ask(redis, key, 1), [402])
+      yield* setPolicy(key, {})
+      assert.deepStrictEqual(yield* ask(redis, key, 5, "large"), [200, 200, 200, 200, 402])
+    })
+  )
+
+  it.effect("a key that leaves its team and comes back brings along what it spent meanwhile", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const { redis } = yield* Proxy.make({ configured: setLayer("team", "blue", { daily_budget_usd: 3 * cent }) })
+      const key = yield* Proxy.issueKey()
+      const join = (team: string | null) => sql`UPDATE api_keys SET team_id = ${team} WHERE id = ${key.id}`
+      yield* join("blue")
+      assert.deepStrictEqual(yield* ask(redis, key, 1), [200])
+      yield* join(null)
+      assert.deepStrictEqual(yield* ask(redis, key, 2), [200, 200])
+      yield* join("blue")
+      assert.deepStrictEqual(yield* ask(redis, key, 1), [402])
+    })
+  )
+
+  it.effect("a counter that is lost alone is restored", () =>
+    Effect.gen(function* () {
+      const { redis } = yield* Proxy.make()
+      const key = yield* Proxy.issueKey({ daily_budget_usd: 2 * cent, monthly_budget_usd: 9 * cent })
+      assert.deepStrictEqual(yield* ask(redis, key, 3), [200, 200, 402])
+      yield* redis.command("DEL", redis.key(`budget:daily:${key.id}:20261120`))
+      assert.deepStrictEqual(yield* ask(redis, key, 1), [402])
+    })
+  )
+
+  it.effect("a new day begins at nothing, without a look at the records", () =>
+    Effect.gen(function* () {
+      yield* Proxy.reset
+      yield* TestClock.setTime(Date.parse("2026-11-20T23:59:58Z"))
+      const { redis } = yield* Proxy.restarted()
+      const key = yield* Proxy.issueKey({ daily_budget_usd: 2 * cent })
+      assert.deepStrictEqual(yield* ask(redis, key, 3), [200, 200, 402])
+      yield* TestClock.adjust("2 seconds")
+      const gateway = yield* Proxy.restarted({ redis })
+      const wire = yield* gateway.ask({ target: Proxy.chat, headers: key.headers, body: {} })
+      assert.deepStrictEqual([wire.status, gateway.journal.includes("restoration")], [200, false])
+    })
+  )
+
+  it.effect("what an answer takes beyond its reservation counts in the minute in which it ends", () =>
+    Effect.gen(function* () {
+      const [asked, answered] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      const usage = { prompt_tokens: 10, completion_tokens: 5000, total_tokens: 5010 }
+      const gateway = yield* Proxy.make({
+        upstream: (sink, request) =>
+          Deferred.succeed(asked, undefined).pipe(
+            Effect.andThen(Deferred.await(answered)),
+            Effect.andThen(Upstream.json({ usage })(sink, request))
+          )
+      })
+      const key = yield* Proxy.issueKey({ tpm_limit: 10_000 })
+      const request = { target: Proxy.chat, headers: key.headers, body: { model: "small", max_tokens: 10 } }
+      const slow = yield* Effect.forkChild(gateway.ask(request))
+      yield* Deferred.await(asked)
+      yield* TestClock.adjust("1 minute")
+      yield* Deferred.succeed(answered, undefined)
+      assert.strictEqual((yield* Fiber.join(slow)).status, 200)
+      const counters = yield* Effect.forEach(["202611201200", "202611201201"], (minute) =>
+        Effect.map(gateway.redis.command("GET", gateway.redis.key(`rl:tpm:${key.id}:${minute}`)), Number)
+      )
+      const [reserved = 0, excess = 0] = counters
+      assert.strictEqual(reserved + excess, 5010)
+      assert.isAbove(excess, 4900)
+    })
+  )
+})
