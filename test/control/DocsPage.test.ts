@@ -1,0 +1,71 @@
+import { assert, describe, layer as describeWith } from "@effect/vitest"
+import { Effect } from "effect"
+import { HttpServer } from "effect/http"
+import { chromium } from "playwright-core"
+import { inject } from "vitest"
+import * as DatabaseEmbedded from "../../layers/DatabaseEmbedded.ts"
+import { call, layer, operatorToken, suite } from "./Listener.ts"
+
+const executable = inject("chromium")
+
+suite("Answers of the control listener", (it) => {
+  it.effect("are in no frame, and of no other type than they say, whether there is something or not", () =>
+    Effect.gen(function* () {
+      for (const [path, authorization] of [
+        ...["docs", "openapi.json", "healthz", "readyz", "metrics", "nothing"].map((path) => [path, null] as const),
+        ["admin/keys", null] as const,
+        ["admin/keys", `Bearer ${operatorToken}`] as const
+      ]) {
+        const { headers } = yield* call("GET", `/admin-ui/${path}`, { authorization })
+        assert.match(headers["content-security-policy"] ?? "", /default-src 'none';.*frame-ancestors 'none'/, path)
+        assert.strictEqual(headers["x-content-type-options"], "nosniff", path)
+        assert.strictEqual(headers["referrer-policy"], "no-referrer", path)
+        assert.strictEqual(headers["cross-origin-opener-policy"], "same-origin", path)
+      }
+    })
+  )
+})
+
+describe.skipIf(executable === null)("in a browser", () => {
+  describeWith(layer(DatabaseEmbedded.layer), { excludeTestServices: true })(
+    "The documentation of the control API",
+    (it) => {
+      it.effect("works under its policy, which lets no other script run", () =>
+        Effect.gen(function* () {
+          const { port } = new URL(yield* HttpServer.addressFormattedWith(Effect.succeed))
+          // tests may run as root, where Chromium has no sandbox
+          const browser = yield* Effect.acquireRelease(
+            Effect.promise(() => chromium.launch({ executablePath: executable ?? "", args: ["--no-sandbox"] })),
+            (browser) => Effect.promise(() => browser.close())
+          )
+          const page = yield* Effect.promise(() => browser.newPage())
+          const complaints: Array<string> = []
+          page.on("console", (message) => void (message.type() === "error" && complaints.push(message.text())))
+          page.on("pageerror", (error) => void complaints.push(error.message))
+          yield* Effect.promise(() => page.goto(`http://127.0.0.1:${port}/admin-ui/docs`))
+          const operation = page.locator(`[id^="operations-projects-"][id$=".list"]`)
+          yield* Effect.promise(() => operation.locator(".opblock-summary-control").click())
+          yield* Effect.promise(() => page.locator("button.authorize.unlocked").click())
+          yield* Effect.promise(() => page.locator("#auth-bearer-value").first().fill(operatorToken))
+          yield* Effect.promise(() => page.locator(".auth-btn-wrapper button.authorize").first().click())
+          yield* Effect.promise(() => page.locator(".auth-btn-wrapper button.btn-done").first().click())
+          yield* Effect.promise(() => operation.locator("button.try-out__btn").click())
+          yield* Effect.promise(() => operation.locator("button.execute").click())
+          const status = operation.locator(".live-responses-table .response-col_status")
+          assert.match((yield* Effect.promise(() => status.last().textContent())) ?? "", /^200/)
+          assert.deepStrictEqual(complaints, [])
+          const ran = yield* Effect.promise(() =>
+            page.evaluate<boolean>(`(() => {
+            const script = document.createElement("script")
+            script.textContent = "window.injected = true"
+            document.body.append(script)
+            return window.injected === true
+          })()`)
+          )
+          assert.isFalse(ran)
+          assert.lengthOf(complaints, 1)
+        })
+      )
+    }
+  )
+})
