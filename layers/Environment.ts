@@ -5,7 +5,7 @@ import * as CompatPaths from "../src/gateway/model/CompatPaths.ts"
 import * as FrontDoor from "../src/gateway/model/FrontDoor.ts"
 import { isPattern } from "../src/gateway/model/Path.ts"
 import { refusedUiPath } from "../src/gateway/model/UpstreamPaths.ts"
-import { isLoopback } from "../src/status/Access.ts"
+import { isLoopback } from "../src/http/RequestHost.ts"
 import type { Addresses } from "./http/Addresses.ts"
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -38,6 +38,8 @@ export interface Settings {
   readonly addresses: Addresses
   readonly proxyAddress: Address
   readonly controlAddress: Address
+  /** Names by which browsers may ask the control listener for what needs no token. */
+  readonly controlHosts: ReadonlyArray<string>
   /** The listener that shows browsers the upstream's UI, and the origin at which they reach it. */
   readonly upstreamUi: Option.Option<{ readonly address: Address; readonly publicOrigin: Option.Option<string> }>
   /** Of statuses, dead letters and graphs; without a token it is one of this machine's alone. */
@@ -169,6 +171,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     },
     proxyAddress: withDefault("GATEWAY_BIND_ADDR", address, { host: "127.0.0.1", port: 8080 }),
     controlAddress: withDefault("GATEWAY_CONTROL_BIND_ADDR", address, { host: "127.0.0.1", port: 8081 }),
+    controlHosts: withDefault("GATEWAY_CONTROL_HOSTS", hostNames, []),
     upstreamUi: Option.map(uiAddress, (address) => ({ address, publicOrigin: uiOrigin })),
     statusAddress,
     statusToken,
@@ -321,6 +324,13 @@ const identityText: Reader<string> = refine(
 )
 
 const listed = (value: string): ReadonlyArray<string> => value.split(",").flatMap((item) => item.trim() || [])
+
+const maxHostNames = 64
+const hostNames: Reader<ReadonlyArray<string>> = refine((value) => {
+  const found = listed(value.toLowerCase())
+  const isName = (name: string) => /^[a-z0-9._-]{1,253}$/.test(name)
+  return found.length <= maxHostNames && found.every(isName) ? found : undefined
+}, `must be at most ${maxHostNames} host names without ports and with commas between them, such as gateway.example.com`)
 
 const groups: Reader<ReadonlyArray<string>> = refine((value) => {
   const found = listed(value)

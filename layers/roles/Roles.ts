@@ -1,6 +1,7 @@
 import { Effect, Layer, Option, SubscriptionRef } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import * as ControlApp from "../../src/control/ControlApp.ts"
+import { ControlHosts } from "../../src/control/KnownHosts.ts"
 import { Readiness } from "../../src/control/Readiness.ts"
 import { StudioOfEnvironment } from "../../src/control/StudioConnection.ts"
 import { UpstreamUiOrigin } from "../../src/control/UpstreamUiOrigin.ts"
@@ -106,6 +107,7 @@ const served = { routerConfig: ControlApp.routerConfig, disableLogger: true, dis
 const control = <E, R>(listener: Layer.Layer<never, E, R>, entrance: string, settings: Settings) =>
   announced(entrance).pipe(
     Layer.provide(listener),
+    Layer.provide(Layer.succeed(ControlHosts, [...settings.controlHosts, settings.controlAddress.host.toLowerCase()])),
     Layer.provide(Observability.level(settings.logLevels.gateway_api)),
     Layer.provide(Listeners.server(settings.controlAddress, "5 seconds"))
   )

@@ -42,6 +42,7 @@ import * as Intake from "./Intake.ts"
 import * as KeyAuthentication from "./KeyAuthentication.ts"
 import { KeyGuardrails } from "./KeyGuardrails.ts"
 import { Keys } from "./Keys.ts"
+import { KnownHosts } from "./KnownHosts.ts"
 import { ModelPrices } from "./ModelPrices.ts"
 import { OpenApiSync } from "./OpenApiSync.ts"
 import { OperatorTokens } from "./OperatorTokens.ts"
@@ -141,6 +142,9 @@ const handlers = Layer.mergeAll(
   ConfigurationHandlers.layer
 ).pipe(Layer.provide([Authentication.layer, KeyAuthentication.layer, Intake.layer]))
 
+/** The router runs a middleware inside those that were added before it: a refused host has its request id, too. */
+const identified = KnownHosts.pipe(Layer.provideMerge(RequestIds))
+
 /**
  * The control listener's routes, for `HttpRouter.serve(ControlApp.layer, { routerConfig })`. Open are the doors, the
  * vault, the settings, the guardrails and the state of the process; the server brings the rest.
@@ -150,7 +154,7 @@ export const layer = Layer.mergeAll(
   DocsPage.layer,
   UpstreamUi.layer,
   Fallbacks.layer
-).pipe(Layer.provide(stores), Layer.provide([RequestIds, InForce, Readiness.layer("not_ready")]))
+).pipe(Layer.provide(stores), Layer.provide([identified, InForce, Readiness.layer("not_ready")]))
 
 /** The routes of the listener that shows browsers the upstream's UI at `origin`. */
 export const upstreamUi = (origin: string) =>
@@ -163,4 +167,4 @@ export const upstreamUi = (origin: string) =>
 export const probes = Layer.mergeAll(
   HttpApiBuilder.layer(ProbesApi).pipe(Layer.provide(OperationalHandlers.probes)),
   Fallbacks.nothingElse
-).pipe(Layer.provide(RequestIds))
+).pipe(Layer.provide(identified))

@@ -7,6 +7,10 @@ export const toResponse = (error: ControlError, requestId: string): HttpServerRe
 
 const bare: Readonly<Record<number, readonly [code: ErrorCode, message: string]>> = {
   400: ["invalid_json", "The request cannot be read."],
+  403: [
+    "unknown_host",
+    "A browser is not answered by this name; use an address, or add the name to GATEWAY_CONTROL_HOSTS."
+  ],
   404: ["not_found", "There is nothing at this path."],
   413: ["request_body_too_large", "The request body is too large."],
   500: ["internal_error", "Something went wrong here; the request id leads to what it was."]

@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto"
 import { Effect, Option, Redacted } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { hostnameOf, isLoopback, requestHostname } from "../http/RequestHost.ts"
 import { refusal } from "./Detail.ts"
 
 /** Whoever has the token; without one, programs of this machine (design §11). */
@@ -27,7 +28,7 @@ export const refused = (
     if (token === undefined) return { status: 401, detail: "Authorization must be `Bearer` and the token." }
     return equal(token, Redacted.value(access.value)) ? undefined : { status: 401, detail: "The token is not known." }
   }
-  if (!isLoopback(hostnameOf(`http://${host ?? ""}`))) {
+  if (!isLoopback(requestHostname(host))) {
     return { status: 403, detail: "Without a token, only requests to a loopback address or to localhost are answered." }
   }
   if (origin !== undefined && !isLoopback(hostnameOf(origin))) {
@@ -51,12 +52,6 @@ export const layer = (access: Access) =>
       }),
     { global: true }
   )
-
-/** Of an address that only this machine reaches. Names are not looked up; `localhost` is known to be one. */
-export const isLoopback = (hostname: string): boolean =>
-  hostname === "localhost" || hostname === "[::1]" || hostname === "::1" || /^127\.\d+\.\d+\.\d+$/.test(hostname)
-
-const hostnameOf = (url: string): string => (URL.canParse(url) ? new URL(url).hostname : "")
 
 const equal = (given: string, expected: string): boolean => timingSafeEqual(digest(given), digest(expected))
 

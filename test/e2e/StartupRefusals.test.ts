@@ -60,6 +60,7 @@ const mistaken: Readonly<Record<string, string>> = {
   GATEWAY_EGRESS_PRIVATE_ADDRESSES: "canary-addresses",
   GATEWAY_BIND_ADDR: "canary-address",
   GATEWAY_CONTROL_BIND_ADDR: "127.0.0.1:canary",
+  GATEWAY_CONTROL_HOSTS: "gateway.example, canary.example:8081",
   GATEWAY_UPSTREAM_UI_BIND_ADDR: "canary-ui",
   GATEWAY_UPSTREAM_UI_ORIGIN: "https://ui.example/canary",
   SVC_STATUS_BIND_ADDR: "canary-listener",

@@ -27,6 +27,7 @@ export const statusOf = {
   insufficient_operator_scope: 403,
   cross_origin_request: 403,
   service_worker_refused: 403,
+  unknown_host: 403,
   guardrail_blocked: 403,
   guardrail_forbidden: 403,
   not_found: 404,
