@@ -5,6 +5,7 @@ import { type Exchange, type Flow, ofCallbacks, type Sink, Upstream, UpstreamErr
 import { type Addresses, everyPrivateAddress } from "./http/Addresses.ts"
 import { type Connection, ConnectionPool, type Limits, type Taker } from "./http/ConnectionPool.ts"
 import { type Phase, type Reason, reasonOf } from "./http/Failure.ts"
+import type { NameLookups } from "./http/NameLookups.ts"
 
 export interface Options extends Limits {
   /** How long an exchange may wait in line for its connection; a shorter deadline of its own comes first. */
@@ -12,6 +13,8 @@ export interface Options extends Limits {
   /** How long running exchanges may go on when the layer closes. */
   readonly drainWithin: Duration.Input
   readonly addresses: Addresses
+  /** Default: the process's own. */
+  readonly names?: NameLookups
 }
 
 const defaults: Options = {
@@ -26,7 +29,7 @@ const defaults: Options = {
 /** The exchanges of one pool, which closes with the scope. */
 export const make = (options: Options) =>
   Effect.gen(function* () {
-    const pool = new ConnectionPool(options, options.addresses)
+    const pool = new ConnectionPool(options, options.addresses, options.names)
     yield* Effect.addFinalizer(() =>
       Effect.callback<void>((resume) => pool.drain(() => resume(Effect.void))).pipe(
         Effect.timeoutOption(options.drainWithin),

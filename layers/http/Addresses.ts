@@ -1,6 +1,7 @@
-import { type LookupAddress, lookup } from "node:dns"
+import type { LookupAddress } from "node:dns"
 import { isIP, type LookupFunction } from "node:net"
 import { addressRule, type Kind, type PrivateAddresses } from "./AddressRule.ts"
+import type { NameLookups } from "./NameLookups.ts"
 
 /** Whom the gateway calls. */
 export interface Addresses {
@@ -36,21 +37,31 @@ export const refusedHost = (host: string, privateAddresses: PrivateAddresses): A
   return kind === undefined ? undefined : new AddressRefused(host, kind)
 }
 
+/** The look-up of one socket. Nobody waits for it after `leave`. */
+export interface SocketLookup {
+  readonly lookup: LookupFunction
+  readonly leave: () => void
+}
+
 /**
- * The system's lookup, without the addresses that are not called. The socket goes to what is answered here, so a name
- * cannot lead elsewhere between the check and the connection.
+ * The name's addresses, without those that are not called. They are judged each time, remembered or not, and the socket
+ * goes to what is answered here, so a name cannot lead elsewhere between the check and the connection.
  */
-export const lookupOf =
-  (privateAddresses: PrivateAddresses): LookupFunction =>
-  (host, options, callback) => {
-    lookup(host, { ...options, all: true }, (error, found) => {
-      if (error !== null) return callback(error, "")
-      const [first, ...others] = found.filter(({ address }) => addressRule(address, privateAddresses) === undefined)
-      if (first === undefined) return callback(refusedAll(found, privateAddresses), "")
-      if (options.all === true) callback(null, [first, ...others])
-      else callback(null, first.address, first.family)
-    })
+export const lookupOf = (names: NameLookups, privateAddresses: PrivateAddresses): SocketLookup => {
+  let leave = () => {}
+  return {
+    lookup: (host, options, callback) => {
+      leave = names.ask(host, (error, found) => {
+        if (error !== null) return callback(error, "")
+        const [first, ...others] = found.filter(({ address }) => addressRule(address, privateAddresses) === undefined)
+        if (first === undefined) return callback(refusedAll(found, privateAddresses), "")
+        if (options.all === true) callback(null, [first, ...others])
+        else callback(null, first.address, first.family)
+      })
+    },
+    leave: () => leave()
   }
+}
 
 const refusedAll = (found: ReadonlyArray<LookupAddress>, privateAddresses: PrivateAddresses): AddressRefused => {
   const address = found[0]?.address ?? ""

@@ -3,6 +3,7 @@ import * as tls from "node:tls"
 import { type buildConnector, Client, type Dispatcher, errors } from "undici"
 import { type Addresses, everyPrivateAddress, lookupOf, privateAddressesOf, refusedHost } from "./Addresses.ts"
 import type { PrivateAddresses } from "./AddressRule.ts"
+import { type NameLookups, names as ofProcess } from "./NameLookups.ts"
 
 /** Wants a connection; told once, unless there is no place for it or it leaves the line first. */
 export interface Taker {
@@ -45,7 +46,7 @@ export class Connection {
   #socket: net.Socket | undefined
   idle = false
 
-  constructor(origin: Origin, sessions: TlsSessions, onIdleLost: (connection: Connection) => void) {
+  constructor(origin: Origin, sessions: TlsSessions, names: NameLookups, onIdleLost: (connection: Connection) => void) {
     this.origin = origin
     this.#client = new Client(origin.url, {
       pipelining: 1,
@@ -55,7 +56,7 @@ export class Connection {
       keepAliveMaxTimeout: keepAliveHintMs,
       connect: (options, callback) => {
         const refused = refusedHost(options.hostname, origin.privateAddresses)
-        if (refused === undefined) this.#socket = connect(options, origin.privateAddresses, sessions, callback)
+        if (refused === undefined) this.#socket = connect(options, names, origin.privateAddresses, sessions, callback)
         else queueMicrotask(() => callback(refused, null))
       }
     })
@@ -88,6 +89,7 @@ export class Connection {
 export class ConnectionPool {
   readonly #limits: Limits
   readonly #addresses: Addresses
+  readonly #names: NameLookups
   readonly #origins = new Map<string, Origin>()
   readonly #busy = new Set<Connection>()
   readonly #sessions = new TlsSessions()
@@ -95,9 +97,10 @@ export class ConnectionPool {
   #destroyed = false
   #onDrained: (() => void) | undefined
 
-  constructor(limits: Limits, addresses: Addresses = everyPrivateAddress) {
+  constructor(limits: Limits, addresses: Addresses = everyPrivateAddress, names: NameLookups = ofProcess) {
     this.#limits = limits
     this.#addresses = addresses
+    this.#names = names
   }
 
   get origins(): number {
@@ -182,7 +185,7 @@ export class ConnectionPool {
   }
 
   #open(origin: Origin): Connection {
-    const connection = new Connection(origin, this.#sessions, (lost) => {
+    const connection = new Connection(origin, this.#sessions, this.#names, (lost) => {
       origin.idle.splice(origin.idle.indexOf(lost), 1)
       this.#idle -= 1
       this.#forget(lost, new Error("hung up while idle"))
@@ -241,16 +244,19 @@ class TlsSessions {
 /** No timeout of its own: the exchange that asked for the socket has the deadline, and destroys it. */
 const connect = (
   options: buildConnector.Options,
+  names: NameLookups,
   privateAddresses: PrivateAddresses,
   sessions: TlsSessions,
   callback: buildConnector.Callback
 ): net.Socket => {
   const secure = options.protocol === "https:"
-  const lookup = lookupOf(privateAddresses)
+  const { leave, lookup } = lookupOf(names, privateAddresses)
   const socket = secure
     ? connectTls(options, lookup, sessions)
     : net.connect({ host: options.hostname, port: Number(options.port || 80), lookup })
   let answered = false
+  // whoever gives the socket up no longer waits for the look-up
+  socket.once("close", leave)
   socket.setNoDelay(true)
   socket.setKeepAlive(true, 60_000)
   socket.once(secure ? "secureConnect" : "connect", () => {
