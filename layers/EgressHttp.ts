@@ -5,9 +5,9 @@ import type { Flow, Sink, UpstreamError } from "../src/services/Upstream.ts"
 import { type Addresses, AddressRefused } from "./http/Addresses.ts"
 import * as UpstreamHttp from "./UpstreamHttp.ts"
 
-/** Calls of operators and checks, not the traffic of applications. */
+/** Beside checks and calls of operators, guardrails are asked through it: one call for each request of applications. */
 const limits = {
-  connectionsPerOrigin: 64,
+  connectionsPerOrigin: 512,
   waitingPerOrigin: 1_024,
   turnWithinMs: 5_000,
   idleConnections: 64,
@@ -28,6 +28,7 @@ export const layer = (addresses: Addresses): Layer.Layer<Egress> =>
         yield* exchange(
           {
             origin,
+            caller: request.caller,
             target,
             method,
             headers: headersOf(request),

@@ -1,6 +1,7 @@
 import { Readable } from "node:stream"
 import { type Duration, Effect, Exit, Layer } from "effect"
 import type { Dispatcher } from "undici"
+import * as Share from "../src/services/Share.ts"
 import { type Exchange, type Flow, ofCallbacks, type Sink, Upstream, UpstreamError } from "../src/services/Upstream.ts"
 import { type Addresses, everyPrivateAddress } from "./http/Addresses.ts"
 import { type Connection, ConnectionPool, type Limits, type Taker } from "./http/ConnectionPool.ts"
@@ -53,7 +54,7 @@ export const layerWith = (options: Partial<Options>): Layer.Layer<Upstream> =>
  * Not supported: HTTP/2 (it would fold header names), trailers, and an answer that begins with a `100 Continue` which
  * nobody asked for (undici hangs up; reported as `malformed`).
  *
- * An origin has so many connections. Exchanges beyond them wait in a line that is bounded in number and in time, and
+ * An origin has so many connections, and each caller a quarter of them. Exchanges beyond them wait in a line that is bounded in number and in time, and
  * then fail as `busy`: a caller who is told can go elsewhere or come again, one who hears nothing cannot.
  *
  * Nothing is retried. A kept-alive connection that dies before the request is written is replaced by undici itself;
@@ -91,6 +92,10 @@ class Running implements Dispatcher.DispatchHandler, Taker {
     this.#request = request
     this.#sink = sink
     this.#done = done
+  }
+
+  get caller(): string | undefined {
+    return this.#request.caller
   }
 
   start(): void {
@@ -211,7 +216,10 @@ class Running implements Dispatcher.DispatchHandler, Taker {
   }
 
   #busy(): void {
-    const error = new UpstreamError({ phase: "connect", reason: "busy", limit: this.#options.connectionsPerOrigin })
+    const { connectionsPerOrigin } = this.#options
+    const whose = this.#pool.heldBack(this.#request.origin, this.caller) ? "caller" : "everybody"
+    const limit = whose === "caller" ? Share.of(connectionsPerOrigin) : connectionsPerOrigin
+    const error = new UpstreamError({ phase: "connect", reason: "busy", limit, whose })
     this.#end(error, Exit.fail(error))
   }
 

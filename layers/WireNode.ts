@@ -1,14 +1,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Result } from "effect"
+import { type BodyPace, patience, standard } from "../src/gateway/BodyPace.ts"
 import * as Headers from "../src/gateway/Headers.ts"
 import type { BodyFailure, Wire } from "../src/gateway/Wire.ts"
 import { CollectedBytes } from "../src/services/CollectedBytes.ts"
 
 const tooLarge: BodyFailure = { _tag: "TooLarge" }
-const tooSlow: BodyFailure = { _tag: "TooSlow" }
 const cut: BodyFailure = { _tag: "Cut" }
 
-export const make = (incoming: IncomingMessage, outgoing: ServerResponse): Wire => new NodeWire(incoming, outgoing)
+export const make = (incoming: IncomingMessage, outgoing: ServerResponse, pace: BodyPace = standard): Wire =>
+  new NodeWire(incoming, outgoing, pace)
 
 /**
  * A client of Node's HTTP/1.1 server. Reading and writing are plain callbacks on its two streams: this is the byte path
@@ -20,14 +21,16 @@ class NodeWire implements Wire {
   readonly headers: Headers.RawHeaders
   readonly #incoming: IncomingMessage
   readonly #outgoing: ServerResponse
+  readonly #pace: BodyPace
   #lengthSaid = true
 
-  constructor(incoming: IncomingMessage, outgoing: ServerResponse) {
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse, pace: BodyPace) {
     this.method = incoming.method ?? "GET"
     this.target = incoming.url ?? "/"
     this.headers = incoming.rawHeaders
     this.#incoming = incoming
     this.#outgoing = outgoing
+    this.#pace = pace
   }
 
   get address(): string {
@@ -55,6 +58,7 @@ class NodeWire implements Wire {
       const whose = lease.grow(chunk.length)
       if (whose !== undefined) return fail({ _tag: "NoRoom", whose })
       collected.add(chunk)
+      lastAt = performance.now()
     }
     // no more data can come: those listeners may stay, and taking them off would cost more than the rest of this
     const onEnd = () => {
@@ -64,7 +68,16 @@ class NodeWire implements Wire {
       done(Result.succeed(collected.take()))
     }
     const onCut = () => fail(cut)
-    const timer = setTimeout(() => fail(tooSlow), withinMs)
+    const begun = performance.now()
+    let lastAt = begun
+    const look = () => {
+      const now = performance.now()
+      const bytes = collected.length
+      const { by, ms } = patience(this.#pace, { bytes, silentMs: now - lastAt, waitedMs: now - begun, withinMs })
+      if (ms <= 0) fail({ _tag: "TooSlow", by })
+      else timer = setTimeout(look, Math.ceil(ms))
+    }
+    let timer = setTimeout(look, Math.min(withinMs, this.#pace.idleMs, this.#pace.graceMs))
     // Node tells of an aborted request by "close", and by "error" only to whoever listens for it
     incoming.on("data", onData).on("end", onEnd).on("close", onCut)
     invite(incoming, this.#outgoing)
@@ -81,12 +94,17 @@ class NodeWire implements Wire {
     // the connection outlives the body: there is an answer to give
     const chunks: AsyncIterator<Buffer> = incoming.iterator({ destroyOnReturn: false })
     let size = 0
+    /** The client's time alone: how fast the bytes go on is the upstream's affair. */
+    let waitedMs = 0
     try {
       for (;;) {
-        const next = await within(idleMs, chunks.next()).catch(() => {
+        const left = patience(this.#pace, { bytes: size, silentMs: 0, waitedMs, withinMs: waitedMs + idleMs })
+        const asked = performance.now()
+        const next = await within(Math.max(left.ms, 0), chunks.next()).catch(() => {
           throw refuse(cut)
         })
-        if (next === undefined) throw refuse(tooSlow)
+        waitedMs += performance.now() - asked
+        if (next === undefined) throw refuse({ _tag: "TooSlow", by: left.by })
         if (next.done === true) return
         size += next.value.length
         if (size > maxBytes) throw refuse(tooLarge)

@@ -1,12 +1,16 @@
 import * as net from "node:net"
 import * as tls from "node:tls"
 import { type buildConnector, Client, type Dispatcher, errors } from "undici"
+import * as Share from "../../src/services/Share.ts"
 import { type Addresses, everyPrivateAddress, lookupOf, privateAddressesOf, refusedHost } from "./Addresses.ts"
 import type { PrivateAddresses } from "./AddressRule.ts"
 import { type NameLookups, names as ofProcess } from "./NameLookups.ts"
+import { WaitingLine } from "./WaitingLine.ts"
 
 /** Wants a connection; told once, unless there is no place for it or it leaves the line first. */
 export interface Taker {
+  /** For whom. Each caller has a share of an origin's connections and of its line; `undefined` has all of them. */
+  readonly caller: string | undefined
   readonly granted: (connection: Connection) => void
 }
 
@@ -31,7 +35,9 @@ interface Origin {
   readonly url: string
   readonly privateAddresses: PrivateAddresses
   readonly idle: Array<Connection>
-  readonly waiting: Set<Taker>
+  readonly line: WaitingLine
+  /** Connections that work for each caller. */
+  readonly held: Map<string, number>
   open: number
 }
 
@@ -45,6 +51,8 @@ export class Connection {
   readonly #client: Client
   #socket: net.Socket | undefined
   idle = false
+  /** For whom it works. */
+  caller: string | undefined
 
   constructor(origin: Origin, sessions: TlsSessions, names: NameLookups, onIdleLost: (connection: Connection) => void) {
     this.origin = origin
@@ -85,6 +93,9 @@ export class Connection {
   }
 }
 
+/** `full`: the line has no place for it. */
+export type Place = "granted" | "waiting" | "full"
+
 /** Keep-alive connections by origin. An origin is remembered only while it has a connection or somebody waiting. */
 export class ConnectionPool {
   readonly #limits: Limits
@@ -107,8 +118,9 @@ export class ConnectionPool {
     return this.#origins.size
   }
 
-  take(url: string, taker: Taker): "granted" | "waiting" | "full" {
+  take(url: string, taker: Taker): Place {
     const origin = this.#origins.get(url) ?? this.#unknown(url)
+    if (!this.#mayHold(origin, taker.caller)) return origin.line.join(taker)
     const kept = origin.idle.pop()
     if (kept !== undefined) {
       this.#idle -= 1
@@ -120,17 +132,22 @@ export class ConnectionPool {
       this.#grant(this.#open(origin), taker)
       return "granted"
     }
-    if (origin.waiting.size >= this.#limits.waitingPerOrigin) return "full"
-    origin.waiting.add(taker)
-    return "waiting"
+    return origin.line.join(taker)
+  }
+
+  /** Whether it is the caller's own share that is used up, and not the origin. */
+  heldBack(url: string, caller: string | undefined): boolean {
+    const origin = this.#origins.get(url)
+    return origin !== undefined && !this.#mayHold(origin, caller)
   }
 
   leave(url: string, taker: Taker): void {
-    this.#origins.get(url)?.waiting.delete(taker)
+    this.#origins.get(url)?.line.leave(taker)
   }
 
   /** The exchange ran to its end. When its answer does not allow another one, undici has closed the socket by now. */
   giveBack(connection: Connection): void {
+    this.#release(connection)
     const next = connection.alive ? this.#nextWaiting(connection.origin) : undefined
     if (next !== undefined) {
       this.#grant(connection, next)
@@ -145,6 +162,7 @@ export class ConnectionPool {
   }
 
   discard(connection: Connection, reason: Error): void {
+    this.#release(connection)
     this.#busy.delete(connection)
     this.#forget(connection, reason)
     const next = this.#nextWaiting(connection.origin)
@@ -179,7 +197,8 @@ export class ConnectionPool {
       url,
       privateAddresses: privateAddressesOf(this.#addresses, url),
       idle: [],
-      waiting: new Set(),
+      line: new WaitingLine(this.#limits.waitingPerOrigin),
+      held: new Map(),
       open: 0
     }
   }
@@ -196,24 +215,37 @@ export class ConnectionPool {
   }
 
   #grant(connection: Connection, taker: Taker): void {
+    const { caller } = taker
+    connection.caller = caller
+    if (caller !== undefined) connection.origin.held.set(caller, (connection.origin.held.get(caller) ?? 0) + 1)
     this.#busy.add(connection)
     if (this.#destroyed) connection.destroy(new errors.ClientDestroyedError())
     taker.granted(connection)
   }
 
+  /** It works for nobody any more. */
+  #release(connection: Connection): void {
+    const { caller, origin } = connection
+    connection.caller = undefined
+    if (caller === undefined) return
+    const left = (origin.held.get(caller) ?? 0) - 1
+    if (left > 0) origin.held.set(caller, left)
+    else origin.held.delete(caller)
+  }
+
+  #mayHold(origin: Origin, caller: string | undefined): boolean {
+    return caller === undefined || (origin.held.get(caller) ?? 0) < Share.of(this.#limits.connectionsPerOrigin)
+  }
+
   #nextWaiting(origin: Origin): Taker | undefined {
-    for (const taker of origin.waiting) {
-      origin.waiting.delete(taker)
-      return taker
-    }
-    return undefined
+    return origin.line.next((caller) => this.#mayHold(origin, caller))
   }
 
   #forget(connection: Connection, reason: Error): void {
     connection.idle = false
     connection.origin.open -= 1
     connection.destroy(reason)
-    if (connection.origin.open === 0 && connection.origin.waiting.size === 0) {
+    if (connection.origin.open === 0 && connection.origin.line.size === 0) {
       this.#origins.delete(connection.origin.url)
     }
   }

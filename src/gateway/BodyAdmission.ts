@@ -1,8 +1,8 @@
 import { Context, Effect, Layer, Metric } from "effect"
+import * as Share from "../services/Share.ts"
 import { GatewayError } from "./GatewayError.ts"
 import { GatewaySettings } from "./model/Settings.ts"
 import * as Series from "./Series.ts"
-import * as Share from "./Share.ts"
 import type { BodyLease, NoRoomOf } from "./Wire.ts"
 
 /**

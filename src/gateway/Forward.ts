@@ -345,9 +345,10 @@ export const refusalOf = (
   if (error === undefined) return new GatewayError({ code: "internal_error", message: "The gateway failed." })
   if (error.reason === "busy") {
     const limit = error.limit === undefined ? "" : ` ${error.limit}`
+    const whose = error.whose === "caller" ? "this key, or this address," : "the gateway"
     return new GatewayError({
       code: "gateway_overloaded",
-      message: `All${limit} connections that the gateway may have to this upstream are busy, and this request's turn did not come. Try again shortly.`,
+      message: `All${limit} connections that ${whose} may have to this upstream are busy, and this request's turn did not come. Try again shortly.`,
       retryAfterSeconds: 1
     })
   }

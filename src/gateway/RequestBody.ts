@@ -1,6 +1,7 @@
 import { Result } from "effect"
 import * as BodyAdmission from "./BodyAdmission.ts"
 import * as BodyLabels from "./BodyLabels.ts"
+import * as BodyPace from "./BodyPace.ts"
 import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import { type BodyLimit, tooLarge } from "./model/BodyLimit.ts"
@@ -19,7 +20,7 @@ export const refusal = (failure: BodyFailure, limit: BodyLimit, withinMs: number
     case "TooSlow":
       return new GatewayError({
         code: "request_body_timeout",
-        message: `The request body did not arrive within ${withinMs} ms (timeout_ms of the route).`
+        message: BodyPace.sentence(BodyPace.standard, failure.by, withinMs)
       })
     case "Cut":
       return new GatewayError({ code: "invalid_request_body", message: "The request body ended before it was whole." })

@@ -1,10 +1,11 @@
 import type { Result } from "effect"
+import type { Lateness } from "./BodyPace.ts"
 import type { RawHeaders } from "./Headers.ts"
 
 /** Why a request body could not be had whole. */
 export type BodyFailure =
   | { readonly _tag: "TooLarge" }
-  | { readonly _tag: "TooSlow" }
+  | { readonly _tag: "TooSlow"; readonly by: Lateness }
   /** The client is gone; nobody is there to answer. */
   | { readonly _tag: "Cut" }
   /** The process, or this caller, holds as many bodies as it may. */
@@ -32,7 +33,7 @@ export interface Wire {
   /** The client's, as the connection has it: behind a proxy, the proxy's. */
   readonly address: string
 
-  /** Reads the body whole, at most `maxBytes` of it, within `withinMs`, and tells `done` once. */
+  /** Reads the body whole, at most `maxBytes` of it, within `withinMs` and at a pace, and tells `done` once. */
   readonly readBody: (
     options: {
       readonly maxBytes: number
@@ -45,6 +46,7 @@ export interface Wire {
   /** The body as it comes, for requests that nobody looks into. It throws after `onFailure` was told why. */
   readonly streamBody: (options: {
     readonly maxBytes: number
+    /** The longest silence, where the pace that is asked of all bodies allows more. */
     readonly idleMs: number
     readonly onFailure: (failure: BodyFailure) => void
   }) => AsyncIterable<Uint8Array>

@@ -53,6 +53,7 @@ export const ask = (
     .fetch({
       method: "POST",
       url,
+      caller: question.context.key_id,
       headers: {
         "content-type": "application/json",
         accept: "application/json",

@@ -35,6 +35,8 @@ export interface EgressRequest {
   /** Goes out as `Authorization: Bearer …`. */
   readonly bearer?: Redacted.Redacted
   readonly body?: Uint8Array
+  /** The key whose request it serves: none has more than a share of the connections to one origin. */
+  readonly caller?: string | undefined
   /** Milliseconds for everything: name, connection, headers, the last byte of the body. */
   readonly withinMs: number
   /** Bytes that the body of the answer may have. */

@@ -12,8 +12,10 @@ import { Context, Effect, type Exit, Schema } from "effect"
 export class UpstreamError extends Schema.TaggedError<UpstreamError>()("UpstreamError", {
   phase: Schema.Literals(["connect", "headers", "body"]),
   reason: Schema.Literals(["refused", "busy", "timeout", "reset", "malformed", "stopped"]),
-  /** With `busy`: how many exchanges with the origin may run at once. */
+  /** With `busy`: how many exchanges with the origin may run at once, in all or of one caller. */
   limit: Schema.optionalKey(Schema.Int),
+  /** With `busy`: whose exchanges those are. */
+  whose: Schema.optionalKey(Schema.Literals(["everybody", "caller"])),
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
@@ -35,6 +37,8 @@ export interface Sink {
 export interface Exchange {
   /** Scheme, host and port: `https://api.example.com`. */
   readonly origin: string
+  /** For whom it is: no caller holds more than a share of the connections to an origin. `undefined`: for this program. */
+  readonly caller?: string | undefined
   readonly method: string
   /** Path and query, sent as they are, byte for byte. */
   readonly target: string

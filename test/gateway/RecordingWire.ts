@@ -56,7 +56,7 @@ export const make = (request: ClientRequest, journal: Array<string> = []): Recor
         const refused = grown(1)
         if (refused !== undefined) return done(refused)
         journal.push("the body stalls")
-        stalled = () => done(fail({ _tag: "TooSlow" }))
+        stalled = () => done(fail({ _tag: "TooSlow", by: "deadline" }))
         return
       }
       if (body === "cut") return done(fail({ _tag: "Cut" }))
@@ -69,7 +69,7 @@ export const make = (request: ClientRequest, journal: Array<string> = []): Recor
         onFailure(failure)
         return new Error(failure._tag)
       }
-      if (body === "stalls") throw refuse({ _tag: "TooSlow" })
+      if (body === "stalls") throw refuse({ _tag: "TooSlow", by: "deadline" })
       if (body === "cut") throw refuse({ _tag: "Cut" })
       if (bytes.length > maxBytes) throw refuse({ _tag: "TooLarge" })
       yield bytes

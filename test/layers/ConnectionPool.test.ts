@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { type Connection, ConnectionPool } from "../../layers/http/ConnectionPool.ts"
+import { type Connection, ConnectionPool, type Taker } from "../../layers/http/ConnectionPool.ts"
+import { WaitingLine } from "../../layers/http/WaitingLine.ts"
 import * as ScriptedServer from "../upstream/ScriptedServer.ts"
 
 describe("ConnectionPool", () => {
@@ -28,6 +29,39 @@ describe("ConnectionPool", () => {
   )
 })
 
+describe("WaitingLine", () => {
+  const taker = (caller: string | undefined): Taker => ({ caller, granted: () => {} })
+
+  it("gives callers turns, passes over those who hold their share, and keeps each one's order", () => {
+    const line = new WaitingLine(100)
+    const [a1, a2, b1, b2, c1] = [taker("a"), taker("a"), taker("b"), taker("b"), taker("c")]
+    for (const one of [a1, a2, b1, b2, c1]) assert.strictEqual(line.join(one), "waiting")
+    const next = () => line.next((caller) => caller !== "c")
+    assert.deepStrictEqual([next(), next(), next(), next(), next()], [a1, b1, a2, b2, undefined])
+    assert.strictEqual(line.size, 1)
+    assert.strictEqual(
+      line.next(() => true),
+      c1
+    )
+    assert.strictEqual(line.size, 0)
+  })
+
+  it("gives a caller a quarter of the places, the program itself all of them, and a place back to who leaves", () => {
+    const line = new WaitingLine(8)
+    const mine = [taker("a"), taker("a")]
+    assert.deepStrictEqual(
+      mine.map((one) => line.join(one)),
+      ["waiting", "waiting"]
+    )
+    assert.strictEqual(line.join(taker("a")), "full")
+    line.leave(mine[0]!)
+    line.leave(mine[0]!)
+    assert.strictEqual(line.join(taker("a")), "waiting")
+    for (let index = 0; index < 6; index++) assert.strictEqual(line.join(taker(undefined)), "waiting")
+    assert.strictEqual(line.join(taker("b")), "full")
+  })
+})
+
 const answerTwice: ScriptedServer.Script = async (peer) => {
   for (let i = 0; i < 2; i++) {
     await peer.request()
@@ -39,6 +73,7 @@ const answerTwice: ScriptedServer.Script = async (peer) => {
 const answered = (pool: ConnectionPool, origin: string): Effect.Effect<Connection, Error> =>
   Effect.callback((resume) => {
     pool.take(origin, {
+      caller: undefined,
       granted: (connection) =>
         connection.dispatch(
           { method: "GET", path: "/" },

@@ -389,6 +389,35 @@ describe("UpstreamHttp: limits and closing", () => {
       assert.deepStrictEqual(yield* Fiber.join(running), ["headers", "reset"])
     })
   )
+
+  it.live("a caller whose requests stay unanswered holds a quarter of the connections; others find theirs", () =>
+    Effect.gen(function* () {
+      const asked = yield* Deferred.make<void>()
+      let silent = 0
+      const { origin } = yield* serve(async (peer) => {
+        for (;;) {
+          const request = await peer.request()
+          if (request.startsWith("GET /other")) await peer.write(answer("ok"))
+          else if (++silent === 2) Deferred.doneUnsafe(asked, Effect.void)
+        }
+      })
+      const greedy = { caller: "greedy", target: "/silent" }
+      const running = yield* Effect.forEach([1, 2], () => Effect.forkScoped(exchange(origin, collector(), greedy)))
+      yield* Deferred.await(asked)
+      const error = yield* Effect.flip(exchange(origin, collector(), greedy))
+      assert.deepInclude(error, { phase: "connect", reason: "busy", limit: 2, whose: "caller" })
+      for (const caller of ["other", undefined]) {
+        const sink = collector()
+        yield* exchange(origin, sink, { caller, target: "/other" })
+        assert.strictEqual(sink.body.toString(), "ok")
+      }
+      const waiting = yield* Effect.forkScoped(exchange(origin, collector(), { ...greedy, target: "/other" }))
+      yield* Fiber.interrupt(running[0]!)
+      yield* Fiber.join(waiting)
+    }).pipe(
+      Effect.provide(UpstreamHttp.layerWith({ connectionsPerOrigin: 8, turnWithinMs: 1_000, drainWithin: "1 milli" }))
+    )
+  )
 })
 
 const opened = (door: Layer.Layer<Upstream>) =>
