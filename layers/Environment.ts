@@ -45,6 +45,8 @@ export interface Settings {
   /** Of statuses, dead letters and graphs; without a token it is one of this machine's alone. */
   readonly statusAddress: Address
   readonly statusToken: Option.Option<Redacted.Redacted>
+  /** Event streams that are open at once; `perAddress`: where it is not the default share. */
+  readonly eventStreams: { readonly most: number; readonly perAddress: Option.Option<number> }
   /** `rest`: of whatever is neither the control listener nor the proxy listener. */
   readonly logLevels: { readonly rest: LogLevel; readonly gateway_api: LogLevel; readonly gateway_proxy: LogLevel }
   readonly adminToken: Option.Option<Redacted.Redacted>
@@ -175,6 +177,10 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     upstreamUi: Option.map(uiAddress, (address) => ({ address, publicOrigin: uiOrigin })),
     statusAddress,
     statusToken,
+    eventStreams: {
+      most: withDefault("SVC_STATUS_MAX_EVENT_STREAMS", between(1, 1_000_000), 10_000),
+      perAddress: optional("SVC_STATUS_MAX_EVENT_STREAMS_PER_ADDRESS", between(1, 1_000_000))
+    },
     logLevels: withDefault("LOG_LEVEL", logLevels, everywhere("Info")),
     // whether it must be a token depends on whether one is active already: the start decides when it knows
     adminToken: optional("GATEWAY_ADMIN_TOKEN", (value) => Result.succeed(Redacted.make(value))),

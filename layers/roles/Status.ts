@@ -1,4 +1,4 @@
-import { Layer } from "effect"
+import { Layer, Option } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import * as GraphRoutes from "../../src/graph/GraphRoutes.ts"
 import * as Lifespan from "../../src/graph/Lifespan.ts"
@@ -19,6 +19,12 @@ import * as Start from "../Start.ts"
  */
 const lifespan = { topology: reading, otherTopologies: [scanning, summarising] }
 
+const lifespanOf = ({ eventStreams: { most, perAddress } }: Settings) => ({
+  ...lifespan,
+  sseMaxOpenStreams: most,
+  ...(Option.isSome(perAddress) && { sseMaxOpenStreamsPerAddress: perAddress.value })
+})
+
 /** Those that somebody works on, each with the one of its dead letters. */
 const queues = [reading, scanning, summarising]
   .flatMap(({ queues, status }) => queues.filter(({ name }) => name !== status.queue))
@@ -33,7 +39,7 @@ export const status = (settings: Settings) =>
   EventStream.drainFirst.pipe(
     Layer.provide(listener(statusRoutes, settings)),
     Layer.merge(QueueMetrics.layer({ queues })),
-    Layer.provide(Lifespan.statuses(lifespan)),
+    Layer.provide(Lifespan.statuses(lifespanOf(settings))),
     Layer.provide(Lifespan.stores(lifespan))
   )
 
@@ -49,7 +55,7 @@ export const all = (settings: Settings) =>
   EventStream.drainFirst.pipe(
     Layer.provide(listener(Layer.merge(statusRoutes, GraphRoutes.layer()), settings)),
     Layer.merge(QueueMetrics.layer({ queues })),
-    Layer.provide(Lifespan.layer(lifespan))
+    Layer.provide(Lifespan.layer(lifespanOf(settings)))
   )
 
 const listener = <E, R>(routes: Layer.Layer<never, E, R>, { drainSeconds, statusAddress, statusToken }: Settings) =>

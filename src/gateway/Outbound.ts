@@ -1,3 +1,4 @@
+import * as Share from "../services/Share.ts"
 import type { Exchange } from "../services/Upstream.ts"
 import type { Destination } from "./Destination.ts"
 import * as Headers from "./Headers.ts"
@@ -21,7 +22,7 @@ export interface Outbound {
 /** What goes to the upstream: the client's request in all but its credentials and what only the gateway may say. */
 export const exchange = ({ body, config, destination, key, read, request, target }: Outbound): Exchange => ({
   origin: destination.origin,
-  caller: key === undefined ? request.wire.address : key.id,
+  caller: key === undefined ? Share.callerAt(request.wire.address) : key.id,
   method: request.wire.method,
   target: target.target,
   headers: Headers.forUpstream(request.wire.headers, {

@@ -38,6 +38,10 @@ export interface Options {
   /** Default: `completed` and `failed`. */
   readonly sseTerminalStatuses?: TerminalStatusSet
   readonly sseOutputAdapter?: OutputAdapter
+  /** Event streams that are open at once. Default: 10,000. */
+  readonly sseMaxOpenStreams?: number
+  /** Of those, what clients of one address may have. Default: a quarter. */
+  readonly sseMaxOpenStreamsPerAddress?: number
   /** That of the workers' store. Default: `svc`. */
   readonly dlqStorePrefix?: string
   /** `null` or 0: as long as there is room. Default: `null`. */
@@ -82,6 +86,10 @@ export const statuses = ({ aliasConfig, observationSink, topology, ...options }:
   const stream = EventStream.layer({
     terminalStatuses: options.sseTerminalStatuses,
     outputAdapter: options.sseOutputAdapter,
+    ...(options.sseMaxOpenStreams !== undefined && { maxOpenStreams: options.sseMaxOpenStreams }),
+    ...(options.sseMaxOpenStreamsPerAddress !== undefined && {
+      maxOpenStreamsPerAddress: options.sseMaxOpenStreamsPerAddress
+    }),
     aliasConfig,
     observationSink
   })

@@ -16,6 +16,7 @@ import { SettingsError } from "../messaging/Errors.ts"
 import * as Observation from "../messaging/Observation.ts"
 import { type ObservationSink, observing } from "../messaging/ObservationSink.ts"
 import { Findings } from "../messaging/Parameters.ts"
+import * as Share from "../services/Share.ts"
 import * as EventFrames from "./EventFrames.ts"
 import { type Limits, OpenStream } from "./OpenStream.ts"
 import { type Presentation, present } from "./PublicEvent.ts"
@@ -30,6 +31,11 @@ export interface Options extends Presentation {
   readonly keepaliveIntervalSeconds?: number | null
   /** Streams that are open at once; more are refused. Default: 10,000. */
   readonly maxOpenStreams?: number
+  /**
+   * Of those, what clients of one address may have. Behind a proxy all clients have its address: give it all. Default: a
+   * quarter.
+   */
+  readonly maxOpenStreamsPerAddress?: number
   /** What may wait for one slow client; the rest waits in the store. Default: 64. */
   readonly maxWaitingEvents?: number
   /** The same in characters of JSON; one event may be longer. Default: 65,536. */
@@ -39,9 +45,9 @@ export interface Options extends Presentation {
   readonly observationSink?: ObservationSink | undefined
 }
 
-/** `limit`: as many streams are open as may be. `draining`: the server goes down. */
+/** `limit`: as many streams are open as may be. `share`: by this address. `draining`: the server goes down. */
 export class StreamRefused extends Schema.TaggedError<StreamRefused>()("StreamRefused", {
-  reason: Schema.Literals(["limit", "draining"]),
+  reason: Schema.Literals(["limit", "share", "draining"]),
   message: Schema.String
 }) {}
 
@@ -59,7 +65,11 @@ export class EventStream extends Context.Service<
      */
     readonly open: (
       taskId: string,
-      options?: { readonly lastEventId?: string | undefined }
+      options?: {
+        readonly lastEventId?: string | undefined
+        /** The client's. Without one, no share is looked at. */
+        readonly address?: string | undefined
+      }
     ) => Effect.Effect<Stream.Stream<Uint8Array>, StreamRefused, Scope.Scope>
 
     /** Ends every stream with a comment, and refuses new ones. */
@@ -81,6 +91,8 @@ const make = Effect.fnUntraced(function* (
   const follows = yield* StatusFollows.make(store.live)
   const frameOf = framing(options)
   const open = new Set<OpenStream>()
+  /** Open streams of each address. */
+  const callers = new Map<string, number>()
   let draining = false
 
   yield* Effect.sleep(settings.sweepMs).pipe(
@@ -215,7 +227,14 @@ const make = Effect.fnUntraced(function* (
       return Effect.andThen(stream.woken, pull(stream, lastEventId))
     })
 
-  const refusal = (): StreamRefused | undefined =>
+  const enter = (caller: string | undefined, change: 1 | -1) => {
+    if (caller === undefined) return
+    const left = (callers.get(caller) ?? 0) + change
+    if (left > 0) callers.set(caller, left)
+    else callers.delete(caller)
+  }
+
+  const refusal = (caller: string | undefined): StreamRefused | undefined =>
     draining
       ? new StreamRefused({ reason: "draining", message: "The server is going down." })
       : open.size >= settings.maxOpenStreams
@@ -223,16 +242,29 @@ const make = Effect.fnUntraced(function* (
             reason: "limit",
             message: `All ${settings.maxOpenStreams} event streams of this process are in use.`
           })
-        : undefined
+        : caller !== undefined && (callers.get(caller) ?? 0) >= settings.maxOpenStreamsPerAddress
+          ? new StreamRefused({
+              reason: "share",
+              message: `All ${settings.maxOpenStreamsPerAddress} event streams that one address may have open are in use. Close one of them first.`
+            })
+          : undefined
 
   return EventStream.of({
-    open: (taskId, { lastEventId } = {}) =>
+    open: (taskId, { address, lastEventId } = {}) =>
       Effect.suspend(() => {
-        const refused = refusal()
+        const caller = address === undefined ? undefined : Share.callerAt(address)
+        const refused = refusal(caller)
         if (refused !== undefined) return Effect.fail(refused)
         return Effect.acquireRelease(
-          Effect.sync(() => begin(taskId, lastEventId)),
-          (stream) => Effect.sync(() => end(stream))
+          Effect.sync(() => {
+            enter(caller, 1)
+            return begin(taskId, lastEventId)
+          }),
+          (stream) =>
+            Effect.sync(() => {
+              enter(caller, -1)
+              end(stream)
+            })
         ).pipe(Effect.map((stream) => Stream.fromPull(Effect.succeed(pull(stream, lastEventId)))))
       }),
     drain: Effect.sync(() => {
@@ -258,6 +290,7 @@ type Chunks = Arr.NonEmptyReadonlyArray<Uint8Array>
 interface Settings extends Limits {
   readonly terminalStatuses: TerminalStatusSet
   readonly maxOpenStreams: number
+  readonly maxOpenStreamsPerAddress: number
   readonly sweepMs: number
 }
 
@@ -267,10 +300,13 @@ const read = (options: Options, findings: Findings): Settings => {
     return value * 1_000
   }
   const { keepaliveIntervalSeconds: keepalive = 15 } = options
+  const maxOpenStreams = findings.integer("maxOpenStreams", options.maxOpenStreams ?? 10_000, 1, 1_000_000) ?? 0
+  const perAddress = options.maxOpenStreamsPerAddress ?? Share.of(maxOpenStreams)
   const keepaliveMs = keepalive === null ? undefined : seconds("keepaliveIntervalSeconds", keepalive, 3_600)
   return {
     terminalStatuses: options.terminalStatuses ?? new TerminalStatusSet(),
-    maxOpenStreams: findings.integer("maxOpenStreams", options.maxOpenStreams ?? 10_000, 1, 1_000_000) ?? 0,
+    maxOpenStreams,
+    maxOpenStreamsPerAddress: findings.integer("maxOpenStreamsPerAddress", perAddress, 1, 1_000_000) ?? 0,
     bounds: {
       events: findings.integer("maxWaitingEvents", options.maxWaitingEvents ?? 64, 1, 100_000) ?? 0,
       size: findings.integer("maxWaitingSize", options.maxWaitingSize ?? 65_536, 1, 1_000_000_000) ?? 0

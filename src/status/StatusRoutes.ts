@@ -78,7 +78,7 @@ type Handler = Effect.Effect<
 const events = (stream: EventStream["Service"], { aliasConfig }: Options): Handler =>
   withTaskId(aliasConfig, (taskId) =>
     Effect.gen(function* () {
-      const { headers, method } = yield* HttpServerRequest.HttpServerRequest
+      const { headers, method, remoteAddress } = yield* HttpServerRequest.HttpServerRequest
       if (!accepts(headers["accept"])) return refusal(406, "This is an event stream: accept text/event-stream.")
       const lastEventId = EventFrames.lastEventIdOf(headers["last-event-id"])
       if (lastEventId !== undefined && lastEventId.length > EventFrames.maxLastEventIdLength) {
@@ -86,8 +86,18 @@ const events = (stream: EventStream["Service"], { aliasConfig }: Options): Handl
         return invalid([{ loc: ["header", "Last-Event-ID"], msg }])
       }
       if (method === "HEAD") return HttpServerResponse.empty({ status: 200, headers: eventStreamHeaders })
-      return HttpServerResponse.stream(yield* stream.open(taskId, { lastEventId }), { headers: eventStreamHeaders })
-    }).pipe(Effect.catchTag("StreamRefused", ({ message }) => Effect.succeed(unavailable(message, reconnectSeconds))))
+      const address = Option.getOrUndefined(remoteAddress)
+      const opened = yield* stream.open(taskId, { lastEventId, address })
+      return HttpServerResponse.stream(opened, { headers: eventStreamHeaders })
+    }).pipe(
+      Effect.catchTag("StreamRefused", ({ message, reason }) =>
+        Effect.succeed(
+          reason === "share"
+            ? refusal(429, message, { "retry-after": String(reconnectSeconds) })
+            : unavailable(message, reconnectSeconds)
+        )
+      )
+    )
   )
 
 const history = (reader: HistoryReader["Service"], options: Options): Handler => {

@@ -382,6 +382,29 @@ describeWith(
       })
     )
 
+    it.effect("is refused where its address has its share, also of tasks that do not exist, until one ends", () =>
+      Effect.gen(function* () {
+        const { url } = yield* served({ maxOpenStreams: 8 })
+        const open = yield* Effect.forEach([1, 2], () => connect(`${url}/events/${task()}`))
+        for (const stream of open) yield* stream.until(({ text }) => text === ready)
+        const refused = yield* Effect.promise(() => fetch(`${url}/events/${task()}`))
+        assert.deepStrictEqual([refused.status, refused.headers.get("retry-after")], [429, "5"])
+        const body: unknown = yield* Effect.promise(() => refused.json())
+        const detail = "All 2 event streams that one address may have open are in use. Close one of them first."
+        assert.deepStrictEqual(body, { detail })
+        open[0]?.hangUp()
+        yield* eventually(
+          Effect.flatMap(connect(`${url}/events/${task()}`), (next) =>
+            Effect.andThen(
+              next.until(({ status }) => status > 0),
+              Effect.sync(() => next.status)
+            )
+          ),
+          (status) => status === 200
+        )
+      })
+    )
+
     it.effect("is refused, with a time to come again, when too many are open", () =>
       Effect.gen(function* () {
         const { url } = yield* served({ maxOpenStreams: 1 })
