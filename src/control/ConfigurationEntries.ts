@@ -3,6 +3,7 @@ import type * as Settings from "../gateway/model/FrontDoor.ts"
 import * as GuardrailPolicy from "../gateway/model/GuardrailPolicy.ts"
 import * as KeyPolicy from "../gateway/model/KeyPolicy.ts"
 import * as Price from "../gateway/model/Price.ts"
+import * as SharedLimits from "../gateway/model/SharedLimits.ts"
 import {
   type GuardrailEntry,
   KeyEntry,
@@ -24,7 +25,7 @@ const policies = { policy: KeyPolicy.KeyPolicy, guardrail_policy: GuardrailPolic
 
 /** With whole policies, and without what a rotation changes. */
 export const ComparedKey = KeyEntry.mapFields(Struct.omit(["key_prefix"])).pipe(Schema.fieldsAssign(policies))
-export const ComparedLayer = LayerEntry.pipe(Schema.fieldsAssign(policies))
+export const ComparedLayer = LayerEntry.pipe(Schema.fieldsAssign({ ...policies, shared: SharedLimits.SharedLimits }))
 
 const whole = ({ guardrail_policy, policy }: Pick<LayerEntry, "policy" | "guardrail_policy">) => ({
   policy: KeyPolicy.patched(KeyPolicy.neutral, policy),
@@ -33,8 +34,10 @@ const whole = ({ guardrail_policy, policy }: Pick<LayerEntry, "policy" | "guardr
 
 /** Policies that restrict nothing, in the form of the wire. */
 export const unrestricting = Schema.encodeSync(
-  Schema.toCodecJson(Schema.Struct(policies)).pipe(Schema.encodeTo(Schema.JsonObject))
-)(whole({ policy: {}, guardrail_policy: {} }))
+  Schema.toCodecJson(Schema.Struct({ ...policies, shared: SharedLimits.SharedLimits })).pipe(
+    Schema.encodeTo(Schema.JsonObject)
+  )
+)({ ...whole({ policy: {}, guardrail_policy: {} }), shared: SharedLimits.none })
 
 export const comparedKey = (key: KeyEntry): typeof ComparedKey.Type => ({
   id: key.id,
@@ -51,6 +54,7 @@ export const comparedKey = (key: KeyEntry): typeof ComparedKey.Type => ({
 export const comparedLayer = (layer: LayerEntry): typeof ComparedLayer.Type => ({
   kind: layer.kind,
   scope: layer.kind === "project" ? (layer.scope?.trim() ?? null) : layer.scope,
+  shared: SharedLimits.of(layer.shared ?? {}),
   ...whole(layer)
 })
 

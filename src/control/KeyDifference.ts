@@ -20,6 +20,7 @@ export const layerSentence = (
 
 const policyOf = "policy."
 const guardrailsOf = "guardrail_policy."
+const sharedOf = "shared."
 
 const meaning = ({ after, before, path }: FieldDifference): ReadonlyArray<string> => {
   const name = path.startsWith(policyOf) ? path.slice(policyOf.length) : path
@@ -35,6 +36,7 @@ const meaning = ({ after, before, path }: FieldDifference): ReadonlyArray<string
     case "rotation_due_at":
       return [after === null ? "is no longer due for rotation" : `is due for rotation on ${text(after)}`]
   }
+  if (path.startsWith(sharedOf)) return [bounds(`shared ${path.slice(sharedOf.length)}`, before, after)]
   if (path.startsWith(guardrailsOf)) return guardrails(path.slice(guardrailsOf.length), before, after)
   if (path === name) return [`has ${name} ${text(after)} instead of ${text(before)}`]
   if (name.startsWith("allow_")) return [`${after === true ? "gains" : "loses"} ${name.slice("allow_".length)}`]

@@ -8,7 +8,7 @@ import type { LayerScope } from "../gateway/model/PolicyLayer.ts"
 import { Database } from "../services/Database.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
 import type { Explained } from "./api/PolicyApi.ts"
-import { applied, decided, reasons } from "./PolicyReasons.ts"
+import { applied, decided, reasons, sharedLimits } from "./PolicyReasons.ts"
 import * as PolicyState from "./PolicyState.ts"
 import { Count, rows, type StoreFailure, settled } from "./Store.ts"
 
@@ -107,6 +107,7 @@ const decidedNow = (
   return {
     policy_version: effective.version,
     applied_layers: effective.layers.map(applied),
+    shared_limits: sharedLimits(effective),
     reasons: reasons(effective, question),
     decision: decided(effective, question),
     unchecked: route === "/upstream/*" ? uncheckedAtWildcard(effective.policy) : uncheckedBy(effective.policy, tools)

@@ -2,6 +2,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { PolicyRoute } from "../gateway/model/CanonicalRoute.ts"
 import * as GuardrailPolicy from "../gateway/model/GuardrailPolicy.ts"
 import { KeyPolicy, KeyPolicyPatch, neutral, patched } from "../gateway/model/KeyPolicy.ts"
+import * as SharedLimits from "../gateway/model/SharedLimits.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
@@ -47,7 +48,7 @@ const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
   const columns = sql.literal(
-    "id, layer_kind AS kind, scope_id, policy, guardrail_policy, policy_version, created_at, updated_at"
+    "id, layer_kind AS kind, scope_id, policy, shared, guardrail_policy, policy_version, created_at, updated_at"
   )
 
   /** The scope as the layer keeps it, if there is such a thing. */
@@ -104,16 +105,19 @@ const make = Effect.gen(function* () {
           const policy = yield* policyText(
             input.policy === undefined ? (held?.policy ?? neutral) : patched(neutral, input.policy ?? {})
           )
+          const shared = yield* sharedText(
+            input.shared === undefined ? (held?.shared ?? SharedLimits.none) : SharedLimits.of(input.shared ?? {})
+          )
           // what is given is the whole of it
           const guardrails = yield* input.guardrail_policy === undefined
             ? Effect.succeed(held?.guardrail_policy ?? GuardrailPolicy.neutral)
             : guardrailsOf(sql, GuardrailPolicy.neutral, input.guardrail_policy)
           const after = shown(
             yield* found.only(write`
-              INSERT INTO policy_layers (layer_kind, scope_id, policy, guardrail_policy)
-              VALUES (${input.kind}, ${scope}, ${policy}::jsonb, ${JSON.stringify(guardrails)}::jsonb)
+              INSERT INTO policy_layers (layer_kind, scope_id, policy, shared, guardrail_policy)
+              VALUES (${input.kind}, ${scope}, ${policy}::jsonb, ${shared}::jsonb, ${JSON.stringify(guardrails)}::jsonb)
               ON CONFLICT (layer_kind, coalesce(scope_id, '')) DO UPDATE SET policy = excluded.policy,
-                guardrail_policy = excluded.guardrail_policy, policy_version = policy_layers.policy_version + 1,
+                shared = excluded.shared, guardrail_policy = excluded.guardrail_policy, policy_version = policy_layers.policy_version + 1,
                 updated_at = now()
               RETURNING ${columns}`)
           )
@@ -153,6 +157,7 @@ const Row = PolicyLayer.pipe(
     ...rowStamps,
     policy: KeyPolicyPatch,
     policy_version: Count,
+    shared: SharedLimits.SharedLimitsPatch,
     guardrail_policy: GuardrailPolicy.GuardrailPolicyPatch
   })
 )
@@ -162,13 +167,16 @@ const paged = rows(Row.pipe(Schema.fieldsAssign(position)))
 const missing = new ControlError("not_found", "There is no policy layer with this id.")
 const snapshots = Snapshots.of(PolicyLayer)
 
-const shown = ({ guardrail_policy, policy, policy_version, ...layer }: typeof Row.Type): PolicyLayer => ({
+const shown = ({ guardrail_policy, policy, policy_version, shared, ...layer }: typeof Row.Type): PolicyLayer => ({
   ...layer,
   policy: { ...patched(neutral, policy), policy_version },
+  shared: SharedLimits.of(shared),
   guardrail_policy: GuardrailPolicy.of(guardrail_policy)
 })
 
 const encodePolicy = Schema.encodeEffect(Schema.fromJsonString(KeyPolicy))
+const encodeShared = Schema.encodeEffect(Schema.fromJsonString(SharedLimits.SharedLimits))
+const sharedText = (shared: SharedLimits.SharedLimits) => Effect.orDie(encodeShared(shared))
 const policyText = (policy: KeyPolicy) => Effect.orDie(encodePolicy(policy))
 
 const invalid = (message: string) => new ControlError("invalid_policy_payload", message, { param: "scope_id" })

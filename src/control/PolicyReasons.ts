@@ -2,6 +2,7 @@ import type { EffectivePolicy } from "../gateway/model/EffectivePolicy.ts"
 import * as Facts from "../gateway/model/Facts.ts"
 import * as Policy from "../gateway/model/Policy.ts"
 import { nameOf, type PolicyLayer, unreadableLayer } from "../gateway/model/PolicyLayer.ts"
+import { limitsAnything } from "../gateway/model/SharedLimits.ts"
 import type { FinalDecision } from "./api/PolicyApi.ts"
 
 /** A layer as it is shown. */
@@ -21,6 +22,14 @@ export const reasons = ({ layers }: EffectivePolicy, question: Policy.Question) 
       message: layer.unreadable === true ? unreadableLayer : message
     }))
   }))
+
+/** What the request shares with others, layer by layer. */
+export const sharedLimits = ({ layers }: EffectivePolicy) =>
+  layers.flatMap((layer) =>
+    layer.shared !== undefined && limitsAnything(layer.shared.limits)
+      ? [{ layer: nameOf(layer), ...layer.shared.limits }]
+      : []
+  )
 
 export const allowed: FinalDecision = {
   allowed: true,

@@ -28,7 +28,7 @@ import { type Actor, Audit, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
 import { type FinalDecision, Simulated, type Simulation } from "./api/PolicyApi.ts"
 import { guardrailsOf } from "./GuardrailNames.ts"
-import { allowed, applied, decided, deniedBeforeBody, reasons, refused } from "./PolicyReasons.ts"
+import { allowed, applied, decided, deniedBeforeBody, reasons, refused, sharedLimits } from "./PolicyReasons.ts"
 import * as PolicyState from "./PolicyState.ts"
 import type { StoreFailure } from "./Store.ts"
 
@@ -171,6 +171,7 @@ const make = Effect.gen(function* () {
         monthly_budget_usd: policy.monthly_budget_usd,
         max_cost_per_request: policy.max_cost_per_request
       },
+      shared_limits: sharedLimits(effective),
       reasons: reasons(effective, question),
       final_decision: final
     }

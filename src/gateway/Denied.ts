@@ -1,4 +1,5 @@
 import type { CutBy } from "./Forward.ts"
+import type { Meter } from "./Meters.ts"
 import type { RouteConfig } from "./model/CanonicalRoute.ts"
 import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
 import type { KeyPolicy } from "./model/KeyPolicy.ts"
@@ -25,6 +26,10 @@ export const ofUnread = ({ check }: Policy.Denial, { layers }: EffectivePolicy):
     check,
     layers.find(({ policy }) => Policy.unread(policy)?.check === check)
   )
+
+/** A limit that the request shares with others. One of the key's own is named by the error alone. */
+export const ofLimit = ({ field, scope }: Meter): Denied | undefined =>
+  scope.layer === undefined ? undefined : { check: `shared_${field}`, layer: scope.layer }
 
 /** A request body that is larger than the policy allows. */
 export const ofBody = (effective: EffectivePolicy): Denied =>

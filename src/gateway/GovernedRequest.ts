@@ -178,7 +178,7 @@ export class GovernedRequest extends Context.Service<
         /** `fits`: how much output would have had room. */
         const refuseFull = ({ reading, wanted }: Extract<Admission, { readonly _tag: "Refused" }>, fits?: number) => {
           readings = [reading]
-          refuse(Meters.refusal(reading.meter, reading.used, wanted, now(), fits))
+          refuse(Meters.refusal(reading.meter, reading.used, wanted, now(), fits), Denied.ofLimit(reading.meter))
         }
 
         const judgeOf = (held: Guard): GuardedAnswer.Judge => ({

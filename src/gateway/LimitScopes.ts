@@ -2,7 +2,14 @@ import { Option } from "effect"
 import { ownLayer } from "./EffectivePolicies.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
-import { type CountedSince, counted, type LayerKind, type PolicyLayer, type PolicyLayers } from "./model/PolicyLayer.ts"
+import {
+  type CountedSince,
+  counted,
+  type LayerKind,
+  nameOf,
+  type PolicyLayer,
+  type PolicyLayers
+} from "./model/PolicyLayer.ts"
 import { type LimitField, limitsAnything, type SharedLimits } from "./model/SharedLimits.ts"
 
 /** Whose requests are counted together: those of a key, or those under a policy layer. */
@@ -14,6 +21,8 @@ export type CountedOwner =
 export interface LimitScope {
   /** Its part of the names of its keys in Redis: without blanks, and never that of another scope. */
   readonly id: string
+  /** Of the layer, as records and explanations call it. */
+  readonly layer?: string
   /** How a refusal calls a limit of the scope. */
   readonly nameOf: (field: LimitField) => string
   readonly owner: CountedOwner
@@ -70,6 +79,7 @@ export const ofLayer = (layer: PolicyLayer): LimitScope | undefined => {
   const name = kind === "global" ? "all keys" : `${kind} ${scopeId}`
   const scope: LimitScope = {
     id: kind === "global" ? "global" : `${kind}:${encodeURIComponent(scopeId.toWellFormed())}`,
+    layer: nameOf(layer),
     nameOf: (field) => `shared ${field} of ${name}`,
     owner: { _tag: "Layer", kind, scopeId },
     limits,

@@ -146,7 +146,9 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
           refuse(controlStateUnavailable, undefined, unavailable?.reservation)
         } else if (exit.value._tag === "Refused") {
           const { reading, wanted } = exit.value
-          refuse(Meters.refusal(reading.meter, reading.used, wanted, now()), undefined, undefined, [reading])
+          refuse(Meters.refusal(reading.meter, reading.used, wanted, now()), Denied.ofLimit(reading.meter), undefined, [
+            reading
+          ])
         } else send(exit.value.reservation, exit.value.readings)
       })
     )

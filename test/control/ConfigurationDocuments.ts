@@ -100,7 +100,14 @@ const layers = (projects: ReadonlyArray<string>, guardrails: ReadonlyArray<strin
   ]).chain((chosen) =>
     each(chosen, (layer) =>
       fc
-        .record({ policy, guardrail_policy: guardrailPolicy(guardrails) })
+        .record(
+          {
+            policy,
+            shared: fc.record({ daily_budget_usd: orNull([1, 20]) }),
+            guardrail_policy: guardrailPolicy(guardrails)
+          },
+          { requiredKeys: ["policy", "guardrail_policy"] }
+        )
         .map((restrictions) => ({ ...layer, ...restrictions }))
     )
   )

@@ -238,7 +238,8 @@ suite("Configuration as code, every kind", (it) => {
           { kind: "global", scope: null, policy: { rpm_limit: 10 }, guardrail_policy: {} },
           { kind: "project", scope: "team", policy: {}, guardrail_policy: {} },
           { kind: "model", scope: "a", policy: {}, guardrail_policy: { mandatory_guardrails: ["pii-redact"] } },
-          { kind: "model", scope: "b", policy: {}, guardrail_policy: {} }
+          { kind: "model", scope: "b", policy: {}, guardrail_policy: {} },
+          { kind: "team", scope: "blue", policy: {}, shared: { daily_budget_usd: 20 }, guardrail_policy: {} }
         ]
       })
       assert.sameMembers(summariesOf(planned).map(String), [
@@ -247,7 +248,8 @@ suite("Configuration as code, every kind", (it) => {
         "Layer project/team, over 1 key, gains all models (it had a, b).",
         "Layer team/red, over 1 key, no longer has toxicity among its optional_guardrails.",
         "Layer model/a, over 2 keys, has pii-redact among its mandatory_guardrails.",
-        "Layer model/b, over 2 keys, restricts nothing."
+        "Layer model/b, over 2 keys, restricts nothing.",
+        "Layer team/blue, over 0 keys, loses: its shared daily_budget_usd is 20, where there was none."
       ])
     })
   )

@@ -59,6 +59,34 @@ suite("Policy layers", (it) => {
     })
   )
 
+  it.effect("limits that a layer's keys share are kept, replaced and cleared apart from its policy", () =>
+    Effect.gen(function* () {
+      yield* fresh
+      const put = (body: object) => ok("POST", layers, { body: { kind: "team", scope_id: "blue", ...body } })
+      const none = {
+        rpm_limit: null,
+        tpm_limit: null,
+        max_requests_per_day: null,
+        max_tokens_per_day: null,
+        daily_budget_usd: null,
+        monthly_budget_usd: null
+      }
+      assert.deepStrictEqual(at(yield* put({ policy: { daily_budget_usd: 5 } }), "shared"), none)
+      const budgeted = yield* put({ shared: { daily_budget_usd: 20, rpm_limit: 100 } })
+      assert.deepStrictEqual(at(budgeted, "shared"), { ...none, daily_budget_usd: 20, rpm_limit: 100 })
+      assert.strictEqual(at(budgeted, "policy", "daily_budget_usd"), 5)
+      const kept = yield* put({ policy: { deny: true } })
+      assert.strictEqual(at(kept, "shared", "daily_budget_usd"), 20)
+      assert.deepStrictEqual(at(yield* put({ shared: { rpm_limit: 7 } }), "shared"), { ...none, rpm_limit: 7 })
+      const cleared = yield* put({ shared: null })
+      assert.deepStrictEqual([at(cleared, "shared"), at(cleared, "policy", "policy_version")], [none, 5])
+      const refused = refusalOf(
+        yield* call("POST", layers, { body: { kind: "global", shared: { max_cost_per_request: 1 } } })
+      )
+      assert.deepStrictEqual(refused, { status: 422, code: "invalid_request", param: "shared.max_cost_per_request" })
+    })
+  )
+
   it.effect.each([
     [{ kind: "model" }, 400, "invalid_policy_payload", "scope_id"],
     [{ kind: "global", scope_id: "x" }, 400, "invalid_policy_payload", "scope_id"],
@@ -195,7 +223,12 @@ suite("Policy simulation", (it) => {
       })
       const key_id = idOf(made, "key")
       yield* ok("POST", layers, {
-        body: { kind: "project", scope_id: project_id, policy: { allowed_models: ["small"], rpm_limit: 4 } }
+        body: {
+          kind: "project",
+          scope_id: project_id,
+          policy: { allowed_models: ["small"], rpm_limit: 4 },
+          shared: { tpm_limit: 900, monthly_budget_usd: 20 }
+        }
       })
       yield* ok("POST", layers, { body: { kind: "route", scope_id: "/v1/messages", policy: { deny: true } } })
       const request = { key_id, path: "/v1/chat/completions?x=1", body: { model: "large", messages: [] } }
@@ -218,6 +251,17 @@ suite("Policy simulation", (it) => {
         warnings: ["Effective model allowlist excludes large; inherited allowlists intersect restrictively."],
         guardrail_plan: [],
         rate_limit_projection: { rpm_limit: 4, tpm_limit: null, max_requests_per_day: null, max_tokens_per_day: null },
+        shared_limits: [
+          {
+            layer: `project:${project_id}`,
+            rpm_limit: null,
+            tpm_limit: 900,
+            max_requests_per_day: null,
+            max_tokens_per_day: null,
+            daily_budget_usd: null,
+            monthly_budget_usd: 20
+          }
+        ],
         budget_projection: { daily_budget_usd: null, monthly_budget_usd: null, max_cost_per_request: null },
         reasons: [
           {

@@ -2,7 +2,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { eventually } from "../Eventually.ts"
 import { head, serve } from "../upstream/ScriptedServer.ts"
-import { type Answer, chat, codeOf, message } from "./Calls.ts"
+import { type Answer, call, chat, codeOf, message } from "./Calls.ts"
 import * as Deployment from "./Deployment.ts"
 import * as Minute from "./Minute.ts"
 import { Pair } from "./Pair.ts"
@@ -44,6 +44,26 @@ describe.skipIf(!Deployment.available)("200 concurrent requests, two processes",
           paid.reduce((sum, { cost_nanos }) => sum + (cost_nanos ?? 0), 0),
           100_000_000
         )
+      })
+    )
+
+    it.effect("with three keys against $0.05 that their team shares spend five cents together", () =>
+      Effect.gen(function* () {
+        const { createKey, operate, second } = yield* Pair
+        const shared = { daily_budget_usd: 0.05, rpm_limit: 1_000_000 }
+        yield* operate("POST", "/policy-layers", { kind: "team", scope_id: "blue", shared })
+        const createMember = createKey({ team_id: "blue" })
+        const keys = yield* Effect.all([createMember, createMember, createMember])
+        yield* eventually(
+          call(second, "/v1/models", keys[0].raw),
+          ({ headers }) => headers.get("x-ratelimit-limit-requests") === "1000000"
+        )
+        let turn = 0
+        const answers = yield* storm((gateway) => chat(gateway, keys[turn++ % 3]?.raw ?? ""))
+        assert.strictEqual(admitted(answers).length, 5)
+        assert.deepStrictEqual(refusals(answers), ["402 budget_exceeded"])
+        const refused = answers.find(({ status }) => status === 402)
+        assert.include(refused?.text ?? "", "shared daily_budget_usd of team blue")
       })
     )
 

@@ -1,10 +1,19 @@
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
+import { roll } from "../../src/gateway/UsageRollup.ts"
 import { Database } from "../../src/services/Database.ts"
 import type { Redis } from "../../src/services/Redis.ts"
 import * as Proxy from "./Proxy.ts"
 import * as Upstream from "./ScriptedUpstream.ts"
+
+const clean = Effect.flatMap(Database, ({ sql }) =>
+  Effect.all([
+    sql`DELETE FROM policy_layers`,
+    sql`TRUNCATE usage_rollups`,
+    sql`UPDATE usage_rolled SET until = 'epoch'`
+  ])
+)
 
 /** A request without a price costs a cent. */
 const cent = 0.01
@@ -17,10 +26,11 @@ const setPolicy = (key: Proxy.IssuedKey, policy: object) =>
   )
 
 const setLayer = (kind: string, scope: string, policy: object) =>
-  Effect.flatMap(
-    Database,
-    ({ sql }) =>
+  Effect.flatMap(Database, ({ sql }) =>
+    Effect.andThen(
+      clean,
       sql`INSERT INTO policy_layers (layer_kind, scope_id, policy) VALUES (${kind}, ${scope}, ${JSON.stringify(policy)}::jsonb)`
+    )
   )
 
 /** The statuses of so many requests in turn, by another process on the same Redis. */
@@ -86,6 +96,70 @@ layer(Proxy.database)("ProxyApp, budgets that change", (it) => {
       assert.deepStrictEqual(yield* ask(redis, key, 2), [200, 200])
       yield* join("blue")
       assert.deepStrictEqual(yield* ask(redis, key, 1), [402])
+    })
+  )
+
+  it.effect("keys of a team spend a budget that they share together, and the refusal names the team", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const shared = { daily_budget_usd: 3 * cent, rpm_limit: 100 }
+      const gateway = yield* Proxy.make({
+        configured: Effect.andThen(
+          clean,
+          sql`INSERT INTO policy_layers (layer_kind, scope_id, shared)
+            VALUES ('team', 'blue & green', ${JSON.stringify(shared)}::jsonb)`
+        )
+      })
+      const keys = yield* Effect.all([Proxy.issueKey({ rpm_limit: 200 }), Proxy.issueKey(), Proxy.issueKey()])
+      yield* sql`UPDATE api_keys SET team_id = 'blue & green'`
+      const stranger = yield* Proxy.issueKey()
+      const ask = (key: Proxy.IssuedKey) =>
+        gateway.ask({ target: Proxy.chat, headers: key.headers, body: { model: "small" } })
+      const wires = yield* Effect.forEach([...keys, ...keys], ask)
+      assert.deepStrictEqual(
+        wires.map(({ status }) => status),
+        [200, 200, 200, 402, 402, 402]
+      )
+      assert.include(wires[3]?.text, "shared daily_budget_usd of team blue & green ($0.03 a day)")
+      assert.strictEqual(wires[0]?.header("x-ratelimit-remaining-requests"), "99")
+      assert.deepInclude((yield* gateway.records)[3], {
+        error_code: "budget_exceeded",
+        denial: { check: "shared_daily_budget_usd", layer: "team:blue & green" }
+      })
+      assert.strictEqual((yield* ask(stranger)).status, 200)
+      // what one of them spent alone is restored as what the team spent
+      yield* gateway.redis.command("DEL", gateway.redis.key("budget:daily:team:blue%20%26%20green:20261120"))
+      assert.strictEqual((yield* ask(keys[1])).status, 402)
+    })
+  )
+
+  it.effect.each<[kind: string, scope: (key: Proxy.IssuedKey) => string | null]>([
+    ["global", () => null],
+    ["project", ({ projectId }) => projectId],
+    ["route", () => Proxy.chat],
+    ["model", () => "large"]
+  ])("a budget that is shared by all under a %s layer is restored from all of their records", ([kind, scope]) =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      yield* Proxy.reset
+      yield* clean
+      const key = yield* Proxy.issueKey({}, { project: true })
+      yield* sql`INSERT INTO policy_layers (layer_kind, scope_id, shared)
+        VALUES (${kind}, ${scope(key)}, '{"monthly_budget_usd":0.05,"max_requests_per_day":9}')`
+      const spent = (at: number, nanos: number) =>
+        sql`INSERT INTO usage_events (id, created_at, request_id, key_id, project_id, route, model, provider, status,
+          status_code, latency_ms, usage_source, cost_nanos, cost_source, streamed) VALUES (gen_random_uuid(),
+          ${new Date(Proxy.noon - at)}, 'r', gen_random_uuid(), ${key.projectId}, ${Proxy.chat}, 'large', 'upstream',
+          'success', 200, 1, 'reported', ${nanos}, 'price_table', false)`
+      yield* spent(2 * 86_400_000, 20_000_000)
+      yield* roll(Proxy.noon - 60_000)
+      yield* spent(1000, 20_000_000)
+      const gateway = yield* Proxy.restarted()
+      const ask = gateway.ask({ target: Proxy.chat, headers: key.headers, body: { model: "large" } })
+      assert.deepStrictEqual([(yield* ask).status, (yield* ask).status], [200, 402])
+      const id = kind === "global" ? kind : `${kind}:${encodeURIComponent(scope(key) ?? "")}`
+      const requests = yield* gateway.redis.command("GET", gateway.redis.key(`rl:rpd:${id}:20261120`))
+      assert.strictEqual(requests, "2")
     })
   )
 

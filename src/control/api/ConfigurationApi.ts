@@ -6,6 +6,7 @@ import { KeyPolicyPatch } from "../../gateway/model/KeyPolicy.ts"
 import { Passthrough } from "../../gateway/model/Passthrough.ts"
 import { LayerKind } from "../../gateway/model/PolicyLayer.ts"
 import { Endpoint, EndpointPricingRule, PricingRule, ServiceMethod } from "../../gateway/model/Service.ts"
+import { SharedLimitsPatch } from "../../gateway/model/SharedLimits.ts"
 import { refusals } from "./Errors.ts"
 import { Id, Timestamp } from "./Fields.ts"
 import { Description, Guardrail, Modes, timeoutBounds } from "./GuardrailsApi.ts"
@@ -65,12 +66,13 @@ export type ServiceLinksEntry = typeof ServiceLinksEntry.Type
 
 /**
  * Known by its kind and its scope: the name of a project, team or model, or a route; `null` for the global layer. What
- * its policies do not say restricts nothing.
+ * its policies and its shared limits do not say restricts nothing.
  */
 export const LayerEntry = Schema.Struct({
   kind: LayerKind,
   scope: Schema.NullOr(LayerScopeId),
   policy: KeyPolicyPatch,
+  shared: Schema.optionalKey(SharedLimitsPatch),
   guardrail_policy: GuardrailPolicyPatch
 })
 export type LayerEntry = typeof LayerEntry.Type

@@ -6,6 +6,7 @@ import { KeyPolicy, KeyPolicyPatch } from "../../gateway/model/KeyPolicy.ts"
 import { KeyPreset } from "../../gateway/model/KeyPreset.ts"
 import { LayerKind } from "../../gateway/model/PolicyLayer.ts"
 import { ServiceName } from "../../gateway/model/Service.ts"
+import { SharedLimits } from "../../gateway/model/SharedLimits.ts"
 import { refusals } from "./Errors.ts"
 import { Id, Timestamp } from "./Fields.ts"
 import { TeamId } from "./KeysApi.ts"
@@ -69,6 +70,9 @@ const {
   tpm_limit
 } = KeyPolicy.fields
 
+/** The limits that the request shares with all others under the layer. */
+const SharedByLayer = Schema.Struct({ layer: Schema.String, ...SharedLimits.fields })
+
 export const FinalDecision = Schema.Struct({
   allowed: Schema.Boolean,
   error_code: Schema.NullOr(Schema.String),
@@ -95,6 +99,7 @@ export const Simulated = Schema.Struct({
   guardrail_plan: Schema.Array(Schema.String),
   rate_limit_projection: Schema.Struct({ rpm_limit, tpm_limit, max_requests_per_day, max_tokens_per_day }),
   budget_projection: Schema.Struct({ daily_budget_usd, monthly_budget_usd, max_cost_per_request }),
+  shared_limits: Schema.Array(SharedByLayer),
   reasons: Schema.Array(LayerReason),
   final_decision: FinalDecision
 })
@@ -125,6 +130,7 @@ export const Explained = Schema.Struct({
     Schema.Struct({
       policy_version: Schema.Int,
       applied_layers: Schema.Array(AppliedLayer),
+      shared_limits: Schema.Array(SharedByLayer),
       reasons: Schema.Array(LayerReason),
       decision: FinalDecision,
       /** Checks that the policy makes now, and whose facts are on no record: they may decide otherwise. */

@@ -3,6 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { GuardrailPolicy, GuardrailPolicyPatch } from "../../gateway/model/GuardrailPolicy.ts"
 import { KeyPolicy, KeyPolicyPatch } from "../../gateway/model/KeyPolicy.ts"
 import { LayerKind } from "../../gateway/model/PolicyLayer.ts"
+import { SharedLimits, SharedLimitsPatch } from "../../gateway/model/SharedLimits.ts"
 import { refusals } from "./Errors.ts"
 import { Cursor, Id, NextCursor, PageLimit, stamps } from "./Fields.ts"
 import { requires } from "./Security.ts"
@@ -14,6 +15,7 @@ export const PolicyLayer = Schema.Struct({
   /** The id of a project, the name of a team or model, or a route; `null` for the global layer. */
   scope_id: Schema.NullOr(Schema.String),
   policy: KeyPolicy.pipe(Schema.fieldsAssign({ policy_version: Schema.Int })),
+  shared: SharedLimits,
   guardrail_policy: GuardrailPolicy,
   ...stamps
 })
@@ -21,14 +23,20 @@ export type PolicyLayer = typeof PolicyLayer.Type
 
 export const LayerScopeId = Schema.String.check(Schema.isPattern(/^[^\p{Cc}]{1,256}$/u))
 
+const Shared = SharedLimitsPatch.annotate({
+  description:
+    "Limits that all requests under the layer share, whichever keys they come with. (The limits in policy bound each key on its own.)"
+})
+
 /**
  * One layer for each kind and scope. A policy that is given is the whole of it: what it leaves out, or `null`, is
- * neutral. One that is absent stays as it was.
+ * neutral. One that is absent stays as it was. So it is with the shared limits.
  */
 export const PolicyLayerUpsert = Schema.Struct({
   kind: LayerKind,
   scope_id: Schema.optionalKey(Schema.NullOr(LayerScopeId)),
   policy: Schema.optionalKey(Schema.NullOr(KeyPolicyPatch)),
+  shared: Schema.optionalKey(Schema.NullOr(Shared)),
   guardrail_policy: Schema.optionalKey(Schema.NullOr(GuardrailPolicyPatch))
 })
 export type PolicyLayerUpsert = typeof PolicyLayerUpsert.Type
