@@ -1,13 +1,11 @@
 import { Cookies } from "effect/http"
+import { isOwnCookie } from "../gateway/model/OwnCookies.ts"
 
 /**
  * Cookies know no port, so a browser sends the cookies of every program on this host along. Only those that the upstream
  * set go back to it: the browser keeps each under this prefix, out of the reach of scripts.
  */
 const prefix = "svc_upstream_cookie."
-
-/** Names of the gateway's own cookies, which an upstream must not set. */
-const reserved = /^(?:__host-|__secure-)?svc_/i
 
 /**
  * The upstream's cookies for the browser, for this host alone. One that scripts may read also keeps its own name, because
@@ -18,7 +16,7 @@ export const forBrowser = (setCookies: ReadonlyArray<string>): Cookies.Cookies =
   for (const { name, options = {}, ...cookie } of setCookies.flatMap(parsed)) {
     const { domain: _, ...ofThisHost } = options
     kept.push({ ...cookie, name: prefix + name, options: { ...ofThisHost, httpOnly: true } })
-    if (options.httpOnly !== true && !reserved.test(name)) kept.push({ ...cookie, name, options: ofThisHost })
+    if (options.httpOnly !== true && !isOwnCookie(name)) kept.push({ ...cookie, name, options: ofThisHost })
   }
   // the same name with another path is another cookie, so the names cannot be the keys
   return Cookies.fromReadonlyRecord(Object.fromEntries(kept.map((cookie, index) => [`${index}`, cookie])))

@@ -1,6 +1,7 @@
 import type { Redacted } from "effect"
 import { hopByHop, neverForwarded, oneOf } from "./model/ClientHeaders.ts"
 import { type CredentialStyle, credentialField } from "./model/CredentialStyle.ts"
+import { withoutOwnCookies } from "./model/OwnCookies.ts"
 
 /** Header fields as they travel: name, value, name, value; in order, with their case and their repetitions. */
 export type RawHeaders = ReadonlyArray<string>
@@ -82,6 +83,12 @@ export const forUpstream = (headers: RawHeaders, injected: Injected): RawHeaders
       isNamed(name, keyHeader) ||
       (injected.plainAnswer && isNamed(name, "accept-encoding"))
   )
+  for (let i = out.length - 2; i >= 0; i -= 2) {
+    if (!isNamed(out[i]!, "cookie")) continue
+    const kept = withoutOwnCookies(out[i + 1]!)
+    if (kept === undefined) out.splice(i, 2)
+    else out[i + 1] = kept
+  }
   out.push(...credentialField(style, injected.credential))
   if (injected.plainAnswer) out.push("accept-encoding", "identity")
   for (const [name, value] of injected.own) out.push(name, value)

@@ -119,6 +119,20 @@ describe("Headers for the upstream", () => {
     )
   })
 
+  it.each([
+    ["a=1; svc_upstream_ui_session=secret; b=2", "a=1; b=2"],
+    ["svc_upstream_ui_session=secret; b=2", "b=2"],
+    ["__Host-svc_upstream_ui_session=secret", undefined],
+    ["svc_upstream_cookie.token=secret;SVC_other=secret", undefined],
+    ["mysvc_x=1; a=svc_;;", "mysvc_x=1; a=svc_;;"]
+  ])("keeps the gateway's own cookies from the upstream: %s", (cookie, expected) => {
+    const out = Headers.forUpstream(["Cookie", cookie, "X-After", "1"], {
+      ...{ credential, style: authorizationBearer, ownHeader: undefined, keyHeader, own: [], plainAnswer: false }
+    })
+    assert.strictEqual(Headers.get(out, "cookie"), expected)
+    assert.strictEqual(Headers.get(out, "x-after"), "1")
+  })
+
   it("lets no operator choose a header for the credential that the gateway strips or sets", () => {
     for (const name of [
       ...strippedAlways.filter((name) => name !== keyHeader),
