@@ -21,7 +21,7 @@ const open = ["/admin-ui/healthz", "/admin-ui/readyz", "/admin-ui/metrics", "/ad
 const asked = (path: string, headers: Readonly<Record<string, string>>) =>
   HttpServer.addressFormattedWith((address) =>
     Effect.callback<{ readonly status: number; readonly code: string | undefined; readonly id: unknown }>((resume) => {
-      request(new URL(path, address), { headers }, (incoming) => {
+      request(new URL(path, address), { headers, agent: false }, (incoming) => {
         let text = ""
         incoming.setEncoding("utf8").on("data", (chunk: string) => {
           text += chunk

@@ -192,12 +192,11 @@ describeWith(listener(origin), options)("The upstream's UI at its own origin", (
       const { date: _, ...headers } = Object.fromEntries(answer.headers)
       assert.deepStrictEqual(headers, {
         "cache-control": "no-store",
-        connection: "keep-alive",
+        connection: "close",
         "content-security-policy": "script-src 'self', frame-ancestors 'self'",
         "content-type": "text/html",
         "cross-origin-opener-policy": "same-origin-allow-popups",
         "cross-origin-resource-policy": "same-origin",
-        "keep-alive": "timeout=5",
         link: "</a>",
         "transfer-encoding": "chunked",
         "x-own": "1",
@@ -298,6 +297,17 @@ describeWith(listener(origin), options)("The upstream's UI at its own origin", (
       assert.strictEqual(refused.status, 403)
       assert.include(refused.body, "service_worker_refused")
       assert.deepStrictEqual(sent, [])
+    })
+  )
+
+  it.effect("answers a request for a WebSocket as any other, and upgrades nothing", () =>
+    Effect.gen(function* () {
+      yield* answering(Upstream.json({ plain: true }))
+      const headers = { connection: "Upgrade", upgrade: "websocket", "sec-websocket-version": "13" }
+      const key = { "sec-websocket-key": "MDEyMzQ1Njc4OWFiY2RlZg==" }
+      const answer = yield* raw("GET", "/ui/socket", { cookie: yield* session, ...headers, ...key })
+      assert.deepStrictEqual([answer.status, answer.body], [200, `{"plain":true}`])
+      assert.notInclude(sent[0]?.headers ?? [], "upgrade")
     })
   )
 
@@ -422,7 +432,7 @@ const session = Effect.flatMap(newCode, (code) =>
 function raw(method: string, path: string, headers: Readonly<Record<string, string>> = {}, body = "") {
   return HttpServer.addressFormattedWith((address) =>
     Effect.callback<{ readonly status: number; readonly headers: Headers; readonly body: string }>((resume) => {
-      const outgoing = request(new URL(address), { method, path, headers }, (incoming) => {
+      const outgoing = request(new URL(address), { method, path, headers, agent: false }, (incoming) => {
         const chunks: Array<Buffer> = []
         incoming.on("data", (chunk) => chunks.push(chunk))
         incoming.on("end", () => {

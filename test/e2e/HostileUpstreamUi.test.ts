@@ -116,10 +116,10 @@ describe.skipIf(executable === null).each(["127.0.0.1", "localhost"])("a hostile
 
   it("installs no service worker, wherever its script lies", async () => {
     for (const worker of ["/ui/sw.js", `${gateway.control}/admin-ui/upstream-ui/sw.js`]) {
-      assert.match(
-        String(await attack(`await navigator.serviceWorker.register("${worker}", { scope: "/" }); return "installed"`)),
-        /^threw /
-      )
+      for (const options of [`{ scope: "/" }`, `{ scope: "/admin-ui/" }`, "{}", `{ type: "module" }`]) {
+        const script = `await navigator.serviceWorker.register("${worker}", ${options}); return "installed"`
+        assert.match(String(await attack(script)), /^threw /, `${worker} ${options}`)
+      }
     }
     assert.strictEqual(await attack(`return (await navigator.serviceWorker.getRegistrations()).length`), 0)
     assert.strictEqual(context.serviceWorkers().length, 0)
