@@ -5,6 +5,7 @@ import * as Facts from "../gateway/model/Facts.ts"
 import type { KeyPolicy } from "../gateway/model/KeyPolicy.ts"
 import * as Policy from "../gateway/model/Policy.ts"
 import type { LayerScope } from "../gateway/model/PolicyLayer.ts"
+import type { ModelPrice } from "../gateway/model/Price.ts"
 import { Database } from "../services/Database.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
 import type { Explained } from "./api/PolicyApi.ts"
@@ -72,7 +73,10 @@ const make = Effect.gen(function* () {
         layer: record.denial?.layer ?? null,
         policy_version: record.policy_version
       },
-      now: scope === undefined || key === undefined ? null : decidedNow(record, scope, yield* state.layers(scope), key),
+      now:
+        scope === undefined || key === undefined
+          ? null
+          : decidedNow(record, scope, yield* state.layers(scope), key, yield* state.prices(scope.models)),
       policy_changed: changed.length > 0,
       changes: changed
     }
@@ -88,7 +92,8 @@ const decidedNow = (
   record: typeof Row.Type,
   { models, route }: Scope,
   layers: EffectivePolicy.EffectivePolicy["layers"],
-  key: PolicyState.GovernedKey
+  key: PolicyState.GovernedKey,
+  prices: ReadonlyMap<string, ModelPrice>
 ) => {
   const effective = EffectivePolicy.of([...layers, key.own])
   const tools = record.tools ?? false
@@ -102,7 +107,9 @@ const decidedNow = (
     responseBytes: undefined,
     hourUtc: DateTime.toDateUtc(record.created_at).getUTCHours(),
     running: 1,
-    estimatedCostNanos: 0
+    estimatedCostNanos: 0,
+    // of a service the record names one, and of what costs nothing the model is not asked for
+    unpricedModels: models.filter((model) => record.service_name === null && !prices.has(model))
   }
   return {
     policy_version: effective.version,

@@ -103,7 +103,8 @@ const make = Effect.gen(function* () {
     const unread = yield* layersFor([])
     const effective = yield* layersFor(facts.models)
 
-    const price = Estimate.priceOf(facts.models, yield* state.prices(facts.models))
+    const prices = yield* state.prices(facts.models)
+    const price = Estimate.priceOf(facts.models, prices)
     const accounting =
       found.routeId === undefined ? "answer" : Estimate.accountingOf(found.routeId, method, settings.mode)
     const now = yield* Clock.currentTimeMillis
@@ -116,10 +117,11 @@ const make = Effect.gen(function* () {
       responseBytes: input.response_body_bytes ?? undefined,
       hourUtc: new Date(now).getUTCHours(),
       running: 1,
+      unpricedModels: call === undefined ? Estimate.unpriced(accounting, facts.models, prices) : [],
       estimatedCostNanos:
         input.estimated_cost_usd == null
           ? call === undefined
-            ? Estimate.wanted(accounting, facts, price, {
+            ? Estimate.wanted(Estimate.accountingFor(accounting, facts), facts, price, {
                 each: Estimate.openOutput(facts, price, effective.policy, []),
                 written: false
               }).nanos
@@ -129,7 +131,7 @@ const make = Effect.gen(function* () {
 
     const selected = Selection.forRequest(
       Selection.select(yield* definitions, effective.guardrails, facts.guardrails),
-      facts.stream
+      facts
     )
     const disabledBy = key === undefined ? undefined : keyRefusal(key.state, unread, now)
     const requestLimit = strictest(settings.max_request_body_bytes, unread.policy.max_request_body_bytes)
@@ -282,7 +284,7 @@ const factsOf = (
   body: Schema.Json = null
 ): Result.Result<Facts.Facts, Facts.BodyProblem> =>
   service !== undefined && !Predicate.isObject(body)
-    ? Result.succeed(Facts.sized(Facts.estimateInput(body)))
+    ? Result.succeed(Facts.sized(Facts.estimateInput(body, "anywhere")))
     : Result.map(Facts.parse(routeId ?? (service === undefined ? "compat" : "service"), text), ({ facts }) => facts)
 
 /** An unused key is disabled at its next use, which this would have been. */

@@ -144,7 +144,7 @@ const understand = (
   }
   const select = prices !== undefined ? ServicePricing.selectJson(json.value) : ServicePricing.selectNothing
   if (!json.isObject && !(options.routeId === "compat" && Array.isArray(json.value))) {
-    return Result.succeed({ ...nobody, bytes, facts: Facts.sized(Facts.estimateInput(json.value)), select })
+    return Result.succeed({ ...nobody, bytes, facts: Facts.sized(Facts.estimateInput(json.value, "anywhere")), select })
   }
   return Result.map(RequestBody.understand(bytes, options), (body): Body => ({ ...body, select }))
 }

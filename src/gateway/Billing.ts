@@ -50,7 +50,9 @@ export const bill = (
   outcome: Outcome
 ): Bill => {
   if (outcome._tag === "Nothing" || accounting === "free") return nothing
-  if (accounting === "status") return { ...nothing, settled: { tokens: reserved.tokens, nanos: 0 } }
+  if (accounting === "status") {
+    return { ...nothing, costNanos: reserved.nanos, costSource: "estimate", settled: reserved }
+  }
   if (accounting === "estimate") {
     return {
       usageSource: "estimated",

@@ -98,7 +98,8 @@ export class GovernedRequest extends Context.Service<
         responseBytes: undefined,
         hourUtc: new Date(now()).getUTCHours(),
         running,
-        estimatedCostNanos: 0
+        estimatedCostNanos: 0,
+        unpricedModels: []
       })
 
       const run: GovernedRequest["Service"]["run"] = (request, target, key, subject, span, outcome) => {
@@ -112,6 +113,7 @@ export class GovernedRequest extends Context.Service<
         /** Until the body is read, without what it says. */
         let question = questionOf(target, key, outcome.runs(key.id))
         let facts = Facts.none
+        let { accounting } = target
         /** Until the body is read, without the layers of models. */
         let effective = control.policyOf(key, target.route, facts.models)
         const scopesOf = (effective: EffectivePolicy) => control.limitScopes(key, effective)
@@ -202,7 +204,7 @@ export class GovernedRequest extends Context.Service<
           mayFallBack: boolean,
           then: (settleable: Forward.Settleable) => void
         ) => {
-          const read = target.accounting === "answer"
+          const read = accounting === "answer"
           const held = guard?.readsAnswer === true ? guard : undefined
           const own = Request.answerHeaders(request, readings, now())
           const passage: Forward.Passage = {
@@ -318,12 +320,23 @@ export class GovernedRequest extends Context.Service<
         const decide = (body: RequestBody.Body, received: number, charge?: ServiceBilling.Charge) => {
           facts = body.facts
           effective = control.policyOf(key, target.route, facts.models)
-          const price = Estimate.priceOf(facts.models, control.snapshot().prices)
+          accounting = Estimate.accountingFor(target.accounting, facts)
+          const { prices } = control.snapshot()
+          const price = Estimate.priceOf(facts.models, prices)
           const meters = metersOf(effective, scopesOf, now())
           const bound = OutputBound.of(target, facts, price, effective.policy, meters.all)
-          const reserved = Estimate.wanted(target.accounting, facts, price, bound)
+          const reserved = Estimate.wanted(accounting, facts, price, bound)
           const wanted = charge?.wanted ?? reserved
-          question = { ...question, facts, requestBytes: received, estimatedCostNanos: wanted.nanos }
+          question = {
+            ...question,
+            facts,
+            requestBytes: received,
+            estimatedCostNanos: wanted.nanos,
+            unpricedModels:
+              effective.policy.require_priced_models && charge === undefined
+                ? Estimate.unpriced(accounting, facts.models, prices)
+                : []
+          }
           const decision = Policy.decide(effective.policy, question)
           if (decision._tag === "Denied") return deny(decision.denial)
           const selected = guarding.of(request, target, key, subject, effective.guardrails, facts)
@@ -357,7 +370,7 @@ export class GovernedRequest extends Context.Service<
               const hop = { destination: destination.success, config: target.config, policy: effective.policy }
               const billOf =
                 charge?.bill ??
-                ((outcome: Billing.Outcome) => Billing.bill(target.accounting, facts, price, reserved, outcome))
+                ((outcome: Billing.Outcome) => Billing.bill(accounting, facts, price, reserved, outcome))
               const bounded = OutputBound.written(target.routeId, body, bound)
               guardBody(bounded, reservation, (guardedBody) => send(guardedBody, hop, fallback, reservation, billOf))
             })

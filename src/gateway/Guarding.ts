@@ -154,7 +154,7 @@ export class Guarding extends Context.Service<
             facts.guardrails.length === 0
               ? usual(definitions, policy)
               : Selection.select(definitions, policy, facts.guardrails),
-            facts.stream
+            facts
           )
           if (Result.isFailure(selected)) return Result.fail(new GatewayError(selected.failure))
           const selection = selected.success
@@ -182,6 +182,7 @@ const rewritten = (
   const same =
     parsed !== undefined &&
     parsed.facts.stream === before.stream &&
+    parsed.facts.background === before.background &&
     parsed.facts.requests === before.requests &&
     parsed.facts.toolCount <= before.toolCount &&
     parsed.facts.openAnswers <= before.openAnswers &&

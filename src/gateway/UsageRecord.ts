@@ -14,7 +14,10 @@ import { closest } from "./model/ServicePricing.ts"
 import type { Request } from "./Request.ts"
 import type { Routed } from "./Target.ts"
 
-/** Where the cost of a record comes from (reference §10.3; `price_table` is the operator's). */
+/**
+ * Where the cost of a record comes from. `price_table` is the operator's; `estimate` is what a budget counts for an answer
+ * that nobody reads (direct mode), so that a budget that Redis has lost is restored from the records.
+ */
 export type CostSource =
   | "upstream_passthrough"
   | "price_table"
@@ -24,12 +27,13 @@ export type CostSource =
   | "service_default_passthrough"
   | "service_pricing_rule_passthrough"
   | "missing_upstream_cost"
+  | "estimate"
   | "none"
 
 /**
  * - `reported`: the upstream's own numbers.
  * - `estimated`: the upstream said nothing, or the answer was cut; the gateway's guess.
- * - `status_only`: tokens are not accounted here (direct mode, routes without tokens, refusals).
+ * - `status_only`: the record has no tokens (direct mode, routes without tokens, refusals).
  */
 export type UsageSource = "reported" | "estimated" | "status_only"
 
@@ -76,7 +80,7 @@ export interface UsageRecord {
   readonly endpoint_path?: Maybe<string>
   /** The path of the service's OpenAPI document that `endpoint_path` is an instance of. */
   readonly endpoint_template?: Maybe<string>
-  /** `none` also where nothing is accounted: direct mode and the wildcard. */
+  /** `none` also where no answer is read: direct mode and the wildcard. */
   readonly cost_mode?: Maybe<CostMode>
   readonly pricing_rule_name?: Maybe<string>
   /** What the policy saw, to explain the decision later. */

@@ -178,7 +178,8 @@ const questionOf = ({ provider, route }: Wildcard, running: number, now: number)
   responseBytes: undefined,
   hourUtc: new Date(now).getUTCHours(),
   running,
-  estimatedCostNanos: 0
+  estimatedCostNanos: 0,
+  unpricedModels: []
 })
 
 /** Whether the request asks for something by a body, or by a query that some upstreams would take for one. */

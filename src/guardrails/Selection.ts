@@ -17,7 +17,7 @@ export interface Refusal {
   readonly code: "guardrail_forbidden" | "guardrail_unavailable" | "invalid_guardrail_request"
   readonly message: string
   /** The field of the request that is to blame. */
-  readonly param?: "guardrails" | "stream"
+  readonly param?: "background" | "guardrails" | "stream"
 }
 
 /**
@@ -72,13 +72,21 @@ export const inMode = (selection: Selection, mode: Mode): Selection =>
 export const answerReader = (selection: Selection): Step | undefined =>
   selection.find(({ definition }) => definition.modes.includes("post_call") || definition.modes.includes("during_call"))
 
+/** How the answer comes, as far as a guardrail's view of it goes. */
+export interface Answering {
+  readonly stream: boolean
+  readonly background: boolean
+}
+
 /**
- * What guards a request, or why it cannot go. A guardrail that has to see the answer cannot while it streams, and
- * nothing passes without it.
+ * What guards a request, or why it cannot go. A guardrail that has to see the answer cannot while it streams, nor when
+ * it is fetched later by another request, and nothing passes without it.
  */
-export const forRequest = (selected: Selected, streams: boolean): Selected => {
-  const reader = streams && Result.isSuccess(selected) ? answerReader(selected.success) : undefined
-  return reader === undefined ? selected : Result.fail(cannotStream(reader.definition.name))
+export const forRequest = (selected: Selected, { background, stream }: Answering): Selected => {
+  const reader = (background || stream) && Result.isSuccess(selected) ? answerReader(selected.success) : undefined
+  if (reader === undefined) return selected
+  const { name } = reader.definition
+  return Result.fail(background ? cannotWait(name) : cannotStream(name))
 }
 
 export type Selected = Result.Result<Selection, Refusal>
@@ -124,6 +132,12 @@ const cannotStream = (name: string): Refusal => ({
   code: "guardrail_unavailable",
   message: `The guardrail ${name} has to see the whole answer, and cannot while it streams. Send the request without "stream": true.`,
   param: "stream"
+})
+
+const cannotWait = (name: string): Refusal => ({
+  code: "invalid_guardrail_request",
+  message: `The guardrail ${name} has to see the answer, and cannot when it is made in the background and fetched later. Send the request without "background": true.`,
+  param: "background"
 })
 
 const notOffered: Refusal = {

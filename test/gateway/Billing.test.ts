@@ -228,9 +228,12 @@ describe("Billing settles", () => {
     })
   })
 
-  it("in direct mode the status alone: estimated tokens stand on the meters, the money is given back", () => {
+  it("in direct mode the reservation, for tokens and for money: nobody reads the answer", () => {
     const bill = settle(answered({ usage: { input: 9, output: 9 }, costUsd: 1 }), price, "status")
-    assert.deepStrictEqual(bill, { ...Billing.nothing, settled: { tokens: reserved.tokens, nanos: 0 } })
+    const { nanos, tokens } = reserved
+    assert.deepInclude(bill, { usageSource: "status_only", usage: {}, costNanos: nanos, costSource: "estimate" })
+    assert.deepInclude(bill.settled, { tokens, nanos })
+    assert.deepStrictEqual(settle({ _tag: "Nothing" }, price, "status"), Billing.nothing)
   })
 
   it("a message batch by its reservation: it is answered before it is run", () => {

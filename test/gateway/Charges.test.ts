@@ -1,5 +1,5 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import { Database } from "../../src/services/Database.ts"
 import * as Proxy from "./Proxy.ts"
 import * as Upstream from "./ScriptedUpstream.ts"
@@ -80,6 +80,93 @@ layer(Proxy.database)("A request is reserved", (it) => {
       const { reserved, wire } = yield* asked({ body: { ...members, model: "large" } }, policy)
       assert.deepStrictEqual([wire.status, reserved], [status, undefined], wire.text)
       assert.include(wire.text, says)
+    })
+  )
+})
+
+layer(Proxy.database)("A response in the background", (it) => {
+  const body = { model: "large", background: true, max_output_tokens: 100 }
+  const held = { tokens: 103, nanos: 3 * 1000 + 100 * 2000 }
+
+  it.effect.each<[what: string, more: object, upstream: Upstream.Script]>([
+    ["its acknowledgement says", {}, Upstream.json({ status: "queued", usage: null })],
+    ["its stream reports", { stream: true }, Upstream.events('data: {"response":{"usage":{"output_tokens":1}}}\n\n')]
+  ])("is charged what it is held for, whatever %s", ([, more, upstream]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: priced, upstream })
+      const key = yield* Proxy.issueKey({ tpm_limit: 100_000, daily_budget_usd: 5 })
+      const request = { target: "/v1/responses", headers: key.headers, body: { ...body, ...more } }
+      assert.strictEqual((yield* gateway.ask(request)).status, 200)
+      const tokens = held.tokens + Object.keys(more).length
+      const nanos = held.nanos + Object.keys(more).length * 1000
+      assert.deepStrictEqual(yield* gateway.held(key.id), { tokens, nanos })
+      assert.deepInclude((yield* gateway.records)[0], {
+        usage_source: "estimated",
+        total_tokens: tokens,
+        cost_nanos: nanos
+      })
+    })
+  )
+
+  it.effect("is charged the same when its client leaves", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: priced, upstream: Upstream.hangs() })
+      const key = yield* Proxy.issueKey({ tpm_limit: 100_000, daily_budget_usd: 5 })
+      const asking = yield* Effect.forkChild(gateway.ask({ target: "/v1/responses", headers: key.headers, body }))
+      yield* Effect.repeat(Effect.yieldNow, { until: () => gateway.sent.length > 0 })
+      yield* Fiber.interrupt(asking)
+      assert.deepStrictEqual(yield* gateway.held(key.id), held)
+    })
+  )
+
+  it.effect.each([{}, { stream: true }])("is refused where a guardrail has to see the answer: %j", (more) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: priced })
+      const key = yield* Proxy.issueKey({}, { guardrails: { mandatory_guardrails: ["pii-redact"] } })
+      const request = { target: "/v1/responses", headers: key.headers, body: { ...body, ...more } }
+      const refused = yield* gateway.ask(request)
+      const { error } = JSON.parse(refused.text)
+      assert.deepStrictEqual(
+        [refused.status, error.code, error.param],
+        [400, "invalid_guardrail_request", "background"]
+      )
+      assert.isEmpty(gateway.sent)
+      const plain = yield* gateway.ask({ ...request, body: { ...body, background: false } })
+      assert.strictEqual(plain.status, 200)
+    })
+  )
+
+  it.effect("must say so by true or false", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: priced })
+      const key = yield* Proxy.issueKey()
+      const ask = (target: string) =>
+        gateway.ask({ target, headers: key.headers, body: { ...body, background: "true" } })
+      const refused = yield* ask("/v1/responses")
+      assert.deepStrictEqual([refused.status, JSON.parse(refused.text).error.param], [400, "background"])
+      assert.strictEqual((yield* ask(Proxy.chat)).status, 200)
+    })
+  )
+})
+
+layer(Proxy.database)("A key that takes models with a price only", (it) => {
+  it.effect("is refused others, and told which and what to do", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: priced })
+      const key = yield* Proxy.issueKey({ require_priced_models: true })
+      const ask = (target: string, body: object) => gateway.ask({ target, headers: key.headers, body })
+      const refused = yield* ask(Proxy.chat, { model: "large-alias" })
+      const { error } = JSON.parse(refused.text)
+      assert.deepStrictEqual([refused.status, error.code, error.param], [403, "policy_denied", "model"])
+      assert.include(error.message, '"large-alias" has none')
+      assert.include(error.message, "model-prices")
+      assert.include((yield* ask(Proxy.chat, {})).text, "the request names no model")
+      const batch = { requests: [{ params: { model: "large" } }, { params: { model: "other" } }] }
+      assert.include((yield* ask("/v1/messages/batches", batch)).text, '\\"other\\" has none')
+      assert.isEmpty(gateway.sent)
+      assert.strictEqual((yield* ask(Proxy.chat, { model: "large" })).status, 200)
+      assert.strictEqual((yield* ask("/v1/messages/count_tokens", { model: "large-alias" })).status, 200)
+      assert.deepStrictEqual((yield* gateway.records)[0]?.denial, { check: "price", layer: "key" })
     })
   )
 })

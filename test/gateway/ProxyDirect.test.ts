@@ -10,26 +10,27 @@ import type { ClientRequest } from "./RecordingWire.ts"
 import * as Upstream from "./ScriptedUpstream.ts"
 
 layer(Proxy.database)("ProxyApp, direct to the upstream", (it) => {
-  it.effect("keeps policy, limits and credentials of a gateway key, and records the status alone", () =>
+  it.effect("keeps policy, limits, budgets and credentials of a gateway key, and records no tokens", () =>
     Effect.gen(function* () {
       const usage = { prompt_tokens: 5, completion_tokens: 6 }
       const gateway = yield* Proxy.make({ configured: direct, upstream: Upstream.json({ usage }) })
-      const key = yield* Proxy.issueKey({ allowed_models: ["small"], tpm_limit: 1000, daily_budget_usd: 0.02 })
+      const key = yield* Proxy.issueKey({ allowed_models: ["small"], tpm_limit: 1000, daily_budget_usd: 0.03 })
       const ask = (model: string) =>
         gateway.ask({ target: Proxy.chat, headers: key.headers, body: { model, max_tokens: 100 } })
       assert.strictEqual((yield* ask("large")).status, 403)
       for (const left of ["898", "796", "694"]) {
-        // the money that is reserved is given back: a budget for two requests does for three
         const wire = yield* ask("small")
         assert.deepStrictEqual([wire.status, wire.header("x-ratelimit-remaining-tokens")], [200, left])
       }
       assert.isTrue(gateway.sent[0]?.headers.includes("Bearer startup-secret"))
-      assert.deepInclude((yield* gateway.records).at(-1), {
+      // nobody reads the answers, so that what they were expected to cost is spent
+      assert.strictEqual((yield* ask("small")).status, 402)
+      assert.deepInclude((yield* gateway.records).at(-2), {
         status_code: 200,
         usage_source: "status_only",
         total_tokens: null,
-        cost_nanos: null,
-        cost_source: "none",
+        cost_nanos: 10_000_000,
+        cost_source: "estimate",
         cost_mode: "none"
       })
     })

@@ -13,8 +13,9 @@ export const defaultOutputTokens = 4096
  * How a request is accounted.
  *
  * - `answer`: reserved, then settled by what its answer reports.
- * - `estimate`: reserved, and the reservation is the account: a message batch is answered before it is run.
- * - `status`: direct mode. Reserved; the token estimate stands, the money is given back (reference §1.4, §5).
+ * - `estimate`: reserved, and the reservation is the account: a message batch is answered before it is run, and so is a
+ *   response in the background.
+ * - `status`: direct mode. Nobody reads the answer, so the reservation stands, for tokens and for money.
  * - `free`: lists, look-ups and counts cost nothing.
  */
 export type Accounting = "answer" | "estimate" | "status" | "free"
@@ -29,6 +30,10 @@ export const accountingOf = (routeId: RouteId, method: string, mode: RouteMode):
       : "free"
   return mode === "direct_upstream_passthrough" && kind !== "free" ? "status" : kind
 }
+
+/** The same, once the body is known. */
+export const accountingFor = (accounting: Accounting, { background }: Facts): Accounting =>
+  background && accounting === "answer" ? "estimate" : accounting
 
 /** What a request will use at the most, as far as one can tell. */
 export interface Wanted {
@@ -123,6 +128,16 @@ export const wanted = (
 const unboundedOutputTokens = 128_000
 
 const free: Reserved = { inputTokens: 0, tokens: 0, nanos: 0, nanosGuessed: false, output: 0, mostOutput: 0 }
+
+/** The models of a billable request whose price is not known; `""` where it names none. */
+export const unpriced = (
+  accounting: Accounting,
+  models: ReadonlyArray<string>,
+  prices: ReadonlyMap<string, ModelPrice>
+): ReadonlyArray<string> => {
+  if (accounting === "free") return []
+  return models.length === 0 ? [""] : models.filter((model) => !prices.has(model))
+}
 
 /** One model's price, or the dearest of a batch; unknown as soon as one of them is. */
 export const priceOf = (

@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import type { RouteId } from "./CanonicalRoute.ts"
+import * as InputEstimate from "./InputEstimate.ts"
 import * as JsonBounds from "./JsonBounds.ts"
 import * as JsonMembers from "./JsonMembers.ts"
 
@@ -10,6 +11,8 @@ export interface Facts {
   /** Every model that the request would use; several in a message batch. */
   readonly models: ReadonlyArray<string>
   readonly stream: boolean
+  /** The upstream answers at once and works later; the result is fetched by a request of its own. */
+  readonly background: boolean
   readonly tools: boolean
   /** How many tools a request offers, and the bytes of their JSON; in a message batch, of the request with the most. */
   readonly toolCount: number
@@ -35,6 +38,7 @@ export const none: Facts = {
   requests: 1,
   models: [],
   stream: false,
+  background: false,
   tools: false,
   toolCount: 0,
   toolSchemaBytes: 0,
@@ -68,11 +72,12 @@ export const ofForm = (
     if (value === undefined) return Result.fail(problem(`A form cannot say "${printable(name)}" so: send JSON.`, name))
     request[name] = value
   }
-  const { model, stream } = request
+  const { background, model, stream } = request
   return Result.succeed({
-    ...sized(Math.ceil(form.textBytes / 4) + form.files * inlineMediaTokens),
+    ...sized(Math.ceil(form.textBytes / 4) + form.files * InputEstimate.pictureTokens),
     models: typeof model === "string" ? [model] : [],
     stream: stream === true,
+    background: routeId === "responses" && typeof background === "string" && !/^(?:false|0)$/i.test(background),
     ...askedOutput(routeId, [request])
   })
 }
@@ -101,7 +106,7 @@ export interface ParsedBody {
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
 export type Json = null | boolean | number | string | ReadonlyArray<Json> | JsonObject
-interface JsonObject {
+export interface JsonObject {
   readonly [key: string]: Json
 }
 
@@ -243,7 +248,10 @@ const typeMistake = (
 ): BodyProblem | undefined => {
   for (let index = 0; index < requests.length; index++) {
     const request = requests[index]!
-    const mistake = mistakeIn(request) ?? (routeId === "service" ? undefined : countMistakeIn(request))
+    const mistake =
+      mistakeIn(request) ??
+      (routeId === "service" ? undefined : countMistakeIn(request)) ??
+      (routeId === "responses" ? backgroundMistakeIn(request) : undefined)
     if (mistake === undefined) continue
     const [type, ...member] = mistake
     const path = (request === json ? member : ["requests", index, "params", ...member]).join(".")
@@ -269,6 +277,12 @@ const countMistakeIn = (request: Json): readonly [type: string, member: string] 
   return count === undefined ? undefined : ["a number", count]
 }
 
+/** On other routes the member means something else, as how a picture is to look. */
+const backgroundMistakeIn = (request: Json): readonly [type: string, member: string] | undefined =>
+  isObject(request) && request["background"] != null && typeof request["background"] !== "boolean"
+    ? ["true or false", "background"]
+    : undefined
+
 const factsOf = (
   routeId: RouteId | "compat" | "service",
   json: JsonObject,
@@ -290,11 +304,12 @@ const factsOf = (
     requests: requests.length,
     models: models.length < 2 ? models : [...new Set(models)],
     stream: streams,
+    background: routeId === "responses" && json["background"] === true,
     tools: toolCount > 0,
     toolCount,
     toolSchemaBytes: toolCount > 0 ? toolBytes : 0,
     service: named(json["service"]) ?? named(json["service_name"]),
-    inputTokens: estimateInput(json),
+    inputTokens: estimateInput(json, routeId === "service" ? "anywhere" : "messages"),
     ...askedOutput(routeId, requests),
     answers: answering.has(routeId)
       ? requests.reduce<number>((most, request) => Math.max(most, isObject(request) ? choicesOf(request) : 1), 1)
@@ -332,13 +347,11 @@ const countMembers = [...outputMembers, "n", "best_of"]
 export const decidingMembers: ReadonlySet<string> = new Set([
   "model",
   "stream",
+  "background",
   ...toolMembers,
   "guardrails",
   ...countMembers
 ])
-
-/** What providers charge for a picture of usual size; its base64 text says nothing about tokens. */
-const inlineMediaTokens = 1600
 
 /**
  * How much output the requests of the body bound, and how many answers they leave open. Upstreams differ in the member
@@ -382,35 +395,6 @@ const choicesOf = ({ best_of, n }: JsonObject): number =>
 /** Beyond every limit, and small enough that sums and products stay exact. */
 const mostCounted = 1e12
 
-/**
- * Estimated input tokens of a JSON body (reference §5): each string a quarter of its bytes and at least 1, numbers and
- * booleans 1, `null` 0, keys nothing, the output that is asked for left out. Inline media (`data:` URLs and base64
- * sources) count as a picture does. The walk keeps its own stack: a body may nest deeper than the call stack.
- */
-export const estimateInput = (json: Json): number => {
-  let tokens = 0
-  const pending: Array<Json> = []
-  if (isObject(json)) {
-    for (const key of Object.keys(json)) if (!outputMembers.includes(key)) pending.push(json[key]!)
-  } else pending.push(json)
-  for (let value = pending.pop(); value !== undefined; value = pending.pop()) {
-    if (typeof value === "string") {
-      tokens += isDataUrl(value) ? inlineMediaTokens : Math.max(1, Math.ceil(Buffer.byteLength(value) / 4))
-    } else if (Array.isArray(value)) {
-      for (const item of value) pending.push(item)
-    } else if (isObject(value)) {
-      const inline = value["type"] === "base64" && typeof value["data"] === "string" && isBase64(value["data"])
-      if (inline) tokens += inlineMediaTokens
-      for (const key of Object.keys(value)) pending.push(inline && key === "data" ? null : value[key]!)
-    } else if (value !== null) {
-      tokens += 1
-    }
-  }
-  return tokens
-}
-
-/** All of it, so that no prose passes for a picture by its first words. */
-const isDataUrl = (text: string): boolean =>
-  text.startsWith("data:") && /^data:[^,\s]{0,256};base64,[A-Za-z0-9+/=_-]*$/.test(text)
-
-const isBase64 = (text: string): boolean => /^[A-Za-z0-9+/=_-]*$/.test(text)
+/** Estimated input tokens of any JSON. */
+export const estimateInput = (json: Json, media: InputEstimate.Media): number =>
+  InputEstimate.estimateInput(json, media, outputMembers)

@@ -20,6 +20,8 @@ export interface Question {
   /** Requests of the key that run at once in this process, this one among them. */
   readonly running: number
   readonly estimatedCostNanos: number
+  /** What the request would use and the operator's price list does not name; `""` for a model that is not named. */
+  readonly unpricedModels: ReadonlyArray<string>
 }
 
 export type Check =
@@ -39,6 +41,7 @@ export type Check =
   | "input_tokens"
   | "output_tokens"
   | "cost"
+  | "price"
 
 export type DenialCode =
   | "policy_denied"
@@ -80,16 +83,22 @@ const decideBy = (checks: ReadonlyArray<Rule>, policy: KeyPolicy, question: Ques
 
 /** Whether a decision hangs on what a body says, or on how long one is that does not say so before (`unsized`). */
 export const looksAtBodies = (policy: KeyPolicy, unsized = false): boolean =>
-  bodyRules.some(({ needs, when }) => (when === "said" || unsized) && needs(policy))
+  bodyRules.some(({ needs, when }) => (when === "said" || (when === "sized" && unsized)) && needs(policy))
 
-/** What of a policy hangs on bodies: on what they say, or, where nothing announces it, on their size. */
+/** What of a policy hangs on bodies: on what they say (of a model's price, not at services), or on their unannounced size. */
 const bodyRules: ReadonlyArray<{
   readonly field: keyof KeyPolicy
   readonly check: Check
-  readonly when: "said" | "sized"
+  readonly when: "said" | "priced" | "sized"
   readonly needs: (policy: KeyPolicy) => boolean
 }> = [
   { field: "allowed_models", check: "model", when: "said", needs: (policy) => policy.allowed_models._tag === "Allow" },
+  {
+    field: "require_priced_models",
+    check: "price",
+    when: "priced",
+    needs: (policy) => policy.require_priced_models
+  },
   { field: "allow_streaming", check: "streaming", when: "said", needs: (policy) => !policy.allow_streaming },
   { field: "allow_tools", check: "tools", when: "said", needs: (policy) => !policy.allow_tools },
   ...(
@@ -324,8 +333,20 @@ const checks: ReadonlyArray<Rule> = [
             message: `The request's estimated cost of $${toDollars(estimatedCostNanos)} exceeds max_cost_per_request of this key's policy.`
           }
         : undefined
+  },
+  {
+    name: "price",
+    test: ({ require_priced_models }, { unpricedModels: [model] }) =>
+      require_priced_models && model !== undefined
+        ? {
+            message: `This key's policy takes models with a price only (require_priced_models), and ${model === "" ? "the request names no model" : `"${printable(model)}" has none`}. Use a model that has one, or ask an operator to add its price to model-prices.`,
+            param: "model"
+          }
+        : undefined
   }
 ]
+
+const printable = (name: string): string => name.replace(/[^\x20-\x7e]/g, "?").slice(0, 64)
 
 /** An answer has one token at the least; where the request leaves it open, the policy's bound is written into it. */
 const outputOf = ({ answers, largestOutput }: Facts): number => Math.max(answers, largestOutput)

@@ -20,6 +20,7 @@ describe("Facts", () => {
         requests: 1,
         models: ["large"],
         stream: true,
+        background: false,
         tools: true,
         toolCount: 1,
         toolSchemaBytes: 4,
@@ -87,34 +88,78 @@ describe("Facts", () => {
       assert.deepStrictEqual([facts.inputTokens, facts.boundedOutput], [3, 12])
     })
 
-    it.each([
+    const estimate = (value: Facts.Json) => Facts.estimateInput({ messages: value }, "messages")
+
+    it.each<[value: Facts.Json, tokens: number]>([
       [[""], 1],
       [["abcd"], 1],
       [["abcde"], 2],
       [["☃☃"], 2],
       [[1, 2.5, true, false, null], 4],
-      [[{ a_long_key_counts_nothing: null }], 0],
+      [{ content: null, role: null }, 0],
+      [{ a_long_key_counts_by_its_bytes: null }, 8],
       [[], 0],
       ["abcdefgh", 2],
-      [`data:image/png;base64,${"A".repeat(100_000)}`, 1600],
-      [{ type: "base64", media_type: "image/png", data: "A".repeat(100_000) }, 1600 + 2 + 3],
       [`data: no media ${"A".repeat(100)}`, 29]
     ])("%j: %d", (value, tokens) => {
-      assert.strictEqual(Facts.estimateInput({ messages: value }), tokens)
+      assert.strictEqual(estimate(value), tokens)
+    })
+
+    const base64 = "A".repeat(160_000)
+    const png = `data:image/png;base64,${base64}`
+    const pdf = `data:application/pdf;base64,${base64}`
+
+    it.each<[what: string, content: Facts.Json, tokens: number]>([
+      ["a picture of chat", { image_url: { url: png } }, 1600],
+      ["a picture of responses", { type: "input_image", image_url: png }, 3 + 1600],
+      ["a picture of messages", { source: { type: "base64", media_type: "image/png", data: base64 } }, 2 + 3 + 1600],
+      ["a picture that a tool gives back", { content: [{ source: { type: "base64", data: base64 } }] }, 2 + 1600],
+      ["a short document", { file: { file_data: "data:application/pdf;base64,AAAA" } }, 1600],
+      ["a document, by its length", { file: { file_data: pdf } }, 10_001],
+      [
+        "a document of messages",
+        { source: { type: "base64", media_type: "application/pdf", data: base64 } },
+        2 + 4 + 10_000
+      ],
+      ["audio, by its length", { input_audio: { format: "wav", data: base64.repeat(20) } }, 1 + 3125]
+    ])("takes %s for one", (_, content, tokens) => {
+      assert.strictEqual(estimate([{ content: [content] }]), tokens)
+    })
+
+    const prose = "write_a_long_story_".repeat(10_000)
+    it.each<[what: string, messages: Facts.Json]>([
+      ["in a text", [{ content: `data:;base64,${prose}` }]],
+      ["in a text part", [{ content: [{ text: `data:image/png;base64,${prose}` }] }]],
+      ["in a picture, with a blank", [{ content: [{ image_url: `data:image/png;base64,${prose} ` }] }]],
+      ["as the data of nothing", [{ content: [{ type: "base64", data: prose }] }]],
+      ["as a tool's input", [{ content: [{ input: { image_url: `data:;base64,${prose}` } }] }]],
+      ["as a name", [{ content: { [prose]: null } }]]
+    ])("takes prose for prose %s", (_, messages) => {
+      assert.isAtLeast(estimate(messages), prose.length / 4)
+    })
+
+    it("takes prose for prose in a tool's schema", () => {
+      const tools = [{ parameters: { image_url: `data:;base64,${prose}` } }]
+      assert.isAtLeast(Facts.estimateInput({ tools }, "messages"), prose.length / 4)
+    })
+
+    it("takes media for media anywhere in a service's JSON", () => {
+      const json = { picture: png, scan: { type: "base64", data: base64 } }
+      assert.strictEqual(Facts.estimateInput(json, "anywhere"), 2 + 1600 + 1 + 2 + 1600)
     })
 
     it("leaves out what is asked for as output, at the top only", () => {
       const output = { max_tokens: 7, max_completion_tokens: 8, max_output_tokens: 9 }
-      assert.strictEqual(Facts.estimateInput(output), 0)
-      assert.strictEqual(Facts.estimateInput({ nested: output }), 3)
+      assert.strictEqual(Facts.estimateInput(output, "messages"), 0)
+      assert.strictEqual(Facts.estimateInput({ metadata: output }, "messages"), 3)
     })
 
     it("never depends on how the JSON is written, and grows with what it says", () => {
       fc.assert(
         fc.property(JsonText.value, JsonText.value, (one, other) => {
-          const estimate = (text: string) => Facts.estimateInput(JSON.parse(text))
+          const estimate = (text: string) => Facts.estimateInput(JSON.parse(text), "messages")
           assert.strictEqual(estimate(` ${one}\n`), estimate(JSON.stringify(JSON.parse(one))))
-          assert.strictEqual(estimate(`{"a":${one},"b":${other}}`), estimate(`[${one},${other}]`))
+          assert.strictEqual(estimate(`{"type":${one},"text":${other}}`), estimate(`[${one},${other}]`))
           assert.isAtLeast(estimate(`[${one},${other}]`), estimate(`[${one}]`))
         }),
         { numRuns: 200 }
@@ -122,7 +167,7 @@ describe("Facts", () => {
     })
 
     it("walks a body that nests as deep as one may", () => {
-      const deep = `{"a":${"[".repeat(255)}"abcdefgh"${"]".repeat(255)}}`
+      const deep = `{"input":${"[".repeat(255)}"abcdefgh"${"]".repeat(255)}}`
       assert.strictEqual(Result.getOrThrow(parse(deep)).facts.inputTokens, 2)
     })
   })

@@ -48,6 +48,7 @@ describe("Policy", () => {
         hourUtc: 8,
         running: 1,
         estimatedCostNanos: 0,
+        unpricedModels: [],
         requestBytes: 0,
         facts: Facts.none
       }
@@ -232,7 +233,8 @@ const order: ReadonlyArray<Policy.Check> = [
     "response_bytes",
     "input_tokens",
     "output_tokens",
-    "cost"
+    "cost",
+    "price"
   ] as const)
 ]
 
@@ -244,7 +246,8 @@ const plain: Policy.Question = {
   responseBytes: undefined,
   hourUtc: 12,
   running: 3,
-  estimatedCostNanos: 20_000_000
+  estimatedCostNanos: 20_000_000,
+  unpricedModels: ["la\u0000rge"]
 }
 
 type Rule = [
@@ -369,6 +372,14 @@ function rules(): ReadonlyArray<Rule> {
       {},
       {},
       "The request's estimated cost of $0.02 exceeds max_cost_per_request of this key's policy."
+    ],
+    [
+      "price",
+      { require_priced_models: true },
+      {},
+      {},
+      'This key\'s policy takes models with a price only (require_priced_models), and "la?rge" has none. Use a model that has one, or ask an operator to add its price to model-prices.',
+      "model"
     ]
   ]
 }
@@ -390,7 +401,8 @@ const lifted: Record<Policy.Check, Partial<KeyPolicy>> = {
   response_bytes: { max_response_body_bytes: null },
   input_tokens: { max_input_tokens_per_request: unlimited },
   output_tokens: { max_output_tokens_per_request: unlimited },
-  cost: { max_cost_per_request: unlimited }
+  cost: { max_cost_per_request: unlimited },
+  price: { require_priced_models: false }
 }
 
 const codes: Partial<Record<Policy.Check, Policy.DenialCode>> = {
