@@ -1,4 +1,4 @@
-import { Effect, Layer, Option, Schema } from "effect"
+import { Effect, Layer, Option, Redacted, Schema } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { GuardrailPolicyPatch, of } from "../gateway/model/GuardrailPolicy.ts"
 import * as Secret from "../gateway/model/Secret.ts"
@@ -17,6 +17,7 @@ export const layer: Layer.Layer<KeyAuthorization, never, Database> = Layer.effec
     const holder = Effect.gen(function* () {
       const { headers } = yield* HttpServerRequest.HttpServerRequest
       const raw = yield* bearer(headers["authorization"], Secret.keyPrefix)
+      if (Secret.mistyped(Redacted.value(raw))) return yield* refusal("invalid_virtual_key")
       const digest = Secret.digest(raw)
       const found = yield* settled(
         keys.first(sql`

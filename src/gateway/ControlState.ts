@@ -31,9 +31,11 @@ export class ControlState extends Context.Service<
     readonly knownKey: (digest: string) => KeyRecord.KeyRecord | undefined
     /**
      * The key whose SHA-256 is `digest` (hex). Known keys are answered at once, unknown ones remembered for a second.
+     * `from`: the address that presents it.
      */
     readonly key: (
-      digest: string
+      digest: string,
+      from?: string
     ) => Effect.Effect<Option.Option<KeyRecord.KeyRecord>, KeyCache.ControlStateUnavailable>
     /**
      * What the key's requests to `route` are decided by: the layers that are about them, and the key's own policy. The
@@ -80,15 +82,7 @@ export class ControlState extends Context.Service<
           return { name: "configuration", is, ok: is === "current" }
         })
       }
-      const keys = KeyCache.make(
-        (digest) =>
-          KeyRecord.load(digest).pipe(
-            Effect.timeout(lookUpWithin),
-            Effect.mapError((cause) => new KeyCache.ControlStateUnavailable({ cause })),
-            Effect.provide(context)
-          ),
-        yield* Effect.scope
-      )
+      const keys = KeyCache.make((digests) => Effect.provide(KeyRecord.load(digests), context), yield* Effect.scope)
 
       /** Everything up to `epoch` may have changed. */
       const missed = (epoch: number) => {

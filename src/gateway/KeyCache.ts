@@ -1,5 +1,6 @@
-import { Clock, Deferred, Effect, Exit, Option, Schema, type Scope, Semaphore } from "effect"
-import type { KeyRecord } from "./KeyRecord.ts"
+import { Clock, Deferred, Effect, Exit, Option, Schema, type Scope } from "effect"
+import * as Share from "../services/Share.ts"
+import type { KeyRecord, Stored } from "./KeyRecord.ts"
 
 /** The database did not answer for a key that is not in memory. */
 export class ControlStateUnavailable extends Schema.TaggedError<ControlStateUnavailable>()("ControlStateUnavailable", {
@@ -17,11 +18,27 @@ const unknownCapacity = 10_000
 const unknownForMs = 1000
 /** So many look-ups at once leave sessions for everybody else. */
 const concurrentLoads = 4
+/** Of what waits, so many keys are looked up by one statement: a flood of wrong keys is a few statements. */
+const batchSize = 256
+/** Keys that wait to be looked up. Of one address, a quarter. */
+const lineCapacity = 8_192
+/** A database that takes longer is as good as gone: the client is told so while it still listens. The line counts. */
+const answeredWithinMs = 2_000
+
+/** A key in the line. */
+interface Asked {
+  readonly digest: string
+  readonly from: string
+  readonly waiting: Waiting
+  /** Until when somebody may wait, in epoch milliseconds. */
+  readonly until: number
+}
 
 export interface KeyCache {
   /** At once, if it is in memory. */
   readonly known: (digest: string) => KeyRecord | undefined
-  readonly get: (digest: string) => Effect.Effect<Loaded, ControlStateUnavailable>
+  /** `from`: the address that presents the key. */
+  readonly get: (digest: string, from?: string) => Effect.Effect<Loaded, ControlStateUnavailable>
   readonly forget: (id: string) => void
   readonly forgetProject: (projectId: string) => void
   readonly forgetAll: () => void
@@ -33,7 +50,7 @@ export interface KeyCache {
  * up, the others still wait for its answer.
  */
 export const make = (
-  load: (digest: string) => Effect.Effect<Loaded, ControlStateUnavailable>,
+  load: (digests: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, Stored>, unknown>,
   scope: Scope.Scope
 ): KeyCache => {
   const known = new Map<string, KeyRecord>()
@@ -43,7 +60,10 @@ export const make = (
   const unknown = new Map<string, number>()
   const loading = new Map<string, Waiting>()
   let newest: string | undefined
-  const places = Semaphore.makeUnsafe(concurrentLoads)
+  const line: Array<Asked> = []
+  /** How many keys of each address are in the line. */
+  const inLine = new Map<string, number>()
+  let running = 0
 
   const drop = (digest: string) => {
     const record = known.get(digest)
@@ -71,30 +91,77 @@ export const make = (
     if (unknown.size > unknownCapacity) dropOldest(unknown, (oldest) => unknown.delete(oldest))
   }
 
-  const loadOnce = (digest: string, now: number): Effect.Effect<Loaded, ControlStateUnavailable> => {
+  const settle = ({ digest, waiting }: Asked, exit: Exit.Exit<Loaded, ControlStateUnavailable>, now: number) => {
+    // forgotten meanwhile: whoever asked gets the answer, nobody after them
+    if (loading.get(digest) === waiting) {
+      loading.delete(digest)
+      if (Exit.isSuccess(exit)) {
+        if (Option.isSome(exit.value)) remember(digest, exit.value.value)
+        else rememberUnknown(digest, now + unknownForMs)
+      }
+    }
+    Deferred.doneUnsafe(waiting, exit)
+  }
+
+  const outcomeOf = (exit: Exit.Exit<ReadonlyMap<string, Stored>, unknown>, digest: string) => {
+    if (Exit.isFailure(exit)) return Exit.fail(new ControlStateUnavailable({ cause: exit.cause }))
+    const found = exit.value.get(digest)
+    return found === "unreadable"
+      ? Exit.fail(new ControlStateUnavailable({ cause: "this version cannot decode the row of the key" }))
+      : Exit.succeed(Option.fromUndefinedOr(found))
+  }
+
+  /** Runs in `scope`: when the client that asked hangs up, the others still wait for its answer. */
+  const loadBatch = (batch: ReadonlyArray<Asked>): Effect.Effect<void> =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      load(batch.map(({ digest }) => digest)).pipe(
+        Effect.timeout(answeredWithinMs),
+        Effect.onExit((exit) =>
+          Effect.sync(() => {
+            running -= 1
+            for (const asked of batch) settle(asked, outcomeOf(exit, asked.digest), now)
+          })
+        ),
+        Effect.ignoreCause,
+        Effect.andThen(loadNext)
+      )
+    )
+
+  const loadNext: Effect.Effect<void> = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    if (running >= concurrentLoads) return Effect.void
+    const first = line.findIndex(({ until }) => until > now)
+    for (const asked of taken(first === -1 ? line.length : first)) settle(asked, Exit.fail(late), now)
+    const batch = taken(batchSize)
+    if (batch.length === 0) return Effect.void
+    running += 1
+    return Effect.asVoid(Effect.forkIn(loadBatch(batch), scope))
+  })
+
+  const taken = (count: number): ReadonlyArray<Asked> => {
+    const first = line.splice(0, count)
+    for (const { from } of first) leave(from)
+    return first
+  }
+
+  const leave = (from: string) => {
+    const left = (inLine.get(from) ?? 0) - 1
+    if (left <= 0) inLine.delete(from)
+    else inLine.set(from, left)
+  }
+
+  const join = (digest: string, from: string, now: number): Effect.Effect<Loaded, ControlStateUnavailable> => {
+    const ofAddress = inLine.get(from) ?? 0
+    if (line.length >= lineCapacity || ofAddress >= Share.of(lineCapacity)) return Effect.fail(lineIsFull)
     const waiting: Waiting = Deferred.makeUnsafe()
     loading.set(digest, waiting)
-    const settle = (exit: Exit.Exit<Loaded, ControlStateUnavailable>) => {
-      // forgotten meanwhile: whoever asked gets the answer, nobody after them
-      if (loading.get(digest) === waiting) {
-        loading.delete(digest)
-        if (Exit.isSuccess(exit)) {
-          if (Option.isSome(exit.value)) remember(digest, exit.value.value)
-          else rememberUnknown(digest, now + unknownForMs)
-        }
-      }
-      Deferred.doneUnsafe(waiting, exit)
-    }
-    return Semaphore.withPermits(
-      places,
-      1
-    )(load(digest)).pipe(
-      Effect.onExit((exit) => Effect.sync(() => settle(exit))),
-      Effect.ignore,
-      Effect.forkIn(scope),
-      Effect.andThen(Deferred.await(waiting))
-    )
+    line.push({ digest, from, waiting, until: now + answeredWithinMs })
+    inLine.set(from, ofAddress + 1)
+    return Effect.andThen(loadNext, answered(waiting))
   }
+
+  /** Each who waits has a deadline of their own, from when they began to. */
+  const answered = (waiting: Waiting): Effect.Effect<Loaded, ControlStateUnavailable> =>
+    Effect.timeoutOrElse(Deferred.await(waiting), { duration: answeredWithinMs, orElse: () => Effect.fail(late) })
 
   const recall = (digest: string): KeyRecord | undefined => {
     const record = known.get(digest)
@@ -103,19 +170,19 @@ export const make = (
     return record
   }
 
-  const ask = (digest: string, now: number): Effect.Effect<Loaded, ControlStateUnavailable> => {
+  const ask = (digest: string, from: string, now: number): Effect.Effect<Loaded, ControlStateUnavailable> => {
     if ((unknown.get(digest) ?? 0) > now) return Effect.succeed(Option.none())
     const waiting = loading.get(digest)
-    return waiting === undefined ? loadOnce(digest, now) : Deferred.await(waiting)
+    return waiting === undefined ? join(digest, from, now) : answered(waiting)
   }
 
   return {
     known: recall,
-    get: (digest) =>
+    get: (digest, from = "") =>
       Effect.suspend(() => {
         const record = recall(digest)
         return record === undefined
-          ? Effect.flatMap(Clock.currentTimeMillis, (now) => ask(digest, now))
+          ? Effect.flatMap(Clock.currentTimeMillis, (now) => ask(digest, from, now))
           : Effect.succeed(Option.some(record))
       }),
     forget: (id) => {
@@ -137,6 +204,9 @@ export const make = (
     }
   }
 }
+
+const late = new ControlStateUnavailable({ cause: "the database did not answer for the key in time" })
+const lineIsFull = new ControlStateUnavailable({ cause: "too many keys wait to be looked up" })
 
 /** Maps keep the order of insertion. */
 const dropOldest = <A>(map: ReadonlyMap<string, A>, drop: (key: string) => void): void => {

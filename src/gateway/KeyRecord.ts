@@ -5,6 +5,7 @@ import * as PolicyLayer from "./model/PolicyLayer.ts"
 import { Since } from "./model/SharedLimits.ts"
 import { open as openCredential, type StoredCredential } from "./model/StoredCredential.ts"
 import type { Policies } from "./model/StoredPolicies.ts"
+import { type Columns, RowReader, type Table } from "./model/StoredRows.ts"
 
 /** A virtual key as the request path needs it: its state, its policy, and the upstream credentials bound to it. */
 export interface KeyRecord extends KeyState.KeyState, Policies {
@@ -29,6 +30,7 @@ export const unusable = (key: KeyRecord, now: number): "invalid_virtual_key" | R
   Option.exists(key.secretEndsAt, (endsAt) => endsAt <= now) ? "invalid_virtual_key" : KeyState.unusable(key, now)
 
 const Row = Schema.Struct({
+  digest: Schema.String,
   id: Schema.String,
   project_id: Schema.NullOr(Schema.String),
   team_id: Schema.NullOr(Schema.String),
@@ -48,14 +50,29 @@ const Row = Schema.Struct({
   project_mapping_id: Schema.NullOr(Schema.String),
   project_mapping: Schema.NullOr(Schema.String)
 })
-const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
+const decodeRow = Schema.decodeUnknownSync(Row)
 
-/** The key whose SHA-256 is `digest` (hex), or was until a rotation whose grace still lasts, in one query. */
-export const load = Effect.fnUntraced(function* (digest: string) {
+/** What the database knows of a digest. `unreadable`: there is a key, and this version cannot decode its row. */
+export type Stored = KeyRecord | "unreadable"
+
+const table: Table<typeof Row.Type | { readonly digest: string; readonly id: undefined }> = {
+  name: "api_keys",
+  key: ["id"],
+  decode: decodeRow,
+  substitute: ({ digest }) => (typeof digest === "string" ? { digest, id: undefined } : undefined)
+}
+
+/**
+ * The keys whose SHA-256 is one of `digests` (hex), or was until a rotation whose grace still lasts, in one query. What
+ * is not in the answer is nobody's.
+ */
+export const load = Effect.fnUntraced(function* (digests: ReadonlyArray<string>) {
   const { sql } = yield* Database
-  const rows = yield* sql`SELECT k.id::text AS id, k.project_id::text AS project_id, k.team_id, k.disabled,
+  const reader = new RowReader()
+  const rows =
+    yield* sql<Columns>`SELECT asked.digest, k.id::text AS id, k.project_id::text AS project_id, k.team_id, k.disabled,
     k.revoked_at IS NOT NULL AS revoked, (extract(epoch FROM k.expires_at) * 1000)::bigint::text AS expires_at,
-    CASE WHEN k.key_hash <> decode(${digest}, 'hex') THEN (extract(epoch FROM k.previous_key_expires_at) * 1000)::bigint::text END AS secret_ends_at,
+    CASE WHEN k.key_hash <> decode(asked.digest, 'hex') THEN (extract(epoch FROM k.previous_key_expires_at) * 1000)::bigint::text END AS secret_ends_at,
     (extract(epoch FROM greatest(coalesce(k.last_used_at, k.created_at), k.enabled_at)) * 1000)::bigint::text AS used_at, k.policy, k.guardrail_policy,
     k.policy_version::text AS policy_version, k.limits_since, k.owner_since::text AS owner_since,
     ARRAY(SELECT service_name FROM key_service_links WHERE key_id = k.id AND k.project_id IS NULL
@@ -63,16 +80,24 @@ export const load = Effect.fnUntraced(function* (digest: string) {
     km.id::text AS key_mapping_id, km.sealed_credential AS key_mapping,
     pm.id::text AS project_mapping_id, pm.sealed_credential AS project_mapping
     FROM api_keys k
+    JOIN unnest(${digests}::text[]) AS asked (digest)
+      ON k.key_hash = decode(asked.digest, 'hex') OR k.previous_key_hash = decode(asked.digest, 'hex')
     LEFT JOIN upstream_credential_mappings km ON km.key_id = k.id AND km.enabled
-    LEFT JOIN upstream_credential_mappings pm ON pm.project_id = k.project_id AND pm.enabled
-    WHERE k.key_hash = decode(${digest}, 'hex') OR k.previous_key_hash = decode(${digest}, 'hex')`
-  const [row] = yield* decodeRows(rows)
-  if (row === undefined) return Option.none<KeyRecord>()
+    LEFT JOIN upstream_credential_mappings pm ON pm.project_id = k.project_id AND pm.enabled`
+  const found = new Map<string, Stored>()
+  for (const row of reader.read(table, rows)) {
+    found.set(row.digest, row.id === undefined ? "unreadable" : yield* recordOf(row))
+  }
+  for (const row of reader.unreadable) yield* Effect.logError("this version cannot decode the row of a key", row)
+  return found
+})
+
+const recordOf = Effect.fnUntraced(function* (row: typeof Row.Type) {
   const own = PolicyLayer.ofKey(row.id, row.policy_version, row)
   if (own.unreadable === true) {
     yield* Effect.logError("a key is refused: this version cannot decode its policy", { key_id: row.id })
   }
-  return Option.some<KeyRecord>({
+  const record: KeyRecord = {
     id: row.id,
     projectId: Option.fromNullOr(row.project_id),
     teamId: Option.fromNullOr(row.team_id),
@@ -90,5 +115,6 @@ export const load = Effect.fnUntraced(function* (digest: string) {
     services: row.services,
     keyMapping: yield* openCredential(row.key_mapping, `upstream_credential_mappings/${row.key_mapping_id}`),
     projectMapping: yield* openCredential(row.project_mapping, `upstream_credential_mappings/${row.project_mapping_id}`)
-  })
+  }
+  return record
 })

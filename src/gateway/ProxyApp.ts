@@ -15,7 +15,7 @@ import type { Identity } from "./identity/Identity.ts"
 import { type KeyRecord, unusable } from "./KeyRecord.ts"
 import type { PolicyRoute } from "./model/CanonicalRoute.ts"
 import { overdue } from "./model/KeyState.ts"
-import { digestHex } from "./model/Secret.ts"
+import { digestHex, mistyped } from "./model/Secret.ts"
 import { GatewaySettings } from "./model/Settings.ts"
 import * as UpstreamPaths from "./model/UpstreamPaths.ts"
 import * as Request from "./Request.ts"
@@ -117,7 +117,10 @@ export class ProxyApp extends Context.Service<
         // a record that came in between, for whatever reason, has its turn as well
         const first = usable(usable(admitted))
         const known = control.knownKey(digest)
-        return known === undefined ? lookUp(control.key(digest), first) : first(known)
+        if (known !== undefined) return first(known)
+        if (!mistyped(raw)) return lookUp(control.key(digest, request.wire.address), first)
+        outcome.refused(Authentication.refusal("invalid_virtual_key"))
+        return ignored
       }
 
       /** Who sends the request, at once unless it is a token that is new here. */

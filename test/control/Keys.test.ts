@@ -13,7 +13,7 @@ suite("Keys", (it) => {
       const { sql } = yield* Database
       const made = yield* ok("POST", keys, { body: { owner_type: "individual" } })
       const raw = String(at(made, "raw_key"))
-      assert.match(raw, /^rk_live_[0-9a-f]{64}$/)
+      assert.match(raw, /^rk_live_[0-9a-f]{72}$/)
       const [row] = yield* sql`SELECT * FROM api_keys WHERE id = ${idOf(made, "key")}`
       assert.deepStrictEqual(row?.["key_hash"], new Uint8Array(createHash("sha256").update(raw).digest()))
       assert.strictEqual(row?.["key_prefix"], raw.slice(0, 16))
@@ -160,7 +160,7 @@ suite("Keys", (it) => {
         ([row]) => row
       )
       const first = yield* ok("POST", `${path}/rotate`, { body: { grace_seconds: 3600 } })
-      assert.match(String(at(first, "raw_key")), /^rk_live_[0-9a-f]{64}$/)
+      assert.match(String(at(first, "raw_key")), /^rk_live_[0-9a-f]{72}$/)
       assert.deepStrictEqual(yield* stored, {
         hash: hashOf(at(first, "raw_key")),
         previous: hashOf(at(made, "raw_key")),

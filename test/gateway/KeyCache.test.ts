@@ -53,6 +53,44 @@ describe("KeyCache", () => {
     })
   )
 
+  it.effect("whoever asks of a silent database is told within two seconds, however many asked before", () =>
+    Effect.gen(function* () {
+      const store = yield* storeOf(() => Effect.never)
+      for (let n = 0; n < 2_000; n++) yield* asking(store.cache.get(`wrong-${n}`, `address-${n % 8}`))
+      const asked = yield* asking(Effect.flip(store.cache.get("right", "another address")))
+      yield* TestClock.adjust("2 seconds")
+      assert.strictEqual((yield* Fiber.join(asked))._tag, "ControlStateUnavailable")
+      // nobody waits for the others any more
+      assert.lengthOf(store.asked, 4)
+    })
+  )
+
+  it.effect("a flood of wrong keys is a few statements, and a right key behind it is among the first", () =>
+    Effect.gen(function* () {
+      const answer = yield* Deferred.make<void>()
+      const store = yield* storeOf((digest) =>
+        Effect.as(Deferred.await(answer), digest === "right" ? Option.some(recordOf(digest)) : Option.none())
+      )
+      for (let n = 0; n < 2_000; n++) yield* asking(store.cache.get(`wrong-${n}`, "one address"))
+      const right = yield* asking(store.cache.get("right", "another address"))
+      yield* Deferred.succeed(answer, undefined)
+      assert.isTrue(Option.isSome(yield* Fiber.join(right)))
+      // the first four come alone, because nobody waits yet
+      assert.strictEqual(store.statements(), 4 + Math.ceil((2_001 - 4) / 256))
+    })
+  )
+
+  it.effect("one address fills its share of the line only, and then is told at once", () =>
+    Effect.gen(function* () {
+      const store = yield* storeOf(() => Effect.never)
+      for (let n = 0; n < 2_048 + 4; n++) yield* asking(store.cache.get(`wrong-${n}`, "one address"))
+      const refused = yield* Effect.flip(store.cache.get("one more", "one address"))
+      assert.strictEqual(refused._tag, "ControlStateUnavailable")
+      const other = yield* asking(store.cache.get("right", "another address"))
+      assert.isUndefined(other.pollUnsafe())
+    })
+  )
+
   it.effect("answers the others when the one who asked first hangs up", () =>
     Effect.gen(function* () {
       const answer = yield* Deferred.make<void>()
@@ -80,7 +118,7 @@ describe("KeyCache", () => {
         Effect.gen(function* () {
           forget()
           const before = store.asked.length
-          yield* Effect.forEach(projects.keys(), store.cache.get)
+          yield* Effect.forEach(projects.keys(), (digest) => store.cache.get(digest))
           return store.asked.slice(before)
         })
       const all = [...projects.keys()]
@@ -96,7 +134,7 @@ describe("KeyCache", () => {
     Effect.gen(function* () {
       const store = yield* storeOf((digest) => Effect.succeed(Option.some({ ...recordOf(digest), id: "one" })))
       const secrets = ["before", "now", "of a rotation that no notice told of yet"]
-      const ask = Effect.forEach(secrets, store.cache.get)
+      const ask = Effect.forEach(secrets, (digest) => store.cache.get(digest))
       yield* ask
       yield* ask
       assert.deepStrictEqual(store.asked, secrets)
@@ -111,11 +149,11 @@ describe("KeyCache", () => {
       const store = yield* storeOf((digest) => Effect.succeed(Option.some(recordOf(digest))))
       yield* Effect.forEach(
         Array.from({ length: 50_000 }, (_, n) => `d-${n}`),
-        store.cache.get,
+        (digest) => store.cache.get(digest),
         { discard: true }
       )
-      yield* Effect.forEach(["d-0", "one more"], store.cache.get)
-      yield* Effect.forEach(["d-0", "one more", "d-49999", "d-2"], store.cache.get)
+      yield* Effect.forEach(["d-0", "one more"], (digest) => store.cache.get(digest))
+      yield* Effect.forEach(["d-0", "one more", "d-49999", "d-2"], (digest) => store.cache.get(digest))
       assert.lengthOf(store.asked, 50_001)
       yield* store.cache.get("d-1")
       assert.strictEqual(store.asked.at(-1), "d-1")
@@ -130,7 +168,7 @@ describe("KeyCache", () => {
       yield* store.cache.get("right")
       yield* Effect.forEach(
         Array.from({ length: 60_000 }, (_, n) => `wrong-${n}`),
-        store.cache.get,
+        (digest) => store.cache.get(digest),
         { discard: true }
       )
       yield* store.cache.get("right")
@@ -198,12 +236,21 @@ const storeOf = Effect.fnUntraced(function* (
   load: (digest: string) => Effect.Effect<Loaded, KeyCache.ControlStateUnavailable>
 ) {
   const asked: Array<string> = []
-  const counted = (digest: string) =>
-    Effect.suspend(() => {
-      asked.push(digest)
-      return load(digest)
+  let statements = 0
+  const counted = (digests: ReadonlyArray<string>) =>
+    Effect.gen(function* () {
+      statements++
+      asked.push(...digests)
+      const found = yield* Effect.forEach(
+        digests,
+        (digest) => Effect.map(load(digest), (one) => [digest, one] as const),
+        {
+          concurrency: "unbounded"
+        }
+      )
+      return new Map(found.flatMap(([digest, one]) => (Option.isSome(one) ? [[digest, one.value] as const] : [])))
     })
-  return { asked, cache: KeyCache.make(counted, yield* Effect.scope) }
+  return { asked, statements: () => statements, cache: KeyCache.make(counted, yield* Effect.scope) }
 })
 
 const asking = <A, E>(ask: Effect.Effect<A, E>) => Effect.forkChild(ask, { startImmediately: true })

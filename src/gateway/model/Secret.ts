@@ -1,4 +1,5 @@
 import { createHash, hash, randomBytes, timingSafeEqual } from "node:crypto"
+import { crc32 } from "node:zlib"
 import { Redacted } from "effect"
 
 /** Prefixes route a secret to where it is looked up; they never grant anything. */
@@ -8,9 +9,22 @@ export const operatorTokenPrefix = "op_live_"
 /** How much of a secret may be shown again: enough to tell two apart. */
 export const shownLength = 16
 
-/** 256 random bits, in hex: `rk_live_…` or `op_live_…`. */
-export const mint = (prefix: typeof keyPrefix | typeof operatorTokenPrefix): Redacted.Redacted =>
-  Redacted.make(prefix + randomBytes(32).toString("hex"))
+/** 256 random bits, in hex, after `rk_live_` or `op_live_`; a gateway key ends in their checksum. */
+export const mint = (prefix: typeof keyPrefix | typeof operatorTokenPrefix): Redacted.Redacted => {
+  const secret = prefix + randomBytes(32).toString("hex")
+  return Redacted.make(prefix === keyPrefix ? secret + checksum(secret) : secret)
+}
+
+/** CRC-32, in 8 hex digits. */
+const checksum = (text: string): string => crc32(text).toString(16).padStart(8, "0")
+
+const checksummed = /^rk_live_[0-9a-f]{72}$/
+
+/**
+ * Whether no gateway key can be `raw`: it has the form of one and another checksum, as a mistyped key has. Keys of
+ * earlier versions have 64 hex digits and no checksum, so theirs cannot be told.
+ */
+export const mistyped = (raw: string): boolean => checksummed.test(raw) && checksum(raw.slice(0, -8)) !== raw.slice(-8)
 
 export const shown = (secret: Redacted.Redacted): string => Redacted.value(secret).slice(0, shownLength)
 
