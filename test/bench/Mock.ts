@@ -1,5 +1,5 @@
 import { createServer, type Socket } from "node:net"
-import { answer, contentEvent, doneEvent, models, path, slowMs, streams, usageEvent } from "./Scenario.ts"
+import { answer, contentEvent, doneEvent, models, path, silentModel, slowMs, streams, usageEvent } from "./Scenario.ts"
 
 /**
  * The mock upstream, a process of its own: `node test/bench/Mock.ts` prints the port it listens on.
@@ -62,7 +62,7 @@ const reply = (socket: Socket, head: string, body: Buffer): void => {
   else if (body.includes(models.brief)) paced(socket, streams.brief, end)
   else if (body.includes(models.burst)) burst(socket, end)
   else if (body.includes(models.slow)) setTimeout(() => socket.write(plain), slowMs)
-  else socket.write(unknown)
+  else if (!body.includes(silentModel)) socket.write(unknown)
 }
 
 const contentLength = /\r\ncontent-length: *(\d+)/i

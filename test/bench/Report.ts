@@ -1,5 +1,6 @@
 import { includes, type Name, titles } from "./Entrants.ts"
 import { type Figures, type Metric, metrics } from "./Figures.ts"
+import { connections, type Hostile } from "./Hostile.ts"
 import { cell, line, number, row } from "./Markdown.ts"
 import * as Memory from "./Memory.ts"
 import type { Plan } from "./Plan.ts"
@@ -157,6 +158,25 @@ export const soakReport = (soaked: Soaked, machine: string): string =>
       `${number(soaked.recorded, 0)} usage records in PostgreSQL; to reach: one for each request`
     )
   ].join("\n")
+
+export const hostileReport = ({ alone, beside, minutes, peak, running }: Hostile, machine: string): string => {
+  const added = beside.p99 - alone.p99
+  return [
+    machine,
+    "",
+    `${minutes} minutes beside ${number(connections, 0)} hostile connections of keys that may do next to nothing. A good key's requests: ` +
+      `alone p50 ${number(alone.p50, 1)} ms, p99 ${number(alone.p99, 1)} ms; beside them p50 ${number(beside.p50, 1)} ms, p99 ` +
+      `${number(beside.p99, 1)} ms, ${number(beside.answered, 0)} answered.`,
+    "",
+    line(added <= 100, `p99 grew by ${number(added, 1)} ms; to reach: at most 100`),
+    line(peak < 600, `the gateway's memory peaked at ${number(peak, 0)} MiB; to reach: below 600`),
+    line(
+      beside.failed === 0,
+      `${beside.failed} of the good key's requests failed${beside.problem === undefined ? "" : ` (${beside.problem})`}; to reach: none`
+    ),
+    ...(running ? [] : [line(false, "the gateway ended")])
+  ].join("\n")
+}
 
 export const usageReport = ({ made, memory, questions, rows, summed, sums }: Usage, machine: string): string =>
   [

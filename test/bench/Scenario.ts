@@ -19,6 +19,8 @@ export const models = {
   burst: "bench-burst"
 } as const
 export type Kind = keyof typeof models
+/** The upstream does not answer to it. */
+export const silentModel = "bench-silent"
 
 export const path = "/v1/chat/completions"
 

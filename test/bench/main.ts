@@ -4,6 +4,7 @@ import { Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { BenchFailed } from "./Child.ts"
 import * as Entrants from "./Entrants.ts"
+import * as Hostile from "./Hostile.ts"
 import * as Machine from "./Machine.ts"
 import * as Messaging from "./messaging/Bench.ts"
 import * as Contenders from "./messaging/Contenders.ts"
@@ -42,6 +43,12 @@ const soak = Effect.fnUntraced(function* (minutes: number, nodeFlags: ReadonlyAr
   if (entrant?.gateway === undefined) return
   const soaked = yield* Soak.run(entrant, entrant.gateway, minutes)
   yield* Console.log(Report.soakReport(soaked, yield* Machine.describe))
+})
+
+const hostile = Effect.fnUntraced(function* (minutes: number, nodeFlags: ReadonlyArray<string>) {
+  const { origin } = yield* Entrants.upstream
+  const result = yield* Hostile.run(origin, minutes, nodeFlags, say)
+  yield* Console.log(Report.hostileReport(result, yield* Machine.describe))
 })
 
 const usage = Effect.fnUntraced(function* (rows: number, nodeFlags: ReadonlyArray<string>) {
@@ -83,6 +90,10 @@ const command = Command.make(
         "Instead: minutes of constant load with everything on, watching memory and records (or tasks)"
       )
     ),
+    hostile: Flag.Int("hostile").pipe(
+      Flag.optional,
+      Flag.withDescription("Instead: minutes of a steady key beside 2,000 connections of hostile ones (10 show it)")
+    ),
     usage: Flag.Int("usage").pipe(
       Flag.optional,
       Flag.withDescription("Instead: how many usage rows to make, and to ask the control API about")
@@ -94,7 +105,16 @@ const command = Command.make(
       )
     )
   },
-  Effect.fnUntraced(function* ({ messaging, only, profile, quick, soak: minutes, status, usage: rows }) {
+  Effect.fnUntraced(function* ({
+    hostile: hostileMinutes,
+    messaging,
+    only,
+    profile,
+    quick,
+    soak: minutes,
+    status,
+    usage: rows
+  }) {
     const nodeFlags = Option.match(profile, {
       onNone: () => [],
       onSome: (folder) => ["--cpu-prof", `--cpu-prof-dir=${folder}`]
@@ -105,6 +125,7 @@ const command = Command.make(
       const contenders = yield* chosen(only, Contenders.names)
       return yield* Messaging.compare(contenders, quick ? MessagingPlan.quick : MessagingPlan.full, nodeFlags, say)
     }
+    if (Option.isSome(hostileMinutes)) return yield* hostile(hostileMinutes.value, nodeFlags)
     if (Option.isSome(rows)) return yield* usage(rows.value, nodeFlags)
     if (Option.isSome(minutes)) return yield* soak(minutes.value, nodeFlags)
     yield* compare(yield* chosen(only, Entrants.names), quick ? Plan.quick : Plan.full, nodeFlags)

@@ -1,0 +1,68 @@
+import { connect, type Socket } from "node:net"
+import { path, silentModel } from "./Scenario.ts"
+
+/**
+ * A hostile client, a process of its own: `node test/bench/Attacker.ts <origin> <credential> <connections>`. Every
+ * connection does one of these, again and again:
+ *
+ * - begins a body and sends a byte of it now and then;
+ * - sends a megabyte in one-byte chunks, and no end;
+ * - sends JSON that nests as deep as fits;
+ * - sends a form of very many fields;
+ * - asks for an answer that does not come;
+ * - asks for streams and reads nothing of them.
+ */
+
+const [origin = "", credential = "", connections = "0"] = process.argv.slice(2)
+const { hostname, port } = new URL(origin)
+
+const head = (fields: string, target: string = path): string =>
+  `POST ${target} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${credential}\r\n${fields}\r\n\r\n`
+const json = (length: number) => `content-type: application/json\r\ncontent-length: ${length}`
+
+const oneByteChunks = Buffer.concat([
+  Buffer.from(head("content-type: application/json\r\ntransfer-encoding: chunked")),
+  Buffer.from("1\r\n \r\n".repeat(1_000_000))
+])
+const framed = (type: string, body: string): Buffer =>
+  Buffer.from(`${head(`content-type: ${type}\r\ncontent-length: ${body.length}`)}${body}`)
+const nested = framed("application/json", `{"model":"bench-instant","messages":${"[".repeat(1_000_000)}`)
+const form = framed("application/x-www-form-urlencoded", `model=bench-instant${"&a=b".repeat(250_000)}`)
+const asking = (model: string, stream: boolean) =>
+  framed("application/json", JSON.stringify({ model, stream, messages: [{ role: "user", content: "x" }] }))
+
+/** How a connection goes on, once it is there. */
+const attacks: ReadonlyArray<(socket: Socket) => void> = [
+  (socket) => {
+    socket.write(head(json(1_000_000)))
+    const trickling = setInterval(() => socket.write(" "), 2_000)
+    socket.once("close", () => clearInterval(trickling))
+  },
+  (socket) => socket.write(oneByteChunks),
+  (socket) => socket.write(nested),
+  (socket) => socket.write(form),
+  (socket) => socket.write(asking(silentModel, false)),
+  (socket) => {
+    socket.pause()
+    for (let index = 0; index < 4; index++) socket.write(asking("bench-burst", true))
+  }
+]
+
+const longestMs = 20_000
+const pauseMs = 250
+
+const attack = (index: number): void => {
+  const socket = connect({ host: hostname, port: Number(port), noDelay: true })
+  const timer = setTimeout(() => socket.destroy(), longestMs + (index % 100) * 100)
+  socket.on("error", () => {})
+  // as soon as it is answered, it begins anew
+  socket.on("data", () => socket.destroy())
+  socket.once("connect", () => attacks[index % attacks.length]?.(socket))
+  socket.once("close", () => {
+    clearTimeout(timer)
+    setTimeout(() => attack(index), pauseMs)
+  })
+}
+
+for (let index = 0; index < Number(connections); index++) setTimeout(() => attack(index), index * 5)
+process.once("disconnect", () => process.exit())
