@@ -2,6 +2,7 @@ import { Layer } from "effect"
 import { BodyAdmission } from "../../src/gateway/BodyAdmission.ts"
 import { ControlState } from "../../src/gateway/ControlState.ts"
 import { Destinations } from "../../src/gateway/Destination.ts"
+import * as EvictionWarning from "../../src/gateway/EvictionWarning.ts"
 import { GovernedRequest } from "../../src/gateway/GovernedRequest.ts"
 import { Guarding } from "../../src/gateway/Guarding.ts"
 import { Identities } from "../../src/gateway/identity/Identities.ts"
@@ -18,6 +19,6 @@ import * as UsageWriter from "../../src/gateway/UsageWriter.ts"
 export const layer = ProxyApp.layer.pipe(
   Layer.provide([GovernedRequest.layer, Identities.layer]),
   Layer.provide([Destinations.layer, BodyAdmission.layer, Guarding.layer, UsageLog.layer]),
-  Layer.provide([UsageWriter.layer, UsageRollup.layer]),
+  Layer.provide([UsageWriter.layer, UsageRollup.layer, EvictionWarning.layer]),
   Layer.provide([Limits.layer, ControlState.layer])
 )
