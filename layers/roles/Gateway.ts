@@ -7,6 +7,7 @@ import { GovernedRequest } from "../../src/gateway/GovernedRequest.ts"
 import { Guarding } from "../../src/gateway/Guarding.ts"
 import { Identities } from "../../src/gateway/identity/Identities.ts"
 import { Limits } from "../../src/gateway/Limits.ts"
+import { ObjectOwners } from "../../src/gateway/ObjectOwners.ts"
 import { ProxyApp } from "../../src/gateway/ProxyApp.ts"
 import { UsageLog } from "../../src/gateway/UsageLog.ts"
 import * as UsageRollup from "../../src/gateway/UsageRollup.ts"
@@ -18,7 +19,7 @@ import * as UsageWriter from "../../src/gateway/UsageWriter.ts"
  */
 export const layer = ProxyApp.layer.pipe(
   Layer.provide([GovernedRequest.layer, Identities.layer]),
-  Layer.provide([Destinations.layer, BodyAdmission.layer, Guarding.layer, UsageLog.layer]),
+  Layer.provide([Destinations.layer, BodyAdmission.layer, Guarding.layer, ObjectOwners.layer, UsageLog.layer]),
   Layer.provide([UsageWriter.layer, UsageRollup.layer, EvictionWarning.layer]),
   Layer.provide([Limits.layer, ControlState.layer])
 )

@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { type Family, maxBodyBytes, maxTimeoutMs, type RouteId } from "../gateway/model/CanonicalRoute.ts"
+import { Ownership, withObjects } from "../gateway/model/UpstreamObjects.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, type Deed, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
@@ -32,7 +33,7 @@ const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
   const columns = sql.literal(
-    "route_id, route, enabled, mode, timeout_ms, max_request_body_bytes, max_response_body_bytes, updated_at, family"
+    "route_id, route, enabled, mode, timeout_ms, max_request_body_bytes, max_response_body_bytes, ownership, updated_at, family"
   )
 
   const change = (id: RouteId, action: RouteDeed["action"], set: Columns): Changed =>
@@ -67,7 +68,7 @@ const make = Effect.gen(function* () {
     disable: Effect.fn("Routes.disable")((id) => change(id, "policies:route_disable", { enabled: false })),
     setMode: Effect.fn("Routes.setMode")((id, mode) => change(id, "policies:route_mode_update", { mode })),
     configure: Effect.fn("Routes.configure")(function* (id, patch) {
-      const wrong = refusals(patch).find(([, refusal]) => refusal !== undefined)
+      const wrong = refusals(id, patch).find(([, refusal]) => refusal !== undefined)
       if (wrong === undefined) return yield* change(id, "policies:route_config_update", patch)
       const [param, refusal] = wrong
       return yield* new ControlError("invalid_provider_config_payload", `${param} ${refusal}.`, { param })
@@ -75,11 +76,22 @@ const make = Effect.gen(function* () {
   })
 })
 
-const refusals = (patch: RoutePatch): ReadonlyArray<readonly [param: keyof RoutePatch, Refusal]> => [
+const refusals = (id: RouteId, patch: RoutePatch): ReadonlyArray<readonly [param: keyof RoutePatch, Refusal]> => [
   ["timeout_ms", where(patch.timeout_ms, refusedBeyond(maxTimeoutMs))],
   ["max_request_body_bytes", where(patch.max_request_body_bytes, refusedBeyond(maxBodyBytes))],
-  ["max_response_body_bytes", where(patch.max_response_body_bytes, refusedBeyond(maxBodyBytes))]
+  ["max_response_body_bytes", where(patch.max_response_body_bytes, refusedBeyond(maxBodyBytes))],
+  ["ownership", where(patch.ownership, refusedOwnership(id))]
 ]
+
+const refusedOwnership =
+  (id: RouteId) =>
+  (word: string): Refusal => {
+    if (!Ownership.literals.some((one) => one === word)) return `must be one of ${Ownership.literals.join(", ")}`
+    // the other routes create nothing that a second request could use
+    return withObjects.has(id) || word === "project"
+      ? undefined
+      : `is for routes that create or read objects: ${[...withObjects].join(", ")}`
+  }
 
 /** `family` decides which kind of target the audit event names; the API does not show it. */
 const found = rows(

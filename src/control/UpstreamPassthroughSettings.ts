@@ -1,6 +1,7 @@
 import { Context, Effect, Layer, Record, Schema } from "effect"
 import { maxBodyBytes, maxTimeoutMs } from "../gateway/model/CanonicalRoute.ts"
 import { AdminApiExposure, defaults, UiExposure, Unheld } from "../gateway/model/Passthrough.ts"
+import { Ownership } from "../gateway/model/UpstreamObjects.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
@@ -27,7 +28,7 @@ const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
   const columns = sql.literal(
-    `enabled, allowed_paths, allowed_methods, ui_exposure, admin_api_exposure, guardrails, body_policies, timeout_ms,
+    `enabled, allowed_paths, allowed_methods, ui_exposure, admin_api_exposure, guardrails, body_policies, ownership, timeout_ms,
      max_request_body_bytes, max_response_body_bytes, updated_at`
   )
 
@@ -83,6 +84,7 @@ const refusals = (patch: UpstreamPassthroughPatch): ReadonlyArray<readonly [para
   ["admin_api_exposure", where(patch.admin_api_exposure, refusedAdminExposure)],
   ["guardrails", where(patch.guardrails, oneOf(Unheld.literals))],
   ["body_policies", where(patch.body_policies, oneOf(Unheld.literals))],
+  ["ownership", where(patch.ownership, oneOf(Ownership.literals))],
   ["timeout_ms", where(patch.timeout_ms, refusedBeyond(maxTimeoutMs))],
   ["max_request_body_bytes", where(patch.max_request_body_bytes, refusedBeyond(maxBodyBytes))],
   ["max_response_body_bytes", where(patch.max_response_body_bytes, refusedBeyond(maxBodyBytes))]

@@ -32,7 +32,14 @@ export interface Passage {
   readonly mayFallBack: boolean
   /** Why the request's body, streamed through, came to no good end. */
   readonly bodyRefusal?: (() => GatewayError | undefined) | undefined
+  /** Is shown the upstream's answer while it passes. */
+  readonly watch?: AnswerWatch | undefined
   readonly now: () => number
+}
+
+export interface AnswerWatch {
+  readonly head: (status: number, headers: Headers.RawHeaders) => void
+  readonly chunk: (bytes: Buffer) => void
 }
 
 export interface StreamLimits {
@@ -158,6 +165,7 @@ class Answer implements Sink {
     }
     const { shortens, tap } = tapFor(passage, status, headers)
     this.#tap = tap
+    passage.watch?.head(status, headers)
     if (isEventStream(headers)) {
       if (passage.endsByEvent) this.#mayEnd = LastEvent.follow()
       if (passage.stream !== undefined) this.#limit(passage.stream)
@@ -178,6 +186,7 @@ class Answer implements Sink {
     if (this.#received > this.#passage.maxResponseBytes) return this.#refuse("size")
     const chunk = asBuffer(bytes)
     if (this.#outgrows?.(chunk) === true) return this.#refuse("event")
+    this.#passage.watch?.chunk(chunk)
     const out = this.#tap.push(chunk)
     if (out === undefined || out.length === 0) return "continue"
     this.#promised -= out.length

@@ -18,6 +18,7 @@ export const statusOf = {
   untrusted_gateway_identity: 401,
   insufficient_identity_authorization: 403,
   unsupported_route: 404,
+  object_not_found: 404,
   missing_service: 404,
   disabled_service: 403,
   incomplete_service: 409,

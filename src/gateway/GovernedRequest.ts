@@ -4,6 +4,7 @@ import * as AnyBody from "./AnyBody.ts"
 import * as Billing from "./Billing.ts"
 import { BodyAdmission } from "./BodyAdmission.ts"
 import { ControlState } from "./ControlState.ts"
+import type { CreatedObjects } from "./CreatedObjects.ts"
 import { disabledRoute } from "./DelegatedRequest.ts"
 import * as Denied from "./Denied.ts"
 import { Destinations } from "./Destination.ts"
@@ -22,6 +23,8 @@ import * as Facts from "./model/Facts.ts"
 import type { KeyPolicy } from "./model/KeyPolicy.ts"
 import * as Policy from "./model/Policy.ts"
 import * as Query from "./model/Query.ts"
+import { ObjectOwners } from "./ObjectOwners.ts"
+import * as ObjectRules from "./ObjectRules.ts"
 import * as Outbound from "./Outbound.ts"
 import * as OutputBound from "./OutputBound.ts"
 import * as Request from "./Request.ts"
@@ -62,6 +65,7 @@ export class GovernedRequest extends Context.Service<
       const admission = yield* BodyAdmission
       const destinations = yield* Destinations
       const guarding = yield* Guarding
+      const owners = yield* ObjectOwners
       const upstream = yield* Upstream
       const log = Effect.runForkWith(yield* Effect.context<never>())
       const clock = yield* Clock.Clock
@@ -104,6 +108,7 @@ export class GovernedRequest extends Context.Service<
 
       const run: GovernedRequest["Service"]["run"] = (request, target, key, subject, span, outcome) => {
         const { wire } = request
+        const asked: ObjectRules.Asked = { owners, target, key }
         // without a record: it would be one more in the queue that is full
         if (!usageLog.hasRoom()) {
           outcome.refused(queueFull)
@@ -118,6 +123,9 @@ export class GovernedRequest extends Context.Service<
         let effective = control.policyOf(key, target.route, facts.models)
         const scopesOf = (effective: EffectivePolicy) => control.limitScopes(key, effective)
         let guard: Guard | undefined
+        /** Of the upstream that answers, which is another after a fallback: what its answer makes known. */
+        let watch: CreatedObjects | undefined
+        let answering = target.provider
         let readings: ReadonlyArray<Reading> = []
         /**
          * The client hung up while nothing could be called off: what was reserved is settled, and nothing more begun.
@@ -197,6 +205,20 @@ export class GovernedRequest extends Context.Service<
           }
         })
 
+        /** Answers that are read whole before the client sees any of them: for guardrails, or because they list objects. */
+        const judge = (): GuardedAnswer.Judge | undefined => {
+          const held = guard?.readsAnswer === true ? judgeOf(guard) : undefined
+          const leaves = ObjectRules.listFilter(asked)
+          if (leaves === undefined) return held
+          const filter: GuardedAnswer.Judge["judge"] = (text, done) => leaves(text, guarded(done))
+          if (held === undefined) return { lease, unreadable: ObjectRules.noList, judge: filter }
+          return {
+            lease,
+            judge: (text, done) =>
+              held.judge(text, (judged) => (Result.isFailure(judged) ? done(judged) : filter(judged.success, done)))
+          }
+        }
+
         const forward = (
           phase: string,
           { config, destination, policy }: Fallback.Hop,
@@ -205,7 +227,10 @@ export class GovernedRequest extends Context.Service<
           then: (settleable: Forward.Settleable) => void
         ) => {
           const read = accounting === "answer"
-          const held = guard?.readsAnswer === true ? guard : undefined
+          const held = judge()
+          watch = ObjectRules.watchOf(target.objects, wire.method, (objects) =>
+            owners.remember(answering, objects, key, () => {})
+          )
           const own = Request.answerHeaders(request, readings, now())
           const passage: Forward.Passage = {
             exchange: Outbound.exchange({
@@ -215,7 +240,7 @@ export class GovernedRequest extends Context.Service<
               destination,
               key,
               body: body.passing?.bytes ?? body.bytes,
-              read: read || held !== undefined
+              read: read || held !== undefined || watch !== undefined
             }),
             reading: read ? { _tag: "Tokens", family: target.family, hideUsage: body.hideUsage } : { _tag: "Blind" },
             maxResponseBytes: Math.min(
@@ -234,6 +259,7 @@ export class GovernedRequest extends Context.Service<
             onAnswer: lease.release,
             mayFallBack,
             bodyRefusal: body.passing?.refusal,
+            watch,
             now
           }
           if (gone) return then(Forward.unsent(wire, passage))
@@ -248,7 +274,7 @@ export class GovernedRequest extends Context.Service<
           const cancel =
             held === undefined
               ? Forward.pass(upstream, wire, passage, passed, failed)
-              : GuardedAnswer.pass(upstream, wire, passage, judgeOf(held), passed, failed)
+              : GuardedAnswer.pass(upstream, wire, passage, held, passed, failed)
           if (!over) hungUp = cancel
         }
 
@@ -262,7 +288,9 @@ export class GovernedRequest extends Context.Service<
           const sentAt = now()
           if (facts.stream) outcome.streams()
           const conclude = ({ finish, passed }: Forward.Settleable, fallback?: Telemetry.Fallback) => {
+            const objects = watch?.objects() ?? []
             const account: Accounted = {
+              objects: objects.length === 0 ? undefined : objects,
               status: passed.status ?? passed.error?.status ?? Request.clientClosed,
               error: passed.error,
               bill: billOf(outcomeOf(passed)),
@@ -272,22 +300,28 @@ export class GovernedRequest extends Context.Service<
               upstreamMs: passed.begun ? passed.endedAt - sentAt : undefined,
               denial: passed.cutBy === undefined ? undefined : Denied.ofAnswer(passed.cutBy, effective, target.config)
             }
-            settle(reservation, account, () => {
-              if (passed.error !== undefined && !passed.headSent) Request.refuse(request, passed.error, readings, now())
-              else finish()
-              outcome.ended({
-                ...account,
-                streamed: facts.stream,
-                aborted: passed.headSent && !passed.whole,
-                fallback,
-                ...(passed.firstByteAt === undefined ? {} : { firstByteMs: passed.firstByteAt - sentAt })
+            const end = () =>
+              settle(reservation, account, () => {
+                if (passed.error !== undefined && !passed.headSent)
+                  Request.refuse(request, passed.error, readings, now())
+                else finish()
+                outcome.ended({
+                  ...account,
+                  streamed: facts.stream,
+                  aborted: passed.headSent && !passed.whole,
+                  fallback,
+                  ...(passed.firstByteAt === undefined ? {} : { firstByteMs: passed.firstByteAt - sentAt })
+                })
               })
-            })
+            // who reads an id may use it at once
+            if (objects.length === 0) end()
+            else owners.remember(account.provider, objects, key, guarded<void>(end))
           }
           forward("gateway.upstream", first, body, Option.isSome(fallback), (settleable) => {
             if (settleable.passed.fallsBack && Option.isSome(fallback)) {
               const { error, withheld } = settleable.passed
               const reason = withheld === undefined ? (error?.code ?? "internal_error") : `http_${withheld}`
+              answering = "upstream"
               forward("gateway.upstream.fallback", fallback.value, body, false, (second) =>
                 conclude(second, { from: target.provider, to: "upstream", reason })
               )
@@ -372,7 +406,15 @@ export class GovernedRequest extends Context.Service<
                 charge?.bill ??
                 ((outcome: Billing.Outcome) => Billing.bill(accounting, facts, price, reserved, outcome))
               const bounded = OutputBound.written(target.routeId, body, bound)
-              guardBody(bounded, reservation, (guardedBody) => send(guardedBody, hop, fallback, reservation, billOf))
+              const go = () =>
+                guardBody(bounded, reservation, (guardedBody) => send(guardedBody, hop, fallback, reservation, billOf))
+              const used = ObjectRules.usedBy(target.objects, facts.references)
+              if (used.length === 0 && target.objects._tag !== "Unclear") return go()
+              ObjectRules.refusalOf(
+                asked,
+                used,
+                guarded((refusal) => (refusal === undefined ? go() : refuse(refusal, undefined, reservation)))
+              )
             })
           )
         }
@@ -461,7 +503,7 @@ export class GovernedRequest extends Context.Service<
 
 type Accounted = Pick<
   UsageRecord.Account,
-  "status" | "error" | "bill" | "provider" | "fallbackCount" | "fallbackReason" | "upstreamMs" | "denial"
+  "status" | "error" | "bill" | "provider" | "fallbackCount" | "fallbackReason" | "upstreamMs" | "denial" | "objects"
 >
 
 const unaccounted = { error: undefined, bill: Billing.nothing, fallbackCount: 0, denial: undefined } as const

@@ -13,6 +13,8 @@ import type { BodyLease, Wire } from "./Wire.ts"
 export interface Judge {
   /** Room for the answer, among all the bodies that the process holds. */
   readonly lease: BodyLease
+  /** Why an answer that is no JSON does not pass; without one, that it is for the guardrails. */
+  readonly unreadable?: GatewayError
   /** Tells `done` once: the answer's text as it may go, or why it may not. */
   readonly judge: (text: string, done: (judged: Result.Result<string, GatewayError>) => void) => void
 }
@@ -29,7 +31,7 @@ export const pass = (
   done: (settleable: Forward.Settleable) => void,
   failed: (defect: unknown) => void
 ): (() => void) => {
-  const answer = new HeldAnswer(wire, passage, judge.lease)
+  const answer = new HeldAnswer(wire, passage, judge)
   let over = false
   const conclude = (settleable: Forward.Settleable) => {
     try {
@@ -74,6 +76,7 @@ class HeldAnswer implements Sink {
   readonly #wire: Wire
   readonly #passage: Forward.Passage
   readonly #lease: BodyLease
+  readonly #notJson: GatewayError
   readonly #collected = new CollectedBytes()
   #status: number | undefined
   #headers: Headers.RawHeaders = []
@@ -86,10 +89,11 @@ class HeldAnswer implements Sink {
   #tap: UsageTap.UsageTap = UsageTap.blind
   #firstByteAt: number | undefined
 
-  constructor(wire: Wire, passage: Forward.Passage, lease: BodyLease) {
+  constructor(wire: Wire, passage: Forward.Passage, { lease, unreadable }: Judge) {
     this.#wire = wire
     this.#passage = passage
     this.#lease = lease
+    this.#notJson = unreadable ?? notJson
   }
 
   head(status: number, headers: Headers.RawHeaders): Flow {
@@ -108,8 +112,9 @@ class HeldAnswer implements Sink {
       return this.#refuseLarge()
     }
     this.#tap = Forward.tapFor(passage, status, headers).tap
+    passage.watch?.head(status, headers)
     this.#isJson = isPlainJson(headers)
-    if (!this.#isJson && status < 300 && Forward.bodied(status) && length !== 0) return this.#refuse(notJson)
+    if (!this.#isJson && status < 300 && Forward.bodied(status) && length !== 0) return this.#refuse(this.#notJson)
     // an answer of unknown length takes the room that it may come to need: it must not fail half-way
     const room = length ?? passage.maxResponseBytes
     this.#bounded = Number.isFinite(room)
@@ -121,6 +126,7 @@ class HeldAnswer implements Sink {
     if (this.#collected.length + chunk.length > this.#passage.maxResponseBytes) return this.#refuseLarge()
     if (!this.#bounded && this.#take(chunk.length) === "stop") return "stop"
     this.#tap.push(chunk)
+    this.#passage.watch?.chunk(chunk)
     this.#collected.add(chunk)
     return "continue"
   }
@@ -138,7 +144,7 @@ class HeldAnswer implements Sink {
       JSON.parse(text)
       return Result.succeed(text)
     } catch {
-      return Result.fail(notJson)
+      return Result.fail(this.#notJson)
     }
   }
 

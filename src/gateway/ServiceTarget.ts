@@ -2,6 +2,7 @@ import { GatewayError } from "./GatewayError.ts"
 import type { RouteConfig } from "./model/CanonicalRoute.ts"
 import { serviceRoute } from "./model/RouteTable.ts"
 import type { Found } from "./model/ServiceCall.ts"
+import { unused } from "./model/UpstreamObjects.ts"
 import type { Target } from "./Target.ts"
 
 /** The target of a service's path: open, or closed with the reason. */
@@ -11,6 +12,7 @@ export const of = ({ call, closed, prefix }: Found, target: string, path: string
   provider: "internal-service",
   family: "a",
   config: call?.service.config ?? unset,
+  objects: unused,
   target: prefix === 0 ? target : behind(target, prefix),
   accounting: "answer",
   usageOnRequest: false,
@@ -24,7 +26,8 @@ const unset: RouteConfig = {
   mode: "managed_by_gateway",
   timeoutMs: 60_000,
   maxRequestBodyBytes: 2_097_152,
-  maxResponseBodyBytes: Number.POSITIVE_INFINITY
+  maxResponseBodyBytes: Number.POSITIVE_INFINITY,
+  ownership: "shared"
 }
 
 /** The canonical form keeps segments one to one, so the raw target is cut at the same place. */

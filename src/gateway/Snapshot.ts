@@ -11,6 +11,7 @@ import type { ModelPrice } from "./model/Price.ts"
 import * as ServiceTable from "./model/ServiceTable.ts"
 import { missing, open as openCredential, type StoredCredential } from "./model/StoredCredential.ts"
 import { type Columns, RowReader, type Table, type UnreadableRow } from "./model/StoredRows.ts"
+import { Ownership } from "./model/UpstreamObjects.ts"
 
 /** The enabled `upstream` provider row. */
 export interface UpstreamProvider {
@@ -40,7 +41,8 @@ const RouteRow = Schema.Struct({
   mode: RouteMode,
   timeout_ms: Schema.Int,
   max_request_body_bytes: Schema.Int,
-  max_response_body_bytes: Schema.Int
+  max_response_body_bytes: Schema.Int,
+  ownership: Ownership
 })
 
 const ProviderRow = Schema.Struct({
@@ -78,7 +80,8 @@ const routeTable: Table<Entry<RouteId, RouteConfig>> = {
         mode: row.mode,
         timeoutMs: row.timeout_ms,
         maxRequestBodyBytes: row.max_request_body_bytes,
-        maxResponseBodyBytes: row.max_response_body_bytes
+        maxResponseBodyBytes: row.max_response_body_bytes,
+        ownership: row.ownership
       }
     ]
   },
@@ -90,7 +93,8 @@ const disabledRoute: RouteConfig = {
   mode: "managed_by_gateway",
   timeoutMs: 1,
   maxRequestBodyBytes: 0,
-  maxResponseBodyBytes: 0
+  maxResponseBodyBytes: 0,
+  ownership: "key"
 }
 
 /** The provider whose credential is still sealed. */
@@ -136,7 +140,8 @@ export const load = Effect.gen(function* () {
   const reader = new RowReader()
   const epoch = yield* readEpoch
   const routes =
-    yield* sql<Columns>`SELECT route_id, enabled, mode, timeout_ms, max_request_body_bytes, max_response_body_bytes FROM canonical_routes`
+    yield* sql<Columns>`SELECT route_id, enabled, mode, timeout_ms, max_request_body_bytes, max_response_body_bytes,
+      ownership FROM canonical_routes`
   const providers =
     yield* sql<Columns>`SELECT id::text AS id, base_url, sealed_credential, credential_header_mode, credential_header_name,
       credential_header_value_format FROM provider_configs WHERE provider = 'upstream' AND enabled`
@@ -146,7 +151,7 @@ export const load = Effect.gen(function* () {
       FROM model_prices`
   const wildcards =
     yield* sql<Columns>`SELECT enabled, allowed_paths, allowed_methods, ui_exposure, admin_api_exposure, guardrails,
-      body_policies, timeout_ms, max_request_body_bytes, max_response_body_bytes FROM upstream_passthrough_settings`
+      body_policies, ownership, timeout_ms, max_request_body_bytes, max_response_body_bytes FROM upstream_passthrough_settings`
   const layers = yield* sql<Columns>`SELECT ${sql.literal(PolicyLayer.layerColumns)} FROM policy_layers`
   const [provider] = reader.read(providerTable, providers)
   const [passthrough = defaults] = reader.read(passthroughTable, wildcards)

@@ -3,6 +3,7 @@ import * as Billing from "./Billing.ts"
 import type { Destination } from "./Destination.ts"
 import * as Forward from "./Forward.ts"
 import type { GatewayError } from "./GatewayError.ts"
+import * as GuardedAnswer from "./GuardedAnswer.ts"
 import * as Headers from "./Headers.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 import type { Reading } from "./Limits.ts"
@@ -35,6 +36,10 @@ export interface Streamed {
   readonly admitted?: Admitted
   /** What the client is shown of the answer's headers; all of them, where this is left out. */
   readonly headers?: Forward.Passage["headers"]
+  /** Is shown the answer while it passes. */
+  readonly watch?: Forward.AnswerWatch | undefined
+  /** Reads the answer whole before the client sees any of it. */
+  readonly judge?: GuardedAnswer.Judge | undefined
   /** Puts on record how it came out, and tells `then` when that is safe. Without one nothing is kept. */
   readonly settle?: (came: Came, then: () => void) => void
 }
@@ -42,18 +47,28 @@ export interface Streamed {
 /** A request that nobody looks into: its body streams through, and so does the answer, each up to the route's limit. */
 export const run = (
   upstream: Upstream["Service"],
-  { admitted = unasked, destination, headers, key, request, settle = (_, then) => then(), target }: Streamed,
+  streamed: Streamed,
   now: () => number,
   outcome: Request.Outcome
 ): Request.HungUp => {
+  const { admitted = unasked, destination, headers, judge, key, request, target, watch } = streamed
+  const settle = streamed.settle ?? ((_, then) => then())
   const { wire } = request
   const { config } = target
   const { policy, readings } = admitted
   const limit = strictest(config.maxRequestBodyBytes, policy.max_request_body_bytes)
-  const body = sendsBody(wire) ? streamed(wire, limit.bytes, config.timeoutMs) : undefined
+  const body = sendsBody(wire) ? passing(wire, limit.bytes, config.timeoutMs) : undefined
   const sentAt = now()
   const passage: Forward.Passage = {
-    exchange: Outbound.exchange({ request, target, config, destination, key, body: body?.bytes ?? null, read: false }),
+    exchange: Outbound.exchange({
+      request,
+      target,
+      config,
+      destination,
+      key,
+      body: body?.bytes ?? null,
+      read: watch !== undefined || judge !== undefined
+    }),
     reading: { _tag: "Blind" },
     maxResponseBytes: Math.min(config.maxResponseBodyBytes, policy.max_response_body_bytes ?? Number.POSITIVE_INFINITY),
     // nothing hangs on the record of it
@@ -62,6 +77,7 @@ export const run = (
     ...(headers === undefined ? {} : { headers }),
     onAnswer: () => {},
     mayFallBack: false,
+    watch,
     bodyRefusal: () => {
       const failure = body?.failure()
       return failure === undefined ? undefined : RequestBody.refusal(failure, limit, config.timeoutMs)
@@ -85,7 +101,9 @@ export const run = (
       })
     })
   }
-  return Forward.pass(upstream, wire, passage, conclude, outcome.failed)
+  return judge === undefined
+    ? Forward.pass(upstream, wire, passage, conclude, outcome.failed)
+    : GuardedAnswer.pass(upstream, wire, passage, judge, conclude, outcome.failed)
 }
 
 const unasked: Admitted = { policy: { max_request_body_bytes: null, max_response_body_bytes: null }, readings: [] }
@@ -97,7 +115,7 @@ export const bringsBody = ({ headers }: Wire): boolean =>
   Headers.get(headers, "transfer-encoding") !== undefined || Number(Headers.get(headers, "content-length") ?? 0) > 0
 
 /** The body as it comes, and afterwards why it came to no good end. */
-const streamed = (wire: Wire, maxBytes: number, idleMs: number) => {
+const passing = (wire: Wire, maxBytes: number, idleMs: number) => {
   let failed: BodyFailure | undefined
   return {
     failure: () => failed,

@@ -9,6 +9,7 @@ import type { Passthrough } from "./model/Passthrough.ts"
 import * as Path from "./model/Path.ts"
 import * as RouteTable from "./model/RouteTable.ts"
 import { byName, byPattern, type ServiceCall } from "./model/ServiceCall.ts"
+import { type ObjectUse, unused, useOf, withObjects } from "./model/UpstreamObjects.ts"
 import * as UpstreamPaths from "./model/UpstreamPaths.ts"
 import * as ServiceTarget from "./ServiceTarget.ts"
 import type { Snapshot } from "./Snapshot.ts"
@@ -22,6 +23,8 @@ export interface Routed {
   readonly target: string
   /** The registered service that answers, where one does. */
   readonly service?: ServiceCall
+  /** What it does with objects that live at the upstream. */
+  readonly objects: ObjectUse
 }
 
 /** A route whose bodies and answers are read. */
@@ -50,7 +53,8 @@ const compatConfig: RouteConfig = {
   mode: "managed_by_gateway",
   timeoutMs: 60_000,
   maxRequestBodyBytes: 1_048_576,
-  maxResponseBodyBytes: 1_048_576
+  maxResponseBodyBytes: 1_048_576,
+  ownership: "project"
 }
 
 /** The part of the upstreams' paths that a deployment decides by its environment. */
@@ -85,6 +89,7 @@ export const find = (
         family,
         config,
         target,
+        objects: withObjects.has(id) ? useOf(method, path.success.segments) : unused,
         accounting: accountingOf(id, method, config.mode),
         usageOnRequest: id === "chat-completions"
       })
@@ -98,6 +103,7 @@ export const find = (
         family: familyOf(route.rest, []),
         config: compatConfig,
         target: ServiceTarget.behind(target, 2),
+        objects: useOf(method, path.success.segments.slice(2)),
         accounting: route.like === undefined ? "answer" : accountingOf(route.like.id, method, compatConfig.mode),
         usageOnRequest: route.like?.id === "chat-completions"
       })
@@ -116,7 +122,8 @@ export const find = (
       const registered = byPattern(snapshot.services, method, path.success)
       if (registered !== undefined) return Result.succeed(ServiceTarget.of(registered, target, path.success.path))
       const access = Exposure.accessOf(snapshot.passthrough, paths.support, method, path.success)
-      if (access !== "closed") return Result.succeed(wildcard(target, access, snapshot.passthrough))
+      if (access !== "closed")
+        return Result.succeed(wildcard(target, access, snapshot.passthrough, useOf(method, path.success.segments)))
       const alias = RouteTable.aliasOf(method, path.success.segments)
       if (alias !== undefined) {
         return Result.fail(unsupported(`The gateway serves this as ${method} ${alias.pattern}; send it there.`))
@@ -132,7 +139,7 @@ export const find = (
   }
 }
 
-const wildcard = (target: string, access: Wildcard["access"], settings: Passthrough): Wildcard => ({
+const wildcard = (target: string, access: Wildcard["access"], settings: Passthrough, objects: ObjectUse): Wildcard => ({
   routeId: "wildcard",
   route: "/upstream/*",
   provider: "upstream",
@@ -141,11 +148,13 @@ const wildcard = (target: string, access: Wildcard["access"], settings: Passthro
     mode: "direct_upstream_passthrough",
     timeoutMs: settings.timeout_ms,
     maxRequestBodyBytes: settings.max_request_body_bytes,
-    maxResponseBodyBytes: settings.max_response_body_bytes
+    maxResponseBodyBytes: settings.max_response_body_bytes,
+    ownership: settings.ownership
   },
   target,
   access,
-  settings
+  settings,
+  objects
 })
 
 const closedAtCompat = new GatewayError({

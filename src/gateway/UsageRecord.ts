@@ -11,6 +11,7 @@ import type { Execution } from "./model/Guardrail.ts"
 import type { CostMode } from "./model/Service.ts"
 import type { ServiceCall } from "./model/ServiceCall.ts"
 import { closest } from "./model/ServicePricing.ts"
+import type { UpstreamObject } from "./model/UpstreamObjects.ts"
 import type { Request } from "./Request.ts"
 import type { Routed } from "./Target.ts"
 
@@ -91,6 +92,8 @@ export interface UsageRecord {
   readonly guardrail_action_count?: Maybe<number>
   /** Rows of `guardrail_execution_events`: they are as durable as the record, and written with it. */
   readonly guardrails?: Maybe<ReadonlyArray<Execution>>
+  /** Rows of `upstream_objects`, written with it too. */
+  readonly objects?: Maybe<ReadonlyArray<UpstreamObject>>
 }
 
 /** What a request came to, for its record. */
@@ -113,6 +116,8 @@ export interface Account {
   readonly upstreamMs?: number | undefined
   /** What guardrails did to the request and its answer, if any ran. */
   readonly guardrails: ReadonlyArray<Execution> | undefined
+  /** What the answer made known of objects at the upstream. */
+  readonly objects?: ReadonlyArray<UpstreamObject> | undefined
   readonly endedAt: number
 }
 
@@ -153,7 +158,8 @@ export const of = (account: Account): UsageRecord => {
     estimated_input_tokens: facts.inputTokens || undefined,
     denial: account.denial,
     guardrail_action_count: account.guardrails?.length,
-    guardrails: account.guardrails
+    guardrails: account.guardrails,
+    objects: account.objects
   }
   return target.service === undefined ? record : { ...record, ...asked(target.service) }
 }

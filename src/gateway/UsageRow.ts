@@ -44,7 +44,8 @@ export const columns = [
   ["guardrail_action_count", "integer"],
   ["guardrails", "json"],
   ["upstream_ms", "bigint"],
-  ["fallback_reason", "text"]
+  ["fallback_reason", "text"],
+  ["objects", "json"]
 ] as const satisfies ReadonlyArray<readonly [column: keyof UsageRecord, type: string]>
 
 /**
@@ -91,7 +92,8 @@ export const encode = (record: UsageRecord): string =>
     record.guardrail_action_count,
     json(record.guardrails),
     record.upstream_ms,
-    text(record.fallback_reason)
+    text(record.fallback_reason),
+    json(record.objects)
   ].join("\t")
 
 const places = new Map<string, number>(columns.map(([name], place) => [name, place]))

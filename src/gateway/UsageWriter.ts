@@ -143,6 +143,10 @@ const insert = (records: string) =>
       (ran.execution->>'latency_ms')::bigint, ran.execution->>'reason', (ran.execution->'metadata')::jsonb
       FROM seen, json_array_elements(seen.guardrails) WITH ORDINALITY AS ran (execution, place)
       ON CONFLICT (created_at, id) DO NOTHING),
+      made AS (INSERT INTO upstream_objects (provider, kind, id, key_id, project_id, created_at)
+      SELECT DISTINCT ON (provider, object->>'kind', object->>'id') provider, object->>'kind', object->>'id', key_id, project_id,
+      to_timestamp(created_at / 1000.0) FROM seen, json_array_elements(seen.objects) AS object
+      ORDER BY provider, object->>'kind', object->>'id', created_at ON CONFLICT DO NOTHING),
       mark AS MATERIALIZED (SELECT until FROM lock, usage_rolled WHERE lock.mine FOR SHARE OF usage_rolled),
       late AS (${summed(
         sql,
@@ -163,5 +167,5 @@ const read = UsageRow.columns.map(([name, type], index) => `fields[${index + 1}]
 /** The columns that the table has by the same name and type. */
 const kept = UsageRow.columns
   .map(([name]) => name)
-  .filter((name) => name !== "created_at" && name !== "guardrails")
+  .filter((name) => name !== "created_at" && name !== "guardrails" && name !== "objects")
   .join(", ")

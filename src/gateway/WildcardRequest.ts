@@ -1,6 +1,7 @@
 import { Cause, Clock, Effect, Exit, Option, Result } from "effect"
 import { Upstream } from "../services/Upstream.ts"
 import * as Billing from "./Billing.ts"
+import { BodyAdmission } from "./BodyAdmission.ts"
 import { ControlState } from "./ControlState.ts"
 import * as Denied from "./Denied.ts"
 import { Destinations } from "./Destination.ts"
@@ -14,6 +15,9 @@ import * as Facts from "./model/Facts.ts"
 import type { GuardrailPolicy } from "./model/GuardrailPolicy.ts"
 import * as Policy from "./model/Policy.ts"
 import * as Query from "./model/Query.ts"
+import type { UpstreamObject } from "./model/UpstreamObjects.ts"
+import { ObjectOwners } from "./ObjectOwners.ts"
+import * as ObjectRules from "./ObjectRules.ts"
 import * as PublicLocation from "./PublicLocation.ts"
 import * as Request from "./Request.ts"
 import * as StreamedRequest from "./StreamedRequest.ts"
@@ -39,13 +43,18 @@ export interface WildcardRequests {
   readonly open: (request: Request.Request, target: Wildcard, outcome: Request.Outcome) => Request.HungUp
 }
 
-type Services = ControlState | Destinations | Guarding | Limits | Upstream | UsageLog
+/** `objects`: what the answer made known. */
+type Came = StreamedRequest.Came & { readonly objects?: ReadonlyArray<UpstreamObject> }
+
+type Services = BodyAdmission | ControlState | Destinations | Guarding | Limits | ObjectOwners | Upstream | UsageLog
 
 export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen(function* () {
+  const admission = yield* BodyAdmission
   const control = yield* ControlState
   const destinations = yield* Destinations
   const guarding = yield* Guarding
   const limits = yield* Limits
+  const owners = yield* ObjectOwners
   const upstream = yield* Upstream
   const usageLog = yield* UsageLog
   const fork = Effect.runForkWith(yield* Effect.context<never>())
@@ -67,6 +76,7 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
       outcome.refused(queueFull)
       return ignored
     }
+    const asked: ObjectRules.Asked = { owners, target, key }
     const effective = control.policyOf(key, target.route, [])
     const guarded =
       <A>(step: (value: A) => void) =>
@@ -79,7 +89,7 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
       }
     const settle = (
       reservation: Reservation | undefined,
-      came: StreamedRequest.Came,
+      came: Came,
       denial: Denied.Denied | undefined,
       then: () => void
     ) => {
@@ -126,13 +136,38 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
       gone = true
     }
     const send = (reservation: Reservation, readings: ReadonlyArray<Reading>) => {
-      const settled: StreamedRequest.Streamed["settle"] = (came, then) => settle(reservation, came, undefined, then)
+      const settled = (came: Came, then: () => void) => settle(reservation, came, undefined, then)
       if (gone) {
         settled({ status: Request.clientClosed, error: undefined }, () => outcome.ended(Request.left))
         return
       }
       const admitted = { policy: effective.policy, readings }
-      const streamed = { request, target, key, destination: destination.success, admitted, settle: settled }
+      const watch = ObjectRules.watchOf(target.objects, request.wire.method, (objects) =>
+        owners.remember(target.provider, objects, key, () => {})
+      )
+      const leaves = ObjectRules.listFilter(asked)
+      const lease = admission.lease(key.id)
+      const streamed: StreamedRequest.Streamed = {
+        request,
+        target,
+        key,
+        destination: destination.success,
+        admitted,
+        watch,
+        judge: leaves && {
+          lease,
+          unreadable: ObjectRules.noList,
+          judge: (text, done) => leaves(text, guarded(done))
+        },
+        settle: (came, then) => {
+          lease.release()
+          const objects = watch?.objects() ?? []
+          const end = () => settled(objects.length === 0 ? came : { ...came, objects }, then)
+          // who reads an id may use it at once
+          if (objects.length === 0) end()
+          else owners.remember(target.provider, objects, key, guarded<void>(end))
+        }
+      }
       hungUp = StreamedRequest.run(upstream, streamed, now, outcome)
     }
     limits.admit(
@@ -149,7 +184,16 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
           refuse(Meters.refusal(reading.meter, reading.used, wanted, now()), Denied.ofLimit(reading.meter), undefined, [
             reading
           ])
-        } else send(exit.value.reservation, exit.value.readings)
+        } else {
+          const { readings, reservation } = exit.value
+          ObjectRules.refusalOf(
+            asked,
+            ObjectRules.usedBy(target.objects, []),
+            guarded((refusal) =>
+              refusal === undefined ? send(reservation, readings) : refuse(refusal, undefined, reservation, readings)
+            )
+          )
+        }
       })
     )
     return () => hungUp()

@@ -82,7 +82,8 @@ suite("Configuration", (it) => {
         mode: "managed_by_gateway",
         timeout_ms: 120_000,
         max_request_body_bytes: 1_048_576,
-        max_response_body_bytes: 1_048_576
+        max_response_body_bytes: 1_048_576,
+        ownership: "project"
       })
       const direct = "direct_upstream_passthrough"
       assert.strictEqual(at(yield* ok("POST", `${path}/disable`), "enabled"), false)
@@ -92,6 +93,9 @@ suite("Configuration", (it) => {
       for (const [param, value] of [
         ["timeout_ms", 0],
         ["timeout_ms", 600_001],
+        ["ownership", "nobody"],
+        // embeddings leave nothing at the upstream
+        ["ownership", "key"],
         ["max_request_body_bytes", 104_857_601],
         ["max_response_body_bytes", -1]
       ] as const) {

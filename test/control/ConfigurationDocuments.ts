@@ -120,6 +120,7 @@ const passthrough = fc.record({
   admin_api_exposure: oneOf(["disabled", "operator_only", "explicitly_exposed"]),
   guardrails: oneOf(["refuse", "skip"]),
   body_policies: oneOf(["refuse", "skip"]),
+  ownership: oneOf(["project", "key", "shared"]),
   timeout_ms: oneOf([1, 600_000]),
   max_request_body_bytes: oneOf([1, 1_048_576]),
   max_response_body_bytes: oneOf([1, 1_048_576])

@@ -21,6 +21,7 @@ suite("Upstream passthrough", (it) => {
         admin_api_exposure: "explicitly_exposed",
         guardrails: "skip",
         body_policies: "skip",
+        ownership: "key",
         timeout_ms: 600_000,
         max_request_body_bytes: 104_857_600,
         max_response_body_bytes: 1
@@ -51,6 +52,7 @@ suite("Upstream passthrough", (it) => {
         ["admin_api_exposure", "trusted_ingress", "everyone"],
         ["guardrails", "ignore", ""],
         ["body_policies", "Skip"],
+        ["ownership", "team"],
         ["timeout_ms", 0, -1, 600_001],
         ["max_request_body_bytes", 0, 104_857_601],
         ["max_response_body_bytes", 0, 104_857_601],

@@ -171,6 +171,7 @@ const settings: fc.Arbitrary<Passthrough> = fc.record({
   admin_api_exposure: fc.constantFrom(...AdminApiExposure.literals),
   guardrails: fc.constant("refuse"),
   body_policies: fc.constant("refuse"),
+  ownership: fc.constant("project"),
   timeout_ms: fc.constant(1000),
   max_request_body_bytes: fc.constant(1000),
   max_response_body_bytes: fc.constant(1000)

@@ -17,12 +17,14 @@ import type { Passthrough } from "../../src/gateway/model/Passthrough.ts"
 import { digest, mint } from "../../src/gateway/model/Secret.ts"
 import { GatewaySettings } from "../../src/gateway/model/Settings.ts"
 import { Vault } from "../../src/gateway/model/Vault.ts"
+import { ObjectOwners } from "../../src/gateway/ObjectOwners.ts"
 import { ProxyApp } from "../../src/gateway/ProxyApp.ts"
 import type { Ended } from "../../src/gateway/Telemetry.ts"
 import { UsageLog } from "../../src/gateway/UsageLog.ts"
 import { usageQueue } from "../../src/gateway/UsageQueue.ts"
 import type { UsageRecord } from "../../src/gateway/UsageRecord.ts"
 import * as UsageRow from "../../src/gateway/UsageRow.ts"
+import { writeBatch } from "../../src/gateway/UsageWriter.ts"
 import type { Wire } from "../../src/gateway/Wire.ts"
 import { Guardrails } from "../../src/guardrails/Guardrails.ts"
 import { Database } from "../../src/services/Database.ts"
@@ -70,6 +72,7 @@ export const restarted = Effect.fnUntraced(function* (options: Options = {}) {
     options.redis ?? Context.get(yield* Layer.build(Layer.fresh(RedisMemory.layer({ prefix: "svc-test:" }))), Redis)
   const redis: Redis["Service"] = {
     ...memory,
+    command: (name, ...args) => Effect.suspend(() => (redisIsGone ? Effect.fail(gone) : memory.command(name, ...args))),
     run: (script, keys, args) =>
       Effect.suspend(() => (redisIsGone ? Effect.fail(gone) : memory.run(script, keys, args))).pipe(
         Effect.tap(() => Effect.sync(() => journal.push(script.name)))
@@ -80,7 +83,7 @@ export const restarted = Effect.fnUntraced(function* (options: Options = {}) {
       Layer.fresh(program).pipe(
         Layer.provide([
           Layer.succeed(Redis, redis),
-          ScriptedUpstream.layer(options.upstream ?? ScriptedUpstream.json({}), sent),
+          ScriptedUpstream.layer(options.upstream ?? ScriptedUpstream.json({ data: [] }), sent),
           egress,
           Vault.layer(Option.none()),
           Guardrails.layer.pipe(Layer.provide(egress)),
@@ -125,6 +128,10 @@ export const restarted = Effect.fnUntraced(function* (options: Options = {}) {
         tokens: counter(memory, `rl:tpm:${keyId}:202611201200`),
         nanos: counter(memory, `budget:daily:${keyId}:20261120`)
       }).pipe(Effect.orDie),
+    /** Moves the records that wait into the database. */
+    written: Effect.provideService(writeBatch, Redis, memory),
+    /** Redis loses a key. */
+    forgets: (name: string) => Effect.asVoid(memory.command("DEL", memory.key(name))),
     redisGoes: Effect.sync(() => {
       redisIsGone = true
     }),
@@ -140,7 +147,7 @@ const counter = (redis: Redis["Service"], name: string) =>
 /** Without the writer: records stay in their queue. */
 const program = ProxyApp.layer.pipe(
   Layer.provide([GovernedRequest.layer, Identities.layer]),
-  Layer.provide([Destinations.layer, BodyAdmission.layer, Guarding.layer, UsageLog.layer]),
+  Layer.provide([Destinations.layer, BodyAdmission.layer, Guarding.layer, ObjectOwners.layer, UsageLog.layer]),
   Layer.provide([Limits.layer, ControlState.layer])
 )
 

@@ -29,6 +29,7 @@ layer(Proxy.database)("Exposure over HTTP", (it) => {
           const settings = {
             allowed_paths: Expected.everyPath,
             allowed_methods: anyMethod,
+            ownership: "shared" as const,
             ui_exposure,
             admin_api_exposure
           }
@@ -76,7 +77,7 @@ layer(Proxy.database)("Exposure over HTTP", (it) => {
   it.effect("disguises of a sensitive path never reach the upstream while nothing is exposed", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({
-        configured: Proxy.openWildcard({ allowed_paths: ["/*"], allowed_methods: anyMethod })
+        configured: Proxy.openWildcard({ allowed_paths: ["/*"], allowed_methods: anyMethod, ownership: "shared" })
       })
       const key = yield* Proxy.issueKey()
       const origin = yield* Served.origin(gateway.handle)
@@ -93,7 +94,11 @@ layer(Proxy.database)("Exposure over HTTP", (it) => {
   it.effect("no detour leads out of the allowed paths, nor a changed case, method or delimiter", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({
-        configured: Proxy.openWildcard({ allowed_paths: ["/v1/files/*", "/exact"], allowed_methods: ["GET"] })
+        configured: Proxy.openWildcard({
+          allowed_paths: ["/v1/files/*", "/exact"],
+          allowed_methods: ["GET"],
+          ownership: "shared"
+        })
       })
       const key = yield* Proxy.issueKey()
       const origin = yield* Served.origin(gateway.handle)
@@ -177,6 +182,7 @@ layer(Proxy.database)("Exposure over HTTP, with an identity asked for", (it) => 
           const settings = {
             allowed_paths: Expected.everyPath,
             allowed_methods: anyMethod,
+            ownership: "shared" as const,
             ui_exposure,
             admin_api_exposure
           }
@@ -222,6 +228,7 @@ layer(Proxy.database)("Exposure over HTTP, with an identity asked for", (it) => 
           const settings = {
             allowed_paths: Expected.everyPath,
             allowed_methods: anyMethod,
+            ownership: "shared" as const,
             ui_exposure,
             admin_api_exposure
           }
@@ -262,7 +269,7 @@ layer(Proxy.database)("Exposure over HTTP, with an identity asked for", (it) => 
   it.effect("no disguise gets a key into what is for operators, nor an operator into what is closed", () =>
     Effect.gen(function* () {
       const forms = Expected.sensitive.flatMap(Expected.disguises)
-      const everything = { allowed_paths: ["/*", "/rerank"], allowed_methods: anyMethod }
+      const everything = { allowed_paths: ["/*", "/rerank"], allowed_methods: anyMethod, ownership: "shared" } as const
       const operators = { ui_exposure: "operator_only", admin_api_exposure: "operator_only" } as const
       const restricted = yield* Proxy.make({
         configured: Effect.andThen(Proxy.openWildcard({ ...everything, ...operators }), trusting)
@@ -297,7 +304,11 @@ layer(Proxy.database)("Exposure over HTTP, with an identity asked for", (it) => 
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({
         configured: Effect.all([
-          Proxy.openWildcard({ allowed_paths: ["/*", "/internal/*", "/ocr"], allowed_methods: anyMethod }),
+          Proxy.openWildcard({
+            allowed_paths: ["/*", "/internal/*", "/ocr"],
+            allowed_methods: anyMethod,
+            ownership: "shared"
+          }),
           trusting,
           Proxy.registerService("key", { allowed_methods: ["GET"] }),
           Proxy.registerService("inner", { allowed_methods: ["GET"], route_pattern: "/internal/inner/*" }),
@@ -363,7 +374,12 @@ layer(Proxy.database)("Exposure over HTTP, with an identity asked for", (it) => 
       Effect.gen(function* () {
         const gateway = yield* Proxy.make({
           configured: Effect.andThen(
-            Proxy.openWildcard({ allowed_paths: ["/*"], allowed_methods: anyMethod, ui_exposure: "trusted_ingress" }),
+            Proxy.openWildcard({
+              allowed_paths: ["/*"],
+              allowed_methods: anyMethod,
+              ownership: "shared" as const,
+              ui_exposure: "trusted_ingress"
+            }),
             trusting
           ),
           settings: { upstreamUiPaths: ["/Acme/.well-known/ui-config", "/acme-assets/*", "/user/available"] }

@@ -81,7 +81,8 @@ layer(Proxy.database)("ProxyApp, managed by the gateway", (it) => {
         estimated_input_tokens: 2,
         denial: null,
         guardrail_action_count: null,
-        guardrails: null
+        guardrails: null,
+        objects: null
       })
     })
   )

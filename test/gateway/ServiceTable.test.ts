@@ -200,7 +200,8 @@ function service(name: string, pattern: string, more: Partial<ServiceTable.Servi
       mode: "managed_by_gateway",
       timeoutMs: 60_000,
       maxRequestBodyBytes: 2_097_152,
-      maxResponseBodyBytes: Number.POSITIVE_INFINITY
+      maxResponseBodyBytes: Number.POSITIVE_INFINITY,
+      ownership: "shared"
     },
     pricing: ServicePricing.of({
       cost_mode: "none",

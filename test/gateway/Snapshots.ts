@@ -15,7 +15,8 @@ export const seeded: RouteConfig = {
   mode: "managed_by_gateway",
   timeoutMs: 120_000,
   maxRequestBodyBytes: 1_048_576,
-  maxResponseBodyBytes: 1_048_576
+  maxResponseBodyBytes: 1_048_576,
+  ownership: "project"
 }
 
 /** The target of a route that policies know. */

@@ -15,6 +15,7 @@ describe("Target", () => {
         family: "a",
         config: { ...seeded, timeoutMs: 7 },
         target: "/v1/%6dodels/?a=%2f..//b&c",
+        objects: { _tag: "None" },
         accounting: "free",
         usageOnRequest: false
       })

@@ -1,12 +1,13 @@
-import { Schema, Struct } from "effect"
+import { Effect, Schema, Struct } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { FrontDoor } from "../../gateway/model/FrontDoor.ts"
 import { GuardrailPolicyPatch } from "../../gateway/model/GuardrailPolicy.ts"
 import { KeyPolicyPatch } from "../../gateway/model/KeyPolicy.ts"
-import { Passthrough } from "../../gateway/model/Passthrough.ts"
+import { Passthrough, Unheld } from "../../gateway/model/Passthrough.ts"
 import { LayerKind } from "../../gateway/model/PolicyLayer.ts"
 import { Endpoint, EndpointPricingRule, PricingRule, ServiceMethod } from "../../gateway/model/Service.ts"
 import { SharedLimitsPatch } from "../../gateway/model/SharedLimits.ts"
+import { Ownership } from "../../gateway/model/UpstreamObjects.ts"
 import { refusals } from "./Errors.ts"
 import { Id, Timestamp } from "./Fields.ts"
 import { Description, Guardrail, Modes, timeoutBounds } from "./GuardrailsApi.ts"
@@ -117,7 +118,13 @@ export const PriceEntry = ModelPrice.mapFields(Struct.omit(["updated_at"])).pipe
 )
 export type PriceEntry = typeof PriceEntry.Type
 
-export const RouteEntry = Route.mapFields(Struct.omit(["route", "updated_at"]))
+/** Documents that were exported before these settings were there mean their defaults. */
+const OwnershipEntry = Ownership.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed("project" as const)))
+const UnheldEntry = Unheld.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed("refuse" as const)))
+
+export const RouteEntry = Route.mapFields(Struct.omit(["route", "updated_at"])).pipe(
+  Schema.fieldsAssign({ ownership: OwnershipEntry })
+)
 export type RouteEntry = typeof RouteEntry.Type
 
 /** What is stored; `null` stores nothing, and the environment's counts. */
@@ -146,7 +153,15 @@ export const Configuration = Schema.Struct({
   credential_mappings: section(MappingEntry),
   model_prices: section(PriceEntry),
   routes: section(RouteEntry),
-  upstream_passthrough: Schema.optionalKey(Passthrough),
+  upstream_passthrough: Schema.optionalKey(
+    Passthrough.pipe(
+      Schema.fieldsAssign({
+        guardrails: UnheldEntry,
+        body_policies: UnheldEntry,
+        ownership: OwnershipEntry
+      })
+    )
+  ),
   studio_connection: Schema.optionalKey(StudioEntry),
   front_door: Schema.optionalKey(FrontDoor)
 })

@@ -9,9 +9,11 @@ import {
   RouteMode,
   TimeoutMs
 } from "../../gateway/model/CanonicalRoute.ts"
+import { Ownership } from "../../gateway/model/UpstreamObjects.ts"
 import { refusals } from "./Errors.ts"
 import { Timestamp, upTo } from "./Fields.ts"
 import { requires } from "./Security.ts"
+import { ownership } from "./UpstreamPassthroughApi.ts"
 
 export const Route = Schema.Struct({
   route_id: RouteId,
@@ -21,6 +23,7 @@ export const Route = Schema.Struct({
   timeout_ms: TimeoutMs,
   max_request_body_bytes: BodyBytes,
   max_response_body_bytes: BodyBytes,
+  ownership: Ownership,
   updated_at: Timestamp
 })
 export type Route = typeof Route.Type
@@ -30,7 +33,8 @@ export const RoutePatch = Schema.Struct({
   mode: Schema.optionalKey(RouteMode),
   timeout_ms: Schema.optionalKey(upTo(maxTimeoutMs, "Milliseconds")),
   max_request_body_bytes: Schema.optionalKey(upTo(maxBodyBytes, "Bytes")),
-  max_response_body_bytes: Schema.optionalKey(upTo(maxBodyBytes, "Bytes"))
+  max_response_body_bytes: Schema.optionalKey(upTo(maxBodyBytes, "Bytes")),
+  ownership: Schema.optionalKey(Schema.String.annotate({ description: ownership }))
 })
 export type RoutePatch = typeof RoutePatch.Type
 

@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { maxBodyBytes, maxTimeoutMs } from "../../gateway/model/CanonicalRoute.ts"
 import { AdminApiExposure, Passthrough, UiExposure, Unheld } from "../../gateway/model/Passthrough.ts"
+import { Ownership } from "../../gateway/model/UpstreamObjects.ts"
 import { refusals } from "./Errors.ts"
 import { Timestamp, upTo } from "./Fields.ts"
 import { requires } from "./Security.ts"
@@ -13,6 +14,9 @@ export type UpstreamPassthrough = typeof UpstreamPassthrough.Type
 const set = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 const word = (words: ReadonlyArray<string>) =>
   set(Schema.String.annotate({ description: `One of ${words.join(", ")}.` }))
+
+/** Said of the wildcard and of the routes that create objects. */
+export const ownership = `Who may use the objects (batches, responses, files …) that a key creates at the upstream: its project (a key without one for itself), the key alone, or every key. One of ${Ownership.literals.join(", ")}.`
 
 const unheld = (what: string) =>
   set(Schema.String.annotate({ description: `${what} One of ${Unheld.literals.join(", ")}.` }))
@@ -30,6 +34,7 @@ export const UpstreamPassthroughPatch = Schema.Struct({
   admin_api_exposure: word(AdminApiExposure.literals),
   guardrails: unheld("Keys under a guardrail that they did not ask for: nothing here is shown to one."),
   body_policies: unheld("Bodies of keys whose policy hangs on what a body says (allowed_models and the like)."),
+  ownership: set(Schema.String.annotate({ description: ownership })),
   timeout_ms: set(upTo(maxTimeoutMs, "Milliseconds")),
   max_request_body_bytes: set(upTo(maxBodyBytes, "Bytes")),
   max_response_body_bytes: set(upTo(maxBodyBytes, "Bytes"))

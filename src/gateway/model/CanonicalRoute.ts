@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import type { Ownership } from "./UpstreamObjects.ts"
 
 /** Family A: chat-style wire protocol. Family B: messages-style. It decides the shape of errors and of usage. */
 export type Family = "a" | "b"
@@ -83,4 +84,6 @@ export interface RouteConfig {
   readonly timeoutMs: number
   readonly maxRequestBodyBytes: number
   readonly maxResponseBodyBytes: number
+  /** Who may use the objects that keys create at the upstream by this route. */
+  readonly ownership: Ownership
 }

@@ -3,6 +3,7 @@ import type { RouteId } from "./CanonicalRoute.ts"
 import * as InputEstimate from "./InputEstimate.ts"
 import * as JsonBounds from "./JsonBounds.ts"
 import * as JsonMembers from "./JsonMembers.ts"
+import { referredTo, type UpstreamObject } from "./UpstreamObjects.ts"
 
 /** What a decision needs to know of a body, from one parse. */
 export interface Facts {
@@ -32,6 +33,8 @@ export interface Facts {
   /** Top-level `guardrails`: names that the client asks for. The member is the gateway's, and no upstream sees it. */
   readonly guardrails: ReadonlyArray<string>
   readonly namesGuardrails: boolean
+  /** Objects at the upstream that the body refers to. */
+  readonly references: ReadonlyArray<UpstreamObject>
 }
 
 export const none: Facts = {
@@ -49,7 +52,8 @@ export const none: Facts = {
   largestOutput: 0,
   answers: 0,
   guardrails: [],
-  namesGuardrails: false
+  namesGuardrails: false,
+  references: []
 }
 
 /** Of a body that says nothing and has a size. */
@@ -145,7 +149,10 @@ export const parse = (
   return Result.succeed({
     text,
     streamOptions: isObject(json["stream_options"]) ? json["stream_options"] : undefined,
-    facts: factsOf(routeId, json, requests, guardrails, scanned.success)
+    facts: {
+      ...factsOf(routeId, json, requests, guardrails, scanned.success),
+      references: routeId === "service" ? [] : referredTo(text)
+    }
   })
 }
 
@@ -289,7 +296,7 @@ const factsOf = (
   requests: ReadonlyArray<Json>,
   guardrails: ReadonlyArray<string>,
   toolBytes: number
-): Facts => {
+): Omit<Facts, "references"> => {
   const models: Array<string> = []
   let streams = false
   let toolCount = 0

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { BodyBytes, TimeoutMs } from "./CanonicalRoute.ts"
+import { Ownership } from "./UpstreamObjects.ts"
 
 /** Who may reach the upstream's UI through the wildcard (specification, "exposure modes"). */
 export const UiExposure = Schema.Literals(["disabled", "operator_only", "explicitly_exposed", "trusted_ingress"])
@@ -23,6 +24,8 @@ export const Passthrough = Schema.Struct({
   guardrails: Unheld,
   /** About policies that hang on what a body says, such as `allowed_models`: no body is read here. */
   body_policies: Unheld,
+  /** Who may use the objects that keys create at the upstream. */
+  ownership: Ownership,
   timeout_ms: TimeoutMs,
   max_request_body_bytes: BodyBytes,
   max_response_body_bytes: BodyBytes
@@ -38,6 +41,7 @@ export const defaults: Passthrough = {
   admin_api_exposure: "disabled",
   guardrails: "refuse",
   body_policies: "refuse",
+  ownership: "project",
   timeout_ms: 120_000,
   max_request_body_bytes: 1_048_576,
   max_response_body_bytes: 1_048_576

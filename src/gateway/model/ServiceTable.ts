@@ -106,7 +106,8 @@ const registered = (columns: object): Registered => {
         timeoutMs: row.timeout_ms,
         maxRequestBodyBytes: row.max_body_bytes,
         // a service may answer as much as it likes; only a policy says how much (reference §1.2)
-        maxResponseBodyBytes: Number.POSITIVE_INFINITY
+        maxResponseBodyBytes: Number.POSITIVE_INFINITY,
+        ownership: "shared"
       },
       pricing: ServicePricing.of(row)
     },
@@ -133,7 +134,8 @@ const unreadable = ({ name, route_pattern }: Columns): Registered | undefined =>
         mode: "managed_by_gateway",
         timeoutMs: 1,
         maxRequestBodyBytes: 0,
-        maxResponseBodyBytes: 0
+        maxResponseBodyBytes: 0,
+        ownership: "shared"
       },
       pricing: ServicePricing.free
     },

@@ -32,7 +32,8 @@ describe("Facts", () => {
         largestOutput: 12,
         answers: 1,
         guardrails: ["pii-redact"],
-        namesGuardrails: true
+        namesGuardrails: true,
+        references: []
       }
     )
   })

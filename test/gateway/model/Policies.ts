@@ -73,7 +73,8 @@ export const question: fc.Arbitrary<Question> = fc.record({
     largestOutput: fc.nat(200),
     answers: fc.nat(3),
     guardrails: fc.subarray(["pii-redact"]),
-    namesGuardrails: fc.boolean()
+    namesGuardrails: fc.boolean(),
+    references: fc.constant([])
   })
 })
 

@@ -1,0 +1,272 @@
+import { assert, it as check, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Changes from "../../src/gateway/model/Changes.ts"
+import { referredTo, useOf } from "../../src/gateway/model/UpstreamObjects.ts"
+import { Database } from "../../src/services/Database.ts"
+import * as Proxy from "./Proxy.ts"
+import type { ClientRequest } from "./RecordingWire.ts"
+import * as Upstream from "./ScriptedUpstream.ts"
+
+const batches = "/v1/messages/batches"
+
+/** Answers with an object of this id to whoever creates or reads one, and with a list to whoever lists. */
+const upstream =
+  (id: string, listed: ReadonlyArray<string> = []): Upstream.Script =>
+  (sink, request) =>
+    Upstream.json(
+      request.method === "GET" && /^\/v1\/(?:messages\/batches|files)(?:\?|$)/.test(request.target)
+        ? { data: listed.map((id) => ({ id })), has_more: true, first_id: listed[0], last_id: listed.at(-1) }
+        : { id, secret: "of alice" }
+    )(sink, request)
+
+type Gateway = Effect.Success<ReturnType<typeof Proxy.make>>
+
+const asking =
+  (gateway: Gateway) => (key: Proxy.IssuedKey, method: string, target: string, body?: ClientRequest["body"]) =>
+    gateway.ask({ method, target, headers: key.headers, ...(body === undefined ? {} : { body }) })
+
+const setOwnership = (ownership: string) =>
+  Effect.gen(function* () {
+    const { sql, transaction } = yield* Database
+    yield* transaction(
+      Effect.all([
+        sql`UPDATE canonical_routes SET ownership = ${ownership}`,
+        sql`UPDATE upstream_passthrough_settings SET enabled = true, ownership = ${ownership},
+          allowed_methods = '{GET,POST,DELETE,PUT}'`,
+        Changes.publish({ _tag: "Configuration" })
+      ])
+    )
+  })
+
+const project = setOwnership("project")
+
+layer(Proxy.database)("objects at the upstream", (it) => {
+  it.effect.each([
+    ["a message batch", batches, "msgbatch_1", ["", "/results", "?a=b"]],
+    ["a response", "/v1/responses", "resp_1", ["", "/input_items"]],
+    ["a file", "/v1/files", "file-1", ["", "/content"]],
+    ["a batch of the first family", "/v1/batches", "batch_1", [""]],
+    ["a video", "/v1/videos", "video_1", ["/content"]]
+  ] as const)("are its creator's: %s", ([, path, id, below]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: project, upstream: upstream(id) })
+      const [alice, bob] = [yield* Proxy.issueKey({}, { project: true }), yield* Proxy.issueKey({}, { project: true })]
+      const ask = asking(gateway)
+      assert.strictEqual((yield* ask(alice, "POST", path, { model: "m" })).status, 200)
+      const sent = gateway.sent.length
+      for (const rest of below) {
+        const refused = yield* ask(bob, "GET", `${path}/${id}${rest}`)
+        assert.deepStrictEqual([refused.status, codeOf(refused.text)], [404, "object_not_found"], rest)
+      }
+      const cancelled = yield* ask(bob, "POST", `${path}/${id}/cancel`)
+      assert.strictEqual(cancelled.status, 404)
+      assert.lengthOf(gateway.sent, sent)
+      for (const rest of below) assert.strictEqual((yield* ask(alice, "GET", `${path}/${id}${rest}`)).status, 200, rest)
+      assert.strictEqual((yield* ask(alice, "POST", `${path}/${id}/cancel`)).status, 200)
+      const unknown = yield* ask(alice, "GET", `${path}/other_2`)
+      assert.strictEqual(unknown.status, 404)
+    })
+  )
+
+  it.effect("a refusal has the shape of the caller's protocol", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: project })
+      const wire = yield* asking(gateway)(yield* Proxy.issueKey(), "GET", `${batches}/msgbatch_9`)
+      assert.deepInclude(JSON.parse(wire.text), { type: "error" })
+      assert.deepInclude(JSON.parse(wire.text).error, { type: "not_found_error", code: "object_not_found" })
+    })
+  )
+
+  it.effect.each([
+    ["project", 200, 404, 404],
+    ["key", 404, 404, 404],
+    ["shared", 200, 200, 200]
+  ] as const)("ownership %s decides who else may use them", ([ownership, sibling, stranger, unowned]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: setOwnership(ownership), upstream: upstream("msgbatch_1") })
+      const ask = asking(gateway)
+      const alice = yield* Proxy.issueKey({}, { project: true })
+      const colleague = yield* Proxy.issueKey()
+      const { sql } = yield* Database
+      yield* sql`UPDATE api_keys SET project_id = ${alice.projectId}, owner_type = 'project' WHERE id = ${colleague.id}`
+      yield* ask(alice, "POST", batches, { requests: [] })
+      const statuses = yield* Effect.forEach(
+        [colleague, yield* Proxy.issueKey({}, { project: true }), yield* Proxy.issueKey()],
+        (key) => Effect.map(ask(key, "GET", `${batches}/msgbatch_1/results`), ({ status }) => status)
+      )
+      assert.deepStrictEqual(statuses, [sibling, stranger, unowned])
+    })
+  )
+
+  it.effect("lists are filtered, and go on where the upstream's go on", () =>
+    Effect.gen(function* () {
+      const listed = ["msgbatch_2", "msgbatch_1", "msgbatch_0"]
+      const gateway = yield* Proxy.make({ configured: project, upstream: upstream("msgbatch_1", listed) })
+      const [alice, bob] = [yield* Proxy.issueKey(), yield* Proxy.issueKey()]
+      const ask = asking(gateway)
+      yield* ask(alice, "POST", batches, { requests: [] })
+      const own = yield* ask(alice, "GET", `${batches}?limit=3`)
+      assert.deepStrictEqual(JSON.parse(own.text), {
+        data: [{ id: "msgbatch_1" }],
+        has_more: true,
+        first_id: "msgbatch_1",
+        last_id: "msgbatch_0"
+      })
+      assert.strictEqual(own.header("content-length"), String(Buffer.byteLength(own.text)))
+      assert.deepStrictEqual(JSON.parse((yield* ask(bob, "GET", batches)).text).data, [])
+      assert.deepStrictEqual(JSON.parse((yield* ask(bob, "GET", "/v1/files")).text).data, [])
+    })
+  )
+
+  it.effect("a list that cannot be read is shown to nobody, and an upstream's refusal passes", () =>
+    Effect.gen(function* () {
+      const ask = Effect.fnUntraced(function* (script: Upstream.Script) {
+        const gateway = yield* Proxy.make({ configured: project, upstream: script })
+        const wire = yield* asking(gateway)(yield* Proxy.issueKey(), "GET", batches)
+        return [wire.status, wire.text.includes("alice")]
+      })
+      assert.deepStrictEqual(yield* ask(Upstream.json({ items: ["alice"] })), [502, false])
+      assert.deepStrictEqual(yield* ask(Upstream.answers(200, ["content-type", "text/plain"], "alice")), [502, false])
+      assert.deepStrictEqual(yield* ask(Upstream.json({ error: { message: "alice" } }, 429)), [429, true])
+    })
+  )
+
+  it.effect("a stream's response is its creator's when its first event has passed", () =>
+    Effect.gen(function* () {
+      const events = 'event: response.created\ndata: {"type":"response.created","response":{"id":"resp_7"}}\n\n'
+      const gateway = yield* Proxy.make({
+        configured: project,
+        upstream: (sink, request) =>
+          (request.method === "POST"
+            ? Upstream.answers(200, ["content-type", "text/event-stream"], events)
+            : Upstream.json({ id: "resp_7" }))(sink, request)
+      })
+      const ask = asking(gateway)
+      const [alice, bob] = [yield* Proxy.issueKey(), yield* Proxy.issueKey()]
+      yield* ask(alice, "POST", "/v1/responses", { model: "m", stream: true })
+      assert.strictEqual((yield* ask(alice, "GET", "/v1/responses/resp_7")).status, 200)
+      assert.strictEqual((yield* ask(bob, "GET", "/v1/responses/resp_7")).status, 404)
+    })
+  )
+
+  it.effect.each([
+    ["/v1/responses", { model: "m", previous_response_id: "resp_1" }],
+    ["/v1/responses", { model: "m", conversation: { id: "resp_1" } }],
+    ["/v1/responses", { model: "m", input: [{ role: "user", content: [{ type: "input_file", file_id: "resp_1" }] }] }],
+    ["/v1/responses", '{"model":"m","input":[{"file\\u005fid":"resp_1"}]}'],
+    ["/v1/responses", { model: "m", tools: [{ type: "file_search", vector_store_ids: ["resp_1"] }] }],
+    [Proxy.chat, { model: "m", messages: [{ content: [{ type: "file", file: { file_id: "resp_1" } }] }] }],
+    [Proxy.messages, { model: "m", container: "resp_1" }],
+    ["/providers/compat/v1/responses", { model: "m", previous_response_id: "resp_1" }]
+  ] as const)("a body may name only what its key may use: %s %j", ([target, body]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: project })
+      const wire = yield* asking(gateway)(yield* Proxy.issueKey(), "POST", target, body)
+      assert.deepStrictEqual([wire.status, codeOf(wire.text), gateway.sent], [404, "object_not_found", []])
+    })
+  )
+
+  it.effect("a body may name what its key created", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: project, upstream: upstream("resp_1") })
+      const key = yield* Proxy.issueKey()
+      const ask = asking(gateway)
+      yield* ask(key, "POST", "/v1/responses", { model: "m" })
+      const next = yield* ask(key, "POST", "/v1/responses", { model: "m", previous_response_id: "resp_1" })
+      assert.strictEqual(next.status, 200)
+    })
+  )
+
+  it.effect("the files that the upstream makes for a batch are its creator's", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        configured: project,
+        upstream: (sink, request) =>
+          Upstream.json({ id: "batch_1", ...(request.method === "GET" && { output_file_id: "file-out" }) })(
+            sink,
+            request
+          )
+      })
+      const [alice, bob] = [yield* Proxy.issueKey(), yield* Proxy.issueKey()]
+      const ask = asking(gateway)
+      yield* ask(alice, "POST", "/v1/batches", { endpoint: "/v1/chat/completions" })
+      assert.strictEqual((yield* ask(alice, "GET", "/v1/files/file-out/content")).status, 404)
+      yield* ask(alice, "GET", "/v1/batches/batch_1")
+      assert.strictEqual((yield* ask(alice, "GET", "/v1/files/file-out/content")).status, 200)
+      assert.strictEqual((yield* ask(bob, "GET", "/v1/files/file-out/content")).status, 404)
+    })
+  )
+
+  it.effect("the compatible upstream's objects are others than the model proxy's", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: project, upstream: upstream("resp_1") })
+      const [alice, bob] = [yield* Proxy.issueKey(), yield* Proxy.issueKey()]
+      const ask = asking(gateway)
+      const compat = "/providers/compat/v1/responses"
+      yield* ask(alice, "POST", compat, { model: "m" })
+      assert.strictEqual((yield* ask(alice, "POST", `${compat}/resp_1/cancel`)).status, 200)
+      assert.strictEqual((yield* ask(bob, "POST", `${compat}/resp_1/cancel`)).status, 404)
+      assert.strictEqual((yield* ask(alice, "GET", "/v1/responses/resp_1")).status, 404)
+    })
+  )
+
+  it.effect("nobody learns of an object while neither Redis nor the database can say whose it is", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: project, upstream: upstream("msgbatch_1") })
+      const key = yield* Proxy.issueKey()
+      const ask = asking(gateway)
+      yield* ask(key, "POST", batches, { requests: [] })
+      yield* gateway.redisGoes
+      const wire = yield* ask(key, "GET", `${batches}/msgbatch_1`)
+      assert.deepStrictEqual([wire.status, codeOf(wire.text)], [503, "control_state_unavailable"])
+      yield* gateway.redisReturns
+    })
+  )
+
+  it.effect("what Redis has forgotten the database knows", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: project, upstream: upstream("msgbatch_1") })
+      const [alice, bob] = [yield* Proxy.issueKey(), yield* Proxy.issueKey()]
+      const ask = asking(gateway)
+      yield* ask(alice, "POST", batches, { requests: [] })
+      yield* gateway.written
+      yield* gateway.forgets("owners:upstream:message_batch:msgbatch_1")
+      assert.strictEqual((yield* ask(bob, "GET", `${batches}/msgbatch_1`)).status, 404)
+      assert.strictEqual((yield* ask(alice, "GET", `${batches}/msgbatch_1`)).status, 200)
+    })
+  )
+})
+
+describe("the use of an upstream's objects", () => {
+  check.each([
+    ["POST", "/v1/files", { _tag: "Create", kind: "file" }],
+    ["GET", "/V1/Files/", { _tag: "List", kind: "file" }],
+    ["GET", "/v1/files/File-A/content", { _tag: "Use", kind: "file", id: "File-A" }],
+    ["GET", "/v1/%66iles/x", { _tag: "Use", kind: "file", id: "x" }],
+    ["GET", "/openai/v1/threads/t/runs", { _tag: "Use", kind: "thread", id: "t" }],
+    ["DELETE", "/v1/files", { _tag: "Unclear" }],
+    ["GET", "/v1/files%EF%BC%8Fx", { _tag: "Unclear" }],
+    ["POST", "/v1/responses/input_tokens", { _tag: "None" }],
+    ["POST", "/v1/audio/speech", { _tag: "None" }],
+    ["GET", "/v1/chat/completions/c1", { _tag: "Use", kind: "chat_completion", id: "c1" }]
+  ])("%s %s", (method, path, use) => {
+    assert.deepStrictEqual(useOf(method, path.slice(1).split("/")), use)
+  })
+
+  check.each([
+    { messages: [{ content: [{ type: "tool_use", input: { file_id: "x" } }] }] },
+    { tools: [{ type: "function", function: { parameters: { properties: { file_id: { type: "string" } } } } }] },
+    { metadata: { file_id: "mine", container: "x" } },
+    {
+      tools: [
+        { type: "code_interpreter", container: { type: "auto" } },
+        { type: "x", container: "auto" }
+      ]
+    },
+    { messages: [{ content: 'file_id and "file_id": "x"' }] }
+  ])("finds no object in %j", (body) => {
+    assert.deepStrictEqual(referredTo(JSON.stringify(body)), [])
+  })
+})
+
+const codeOf = (text: string): unknown => JSON.parse(text).error.code
