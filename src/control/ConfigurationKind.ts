@@ -32,7 +32,7 @@ export interface Definition<Entry> {
   readonly stays?: (entry: Schema.JsonObject) => boolean
   /** Lower goes first: what others refer to is there before them and goes after them. */
   readonly rank: (action: Difference.Difference["action"], entry: Entry) => number
-  readonly summary?: (entry: Entry, difference: Difference.Difference, held: States) => string
+  readonly summary?: (entry: Entry, difference: Difference.Difference, held: States) => string | null
 }
 
 /** One change, and the writing of it. */
@@ -118,8 +118,9 @@ export const settingsOf = <Entry>(definition: {
   readonly wanted: (document: Configuration) => Entry | undefined
   readonly update: (entry: Entry) => Write
   readonly rank: number
+  readonly summary?: Definition<Entry>["summary"]
 }): Kind => {
-  const { rank, read, schema, section, update, wanted } = definition
+  const { rank, read, schema, section, summary, update, wanted } = definition
   const kind = kindOf<Entry>({
     section,
     schema,
@@ -131,7 +132,8 @@ export const settingsOf = <Entry>(definition: {
     },
     create: update,
     update,
-    rank: () => rank
+    rank: () => rank,
+    ...(summary && { summary })
   })
   return { ...kind, written: (state) => [...state.values()][0] }
 }

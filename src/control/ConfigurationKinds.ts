@@ -1,6 +1,7 @@
 import { Effect, Schema } from "effect"
 import * as Settings from "../gateway/model/FrontDoor.ts"
 import { Passthrough } from "../gateway/model/Passthrough.ts"
+import { originOf } from "../gateway/model/StoredCredential.ts"
 import {
   GuardrailEntry,
   type LayerEntry,
@@ -19,6 +20,7 @@ import type { PolicyLayer } from "./api/PolicyLayersApi.ts"
 import * as Entries from "./ConfigurationEntries.ts"
 import { type Kind, kindOf, type States, settingsOf } from "./ConfigurationKind.ts"
 import { CredentialMappings } from "./CredentialMappings.ts"
+import type * as Difference from "./Difference.ts"
 import { FrontDoor } from "./FrontDoor.ts"
 import { Guardrails } from "./Guardrails.ts"
 import * as KeyDifference from "./KeyDifference.ts"
@@ -150,6 +152,7 @@ export const make = Effect.gen(function* () {
         }),
       remove: ({ name }) => guardrails.remove(name),
       stays: (entry) => entry["provider_kind"] === "built_in",
+      summary: movedAway("endpoint_url"),
       // A guardrail that goes is forgotten by every policy: those that the document knows better are changed before.
       rank: (action) => (action === "delete" ? 80 : 15)
     }),
@@ -178,6 +181,7 @@ export const make = Effect.gen(function* () {
             ...(changed("endpoint_pricing_rules") && { endpoint_pricing_rules })
           })
         ),
+      summary: movedAway("upstream_base_url"),
       // Links may change with it: whoever is left without any is looked for at the end.
       remove: ({ name }) => services.remove(name, { evenLastLinks: true }),
       // One service may have a studio_service_id: who gives it up goes before who takes it.
@@ -260,6 +264,7 @@ export const make = Effect.gen(function* () {
       update: ({ name, provider, ...patch }) =>
         Effect.flatMap(providerNamed(provider, name), ({ id }) => providers.update(id, patch)),
       remove: ({ name, provider }) => Effect.flatMap(providerNamed(provider, name), ({ id }) => providers.remove(id)),
+      summary: movedAway("base_url"),
       // One row may be the upstream: who stops being it goes before who becomes it.
       rank: (action, { enabled }) => (action === "delete" || (action === "update" && !enabled) ? 40 : 41)
     }),
@@ -324,7 +329,8 @@ export const make = Effect.gen(function* () {
       wanted: ({ studio_connection: entry }) =>
         entry && { base_url: entry.base_url && Entries.baseUrlOf(entry.base_url) },
       update: studio.update,
-      rank: 70
+      rank: 70,
+      summary: movedAway("base_url")
     }),
     settingsOf({
       section: "front_door",
@@ -337,6 +343,19 @@ export const make = Effect.gen(function* () {
   ]
   return kinds
 })
+
+/** Says of a changed address that a stored credential does not go with it. */
+const movedAway =
+  (field: string) =>
+  (_entry: unknown, { after, before }: Difference.Difference): string | null => {
+    const [from, to] = [before?.[field], after?.[field]]
+    // what is no address is refused when it is written
+    return isAddress(from) && isAddress(to) && originOf(from) !== originOf(to)
+      ? `${field} moves to another scheme, host or port: a stored credential is removed, and has to be stored anew.`
+      : null
+  }
+
+const isAddress = (value: Schema.Json | undefined): value is string => typeof value === "string" && URL.canParse(value)
 
 const isId = Schema.is(Id)
 

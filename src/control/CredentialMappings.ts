@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto"
 import { Context, Effect, Layer, Schema } from "effect"
 import type { Change } from "../gateway/model/Changes.ts"
+import { originOf } from "../gateway/model/StoredCredential.ts"
 import { Vault } from "../gateway/model/Vault.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
@@ -34,7 +35,7 @@ const make = Effect.gen(function* () {
 
   const select = sql`
     SELECT m.id, m.scope, coalesce(m.key_id, m.project_id) AS target_id, coalesce(k.key_prefix, p.name) AS target_label,
-      m.enabled, m.sealed_credential IS NOT NULL AS credential_configured, m.created_at, m.updated_at
+      m.enabled, m.sealed_credential IS NOT NULL AS credential_configured, m.credential_origin, m.created_at, m.updated_at
     FROM upstream_credential_mappings m
     LEFT JOIN api_keys k ON k.id = m.key_id
     LEFT JOIN projects p ON p.id = m.project_id`
@@ -51,6 +52,12 @@ const make = Effect.gen(function* () {
     return sql(`${scope}_id`)
   })
 
+  /** A credential is stored for the upstream that is in force: an enabled row, else UPSTREAM_BASE_URL (`null`). */
+  const upstreamOrigin = Effect.map(
+    addresses.first(sql`SELECT base_url FROM provider_configs WHERE provider = 'upstream' AND enabled`),
+    (row) => (row === undefined ? null : originOf(row.base_url))
+  )
+
   const upsert = Effect.fn("CredentialMappings.upsert")(function* (input: CredentialMappingUpsert) {
     const { credential = null, scope, target_id } = input
     const refusal = credential === null ? undefined : refusedCredential(credential)
@@ -62,12 +69,15 @@ const make = Effect.gen(function* () {
         const before = yield* found.first(sql`${select} WHERE m.${column} = ${target_id} FOR UPDATE OF m`)
         const id = before?.id ?? randomUUID()
         const sealed = credential && vault.seal(credential, `upstream_credential_mappings/${id}`)
+        const origin = credential && (yield* upstreamOrigin)
         const enabled = input.enabled ?? before?.enabled ?? true
         yield* write`
-          INSERT INTO upstream_credential_mappings (id, scope, ${column}, enabled, sealed_credential)
-          VALUES (${id}, ${scope}, ${target_id}, ${enabled}, ${sealed})
+          INSERT INTO upstream_credential_mappings (id, scope, ${column}, enabled, sealed_credential, credential_origin)
+          VALUES (${id}, ${scope}, ${target_id}, ${enabled}, ${sealed}, ${origin})
           ON CONFLICT (id) DO UPDATE SET enabled = excluded.enabled, updated_at = now(),
-            sealed_credential = coalesce(excluded.sealed_credential, upstream_credential_mappings.sealed_credential)`
+            sealed_credential = coalesce(excluded.sealed_credential, upstream_credential_mappings.sealed_credential),
+            credential_origin = CASE WHEN excluded.sealed_credential IS NULL
+              THEN upstream_credential_mappings.credential_origin ELSE excluded.credential_origin END`
         const after = yield* found.only(sql`${select} WHERE m.id = ${id}`)
         return {
           result: after,
@@ -132,6 +142,7 @@ const make = Effect.gen(function* () {
 })
 
 const found = rows(CredentialMapping.pipe(Schema.fieldsAssign(rowStamps)))
+const addresses = rows(Schema.Struct({ base_url: Schema.String }))
 const snapshots = Snapshots.of(CredentialMapping)
 
 const orMissing = (mapping: CredentialMapping | undefined): Effect.Effect<CredentialMapping, Missing> =>

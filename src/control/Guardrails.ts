@@ -4,7 +4,14 @@ import { defaultTimeoutMs, tokenContext } from "../guardrails/Definitions.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
-import { Guardrail, type GuardrailPatch, type NewGuardrail, timeoutBounds } from "./api/GuardrailsApi.ts"
+import {
+  ChangedGuardrail,
+  Guardrail,
+  type GuardrailPatch,
+  type NewGuardrail,
+  timeoutBounds
+} from "./api/GuardrailsApi.ts"
+import * as CredentialOrigin from "./CredentialOrigin.ts"
 import { type Refusal, refusedCredential, refusedUrl } from "./Rules.ts"
 import { onDuplicate, rows, type StoreFailure, settled } from "./Store.ts"
 
@@ -17,7 +24,10 @@ export class Guardrails extends Context.Service<
     readonly list: Effect.Effect<ReadonlyArray<Guardrail>, StoreFailure>
     readonly get: (name: string) => Effect.Effect<Guardrail, Refused<"not_found"> | StoreFailure>
     readonly create: (guardrail: NewGuardrail) => Effect.Effect<Guardrail, Invalid | StoreFailure, Actor>
-    readonly update: (name: string, patch: GuardrailPatch) => Effect.Effect<Guardrail, Invalid | StoreFailure, Actor>
+    readonly update: (
+      name: string,
+      patch: GuardrailPatch
+    ) => Effect.Effect<ChangedGuardrail, Invalid | StoreFailure, Actor>
     /** Every key forgets it too. What it did stays on record. */
     readonly remove: (name: string) => Effect.Effect<void, Invalid | StoreFailure, Actor>
   }
@@ -38,23 +48,38 @@ const make = Effect.gen(function* () {
   )
 
   /** What `input` names, by column. */
-  const columnsOf = Effect.fnUntraced(function* (name: string, input: GuardrailPatch) {
+  const columnsOf = Effect.fnUntraced(function* (
+    name: string,
+    input: GuardrailPatch,
+    held: CredentialOrigin.Change["before"]
+  ) {
     const { bearer_token, config_schema, endpoint_url, modes, runtime_config, timeout_ms, ...rest } = input
-    return {
+    if (endpoint_url !== undefined) yield* unless("endpoint_url", endpoint_url, refusedUrl)
+    const { cleared, stored } = CredentialOrigin.outcomeOf({
+      before: held,
+      address: endpoint_url,
+      sealed:
+        bearer_token && vault.seal(yield* unless("bearer_token", bearer_token, refusedCredential), tokenContext(name))
+    })
+    const set = {
       ...rest,
       ...(modes !== undefined && { modes: [...new Set(modes)] }),
-      ...(endpoint_url !== undefined && { endpoint_url: yield* unless("endpoint_url", endpoint_url, refusedUrl) }),
+      ...(endpoint_url !== undefined && { endpoint_url }),
       ...(timeout_ms !== undefined && {
         timeout_ms: Math.min(Math.max(timeout_ms, timeoutBounds.minimum), timeoutBounds.maximum)
       }),
       ...(config_schema !== undefined && { config_schema: yield* configText("config_schema", config_schema) }),
       ...(runtime_config !== undefined && { runtime_config: yield* configText("runtime_config", runtime_config) }),
-      ...(bearer_token !== undefined && {
-        sealed_token:
-          bearer_token && vault.seal(yield* unless("bearer_token", bearer_token, refusedCredential), tokenContext(name))
-      })
+      ...(stored && { sealed_token: stored.sealed, credential_origin: stored.credential_origin })
     }
+    return { cleared, set }
   })
+
+  const held = ({ endpoint_url, name, token_configured }: Guardrail) =>
+    Effect.map(
+      origins.only(sql`SELECT credential_origin FROM guardrail_definitions WHERE name = ${name}`),
+      ({ credential_origin }) => ({ address: endpoint_url, configured: token_configured, origin: credential_origin })
+    )
 
   const lock = (name: string) =>
     Effect.flatMap(
@@ -63,12 +88,16 @@ const make = Effect.gen(function* () {
     )
 
   const create = Effect.fn("Guardrails.create")(function* ({ modes = [], name, ...input }: NewGuardrail) {
-    const set = yield* columnsOf(name, {
-      description: "",
-      timeout_ms: defaultTimeoutMs,
-      ...input,
-      modes: modes.length === 0 ? ["pre_call", "post_call"] : modes
-    })
+    const { set } = yield* columnsOf(
+      name,
+      {
+        description: "",
+        timeout_ms: defaultTimeoutMs,
+        ...input,
+        modes: modes.length === 0 ? ["pre_call", "post_call"] : modes
+      },
+      undefined
+    )
     return yield* audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
@@ -97,13 +126,14 @@ const make = Effect.gen(function* () {
         const before = yield* lock(name)
         if (before.provider_kind === "built_in") yield* builtInKeeps(patch)
         if (patch.modes?.length === 0) return yield* invalid("modes", "must name at least one mode")
-        const set = yield* columnsOf(name, patch)
-        const after =
+        const { cleared, set } = yield* columnsOf(name, patch, yield* held(before))
+        const changed =
           Object.keys(set).length === 0
             ? before
             : yield* found.only(write`
                 UPDATE guardrail_definitions SET ${sql.update(set)}, updated_at = now()
                 WHERE name = ${name} RETURNING ${columns}`)
+        const after: ChangedGuardrail = cleared ? { ...changed, credential_cleared: true } : changed
         return {
           result: after,
           deed: { target: "guardrail", action: "guardrails:update" },
@@ -166,7 +196,8 @@ const make = Effect.gen(function* () {
 
 const found = rows(Guardrail)
 const keys = rows(Schema.Struct({ id: Schema.String }))
-const snapshots = Snapshots.of(Guardrail)
+const origins = rows(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
+const snapshots = Snapshots.of(ChangedGuardrail)
 
 const unknown = new ControlError("invalid_guardrail_request", "There is no guardrail of this name.", { param: "name" })
 

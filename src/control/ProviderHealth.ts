@@ -1,6 +1,7 @@
 import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import { Provider } from "../gateway/model/CanonicalRoute.ts"
 import { authorizationBearer, credentialField, styleColumns, styleOf } from "../gateway/model/CredentialStyle.ts"
+import { open, originOf, sentTo } from "../gateway/model/StoredCredential.ts"
 import { Vault } from "../gateway/model/Vault.ts"
 import { Database } from "../services/Database.ts"
 import { Upstream } from "../services/Upstream.ts"
@@ -72,19 +73,21 @@ const make = Effect.gen(function* () {
       ON CONFLICT (provider, name) DO UPDATE SET ${sql.update(set)}, updated_at = now() RETURNING ${columns}`)
   })
 
-  /** A credential that cannot be opened is not there: what is asked will say so. */
-  const opened = (sealed: string | null, context: string) =>
-    sealed === null
-      ? Effect.succeed(undefined)
-      : vault.open(sealed, context).pipe(Effect.catchTag("UnreadableSecret", () => Effect.succeed(undefined)))
+  /** A credential that cannot be opened, or belongs to another address, is not there: what is asked will say so. */
+  const opened = Effect.fnUntraced(function* (row: Sealed, address: string | null, context: string) {
+    if (address === null) return undefined
+    const secret = yield* Effect.provideService(open(row.sealed_credential, context), Vault, vault)
+    const found = sentTo(originOf(address), { secret, origin: row.credential_origin })
+    return found._tag === "Present" ? found.credential : undefined
+  })
 
   const providers = Effect.gen(function* () {
     const found = yield* providerRows.all(sql`
-      SELECT id, provider, name, base_url, sealed_credential, credential_header_mode, credential_header_name,
+      SELECT id, provider, name, base_url, sealed_credential, credential_origin, credential_header_mode, credential_header_name,
         credential_header_value_format FROM provider_configs WHERE enabled ORDER BY provider, name`)
     return yield* Effect.forEach(found, (row) =>
       Effect.map(
-        opened(row.sealed_credential, `provider_configs/${row.id}`),
+        opened(row, row.base_url, `provider_configs/${row.id}`),
         (credential): Subject => ({
           provider: row.provider,
           name: row.name,
@@ -101,11 +104,11 @@ const make = Effect.gen(function* () {
 
   const services = Effect.gen(function* () {
     const found = yield* serviceRows.all(sql`
-      SELECT name, upstream_base_url, sealed_credential, health_check_path, health_check_method
+      SELECT name, upstream_base_url, sealed_credential, credential_origin, health_check_path, health_check_method
       FROM service_registrations WHERE enabled ORDER BY name`)
     return yield* Effect.forEach(found, (row) =>
       Effect.map(
-        opened(row.sealed_credential, credentialContext(row.name)),
+        opened(row, row.upstream_base_url, credentialContext(row.name)),
         (credential): Subject => ({
           provider: "internal-service",
           name: row.name,
@@ -246,19 +249,23 @@ const judged = (
 
 const Text = Schema.NullOr(Schema.String)
 
+const sealed = { sealed_credential: Text, credential_origin: Text }
+const Sealed = Schema.Struct(sealed)
+type Sealed = typeof Sealed.Type
+
 const ProviderRow = Schema.Struct({
   id: Schema.String,
   provider: Provider,
   name: Schema.String,
   base_url: Schema.String,
-  sealed_credential: Text,
+  ...sealed,
   ...styleColumns
 })
 
 const ServiceRow = Schema.Struct({
   name: Schema.String,
   upstream_base_url: Text,
-  sealed_credential: Text,
+  ...sealed,
   health_check_path: Text,
   health_check_method: HealthMethod
 })

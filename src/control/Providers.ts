@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto"
 import { Context, Effect, Layer, Schema } from "effect"
+import { originOf } from "../gateway/model/StoredCredential.ts"
 import { Vault } from "../gateway/model/Vault.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
-import { type NewProvider, Provider, type ProviderPatch } from "./api/ProvidersApi.ts"
+import { ChangedProvider, type NewProvider, Provider, type ProviderPatch } from "./api/ProvidersApi.ts"
+import * as CredentialOrigin from "./CredentialOrigin.ts"
 import { type Header, type Refusal, refusedCredential, refusedHeader, refusedName, refusedOrigin } from "./Rules.ts"
 import { type Columns, onDuplicate, rowStamps, rows, type StoreFailure, settled } from "./Store.ts"
 
@@ -22,7 +24,7 @@ export class Providers extends Context.Service<
     readonly update: (
       id: string,
       patch: ProviderPatch
-    ) => Effect.Effect<Provider, Missing | Invalid | Duplicate | StoreFailure, Actor>
+    ) => Effect.Effect<ChangedProvider, Missing | Invalid | Duplicate | StoreFailure, Actor>
     readonly remove: (id: string) => Effect.Effect<void, Missing | StoreFailure, Actor>
     readonly enable: (id: string) => Effect.Effect<Provider, Missing | Duplicate | StoreFailure, Actor>
     readonly disable: (id: string) => Effect.Effect<Provider, Missing | StoreFailure, Actor>
@@ -41,27 +43,42 @@ const make = Effect.gen(function* () {
   )
 
   /** What `input` names, by column. The rules look at the row as it will be. */
-  const columnsOf = Effect.fnUntraced(function* (id: string, input: ProviderPatch, before: Header) {
+  const columnsOf = Effect.fnUntraced(function* (
+    id: string,
+    input: ProviderPatch,
+    header: Header,
+    before: CredentialOrigin.Change["before"]
+  ) {
     const { base_url, credential, name, ...rest } = input
-    const header: Header = { ...before, ...input }
-    yield* unless("credential_header_name", header, refusedHeader)
-    return {
+    yield* unless("credential_header_name", { ...header, ...input }, refusedHeader)
+    const address = base_url === undefined ? undefined : originOf(yield* unless("base_url", base_url, refusedOrigin))
+    const { cleared, stored } = CredentialOrigin.outcomeOf({
+      before,
+      address,
+      sealed:
+        credential && vault.seal(yield* unless("credential", credential, refusedCredential), `provider_configs/${id}`)
+    })
+    const set = {
       ...rest,
       ...(name !== undefined && { name: yield* unless("name", name.trim(), refusedName) }),
-      ...(base_url !== undefined && { base_url: new URL(yield* unless("base_url", base_url, refusedOrigin)).origin }),
-      ...(credential !== undefined && {
-        sealed_credential:
-          credential && vault.seal(yield* unless("credential", credential, refusedCredential), `provider_configs/${id}`)
-      })
+      ...(address !== undefined && { base_url: address }),
+      ...(stored && { sealed_credential: stored.sealed, credential_origin: stored.credential_origin })
     }
+    return { cleared, set }
   })
+
+  const held = ({ base_url, credential_configured, id }: Provider) =>
+    Effect.map(
+      origins.only(sql`SELECT credential_origin FROM provider_configs WHERE id = ${id}`),
+      ({ credential_origin }) => ({ address: base_url, configured: credential_configured, origin: credential_origin })
+    )
 
   const lock = (id: string) =>
     Effect.flatMap(found.first(sql`SELECT ${columns} FROM provider_configs WHERE id = ${id} FOR UPDATE`), orMissing)
 
   const create = Effect.fn("Providers.create")(function* ({ provider, ...input }: NewProvider) {
     const id = randomUUID()
-    const set = yield* columnsOf(id, input, newHeader)
+    const { set } = yield* columnsOf(id, input, newHeader, undefined)
     return yield* audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
@@ -92,7 +109,7 @@ const make = Effect.gen(function* () {
   const change = <E, R>(
     id: string,
     action: "providers:update" | "providers:enable" | "providers:disable",
-    changed: (before: Provider) => Effect.Effect<Provider, E, R>
+    changed: (before: Provider) => Effect.Effect<ChangedProvider, E, R>
   ) =>
     audit.mutate(
       Effect.gen(function* () {
@@ -120,7 +137,11 @@ const make = Effect.gen(function* () {
     create,
     update: Effect.fn("Providers.update")((id, patch) =>
       change(id, "providers:update", (before) =>
-        Effect.flatMap(columnsOf(id, patch, before), (set) => duplicateRefused(written(before, set)))
+        Effect.gen(function* () {
+          const { cleared, set } = yield* columnsOf(id, patch, before, yield* held(before))
+          const after = yield* duplicateRefused(written(before, set))
+          return cleared ? { ...after, credential_cleared: true as const } : after
+        })
       )
     ),
     remove: Effect.fn("Providers.remove")((id) =>
@@ -151,7 +172,8 @@ const make = Effect.gen(function* () {
 const newHeader: Header = { credential_header_mode: "authorization_bearer", credential_header_name: null }
 
 const found = rows(Provider.pipe(Schema.fieldsAssign(rowStamps)))
-const snapshots = Snapshots.of(Provider)
+const origins = rows(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
+const snapshots = Snapshots.of(ChangedProvider)
 
 const orMissing = (row: Provider | undefined): Effect.Effect<Provider, Missing> =>
   row === undefined

@@ -13,7 +13,8 @@ import {
   RegistrySnapshot,
   type ServiceSync
 } from "./api/ServiceImportApi.ts"
-import type { Service } from "./api/ServicesApi.ts"
+import type { ChangedService } from "./api/ServicesApi.ts"
+import * as CredentialOrigin from "./CredentialOrigin.ts"
 import * as RegistryPlan from "./RegistryPlan.ts"
 import { linkedTo } from "./ServiceLinks.ts"
 import { credentialContext, ServiceRow, serviceColumns, snapshots as serviceSnapshots, shown } from "./Services.ts"
@@ -31,7 +32,7 @@ export class ServiceImport extends Context.Service<
     readonly one: (
       request: ImportRequest,
       word: "import" | "sync"
-    ) => Effect.Effect<Service, Invalid | Duplicate | StoreFailure, Actor>
+    ) => Effect.Effect<ChangedService, Invalid | Duplicate | StoreFailure, Actor>
     /** What an activation would do. */
     readonly preview: (draft: RegistryDraft) => Effect.Effect<{ readonly diff: RegistryDiff }, StoreFailure>
     readonly activate: (
@@ -97,20 +98,44 @@ const make = Effect.gen(function* () {
     return yield* linkedTo(sql, to)
   })
 
-  /** Writes one step, and answers whom it concerns beside the registry. */
+  /** What becomes of the credential of a service whose address may change with the step. */
+  const credentialAfter = Effect.fnUntraced(function* (
+    before: NonNullable<RegistryPlan.Step["before"]>,
+    address: string | null
+  ) {
+    const { credential_origin } = yield* origins.only(
+      sql`SELECT credential_origin FROM service_registrations WHERE name = ${before.name}`
+    )
+    return CredentialOrigin.outcomeOf({
+      before: {
+        address: before.upstream_base_url,
+        configured: before.credential_configured,
+        origin: credential_origin
+      },
+      address,
+      sealed: undefined
+    })
+  })
+
+  /** Writes one step. Returns which keys it concerns, and whether it removed a credential. */
   const taken = Effect.fnUntraced(function* (step: RegistryPlan.Step, now: Date) {
     const { write } = yield* Mutation
     const { after, before } = step
     const touched = after.source === "studio" && after.sync_status !== "stale" ? { last_synced_at: now } : {}
     if (before === undefined) {
       yield* write`INSERT INTO service_registrations ${sql.insert({ ...columnsOf(after), ...switched(step, now), ...touched })}`
-      return []
+      return { told: [], cleared: false }
     }
+    const moves = before.upstream_base_url !== after.upstream_base_url
+    const { cleared, stored } = moves
+      ? yield* credentialAfter(before, after.upstream_base_url)
+      : { cleared: false, stored: undefined }
+    const credential = stored && { sealed_credential: stored.sealed, credential_origin: stored.credential_origin }
     yield* write`
-      UPDATE service_registrations SET ${sql.update({ ...columnsOf(after), ...switched(step, now), ...touched })},
-        updated_at = now()
+      UPDATE service_registrations
+      SET ${sql.update({ ...columnsOf(after), ...switched(step, now), ...touched, ...credential })}, updated_at = now()
       WHERE name = ${before.name}`
-    return before.name === after.name ? [] : yield* renamed(before.name, after.name)
+    return { told: before.name === after.name ? [] : yield* renamed(before.name, after.name), cleared }
   }, duplicateRefused)
 
   const one = Effect.fn("ServiceImport.one")(function* (request: ImportRequest, word: "import" | "sync") {
@@ -129,16 +154,17 @@ const make = Effect.gen(function* () {
           })
         }
         const after = RegistryPlan.registered(entry, before)
-        const concerned = yield* taken({ before, after }, yield* now)
-        const service = shown(
-          yield* services.only(sql`SELECT ${columns} FROM service_registrations WHERE name = ${after.name}`)
+        const { cleared, told } = yield* taken({ before, after }, yield* now)
+        const service = marked(
+          shown(yield* services.only(sql`SELECT ${columns} FROM service_registrations WHERE name = ${after.name}`)),
+          cleared
         )
         return {
           result: service,
           deed: { target: "service", action: `services:${word}` } as const,
           targetId: service.name,
           snapshots: yield* serviceSnapshots(before ?? null, service),
-          changes: [configuration, ...concerned]
+          changes: [configuration, ...told]
         }
       })
     )
@@ -151,7 +177,10 @@ const make = Effect.gen(function* () {
   ) {
     const { write } = yield* Mutation
     const at = yield* now
-    const concerned = yield* Effect.forEach(plan.steps.filter(concerns), (step) => taken(step, at))
+    const steps = yield* Effect.forEach(plan.steps.filter(concerns), (step) =>
+      Effect.map(taken(step, at), (done) => ({ ...done, name: step.after.name }))
+    )
+    const cleared = new Set(steps.flatMap((step) => (step.cleared ? [step.name] : [])))
     const after = yield* registry
     const snapshot = yield* versions.only(write`
       INSERT INTO service_registry_snapshots ${sql.insert({
@@ -160,8 +189,8 @@ const make = Effect.gen(function* () {
         services_json: JSON.stringify(yield* encodeRegistrations(after.map(RegistryPlan.registrationOf))),
         rolled_back_from_version: kept.rolledBackFrom
       })} RETURNING ${snapshotColumns}`)
-    const activation = { snapshot, services: after }
-    return { activation, changes: [configuration, ...concerned.flat()] }
+    const activation = { snapshot, services: after.map((service) => marked(service, cleared.has(service.name))) }
+    return { activation, changes: [configuration, ...steps.flatMap(({ told }) => told)] }
   })
 
   const latest = Effect.map(
@@ -263,6 +292,10 @@ const make = Effect.gen(function* () {
 const configuration: Change = { _tag: "Configuration" }
 
 const services = rows(ServiceRow)
+const origins = rows(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
+
+const marked = (service: ChangedService, cleared: boolean): ChangedService =>
+  cleared ? { ...service, credential_cleared: true } : service
 
 const versions = rows(
   RegistrySnapshot.pipe(

@@ -1,11 +1,13 @@
 import { Context, DateTime, Effect, Layer, Schema, Struct } from "effect"
 import type { Change } from "../gateway/model/Changes.ts"
 import { defaultRoutePattern, missingRuntimeFields } from "../gateway/model/Service.ts"
+import { originOf } from "../gateway/model/StoredCredential.ts"
 import { Vault } from "../gateway/model/Vault.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
-import { type NewService, Service, type ServicePatch } from "./api/ServicesApi.ts"
+import { ChangedService, type NewService, Service, type ServicePatch } from "./api/ServicesApi.ts"
+import * as CredentialOrigin from "./CredentialOrigin.ts"
 import { refusedCredential, refusedOrigin } from "./Rules.ts"
 import { linkedTo, notTheLast } from "./ServiceLinks.ts"
 import * as ServiceRules from "./ServiceRules.ts"
@@ -27,7 +29,7 @@ export class Services extends Context.Service<
     readonly update: (
       name: string,
       patch: ServicePatch
-    ) => Effect.Effect<Service, Missing | Invalid | Duplicate | StoreFailure, Actor>
+    ) => Effect.Effect<ChangedService, Missing | Invalid | Duplicate | StoreFailure, Actor>
     /**
      * Links to it go with it, unless one is the last of its owner: nobody may call more because a service goes.
      * `evenLastLinks`: whoever asks sees to the owners.
@@ -62,7 +64,8 @@ const make = Effect.gen(function* () {
   const columnsOf = Effect.fnUntraced(function* (
     name: string,
     input: Omit<NewService, "name"> & ServicePatch,
-    before: Pick<Service, "cost_mode" | "estimated_cost_usd" | "enabled">
+    before: Pick<Service, "cost_mode" | "estimated_cost_usd" | "enabled">,
+    held: CredentialOrigin.Change["before"]
   ) {
     const price = {
       cost_mode: input.cost_mode === undefined ? before.cost_mode : (input.cost_mode ?? "none"),
@@ -85,12 +88,20 @@ const make = Effect.gen(function* () {
           param: "upstream_base_url"
         })
       }
-      set["upstream_base_url"] = upstream_base_url && new URL(upstream_base_url).origin
+      set["upstream_base_url"] = upstream_base_url && originOf(upstream_base_url)
     }
-    if (credential !== undefined) {
-      const refusal = credential === null ? undefined : refusedCredential(credential)
+    if (credential) {
+      const refusal = refusedCredential(credential)
       if (refusal !== undefined) return yield* invalid("credential", refusal)
-      set["sealed_credential"] = credential && vault.seal(credential, credentialContext(name))
+    }
+    const { cleared, stored } = CredentialOrigin.outcomeOf({
+      before: held,
+      address: upstream_base_url,
+      sealed: credential && vault.seal(credential, credentialContext(name))
+    })
+    if (stored !== undefined) {
+      set["sealed_credential"] = stored.sealed
+      set["credential_origin"] = stored.credential_origin
     }
     if (input.enabled !== undefined) Object.assign(set, yield* switched(before.enabled, input.enabled))
     for (const field of ["project_id", "studio_service_id", "health_check_path", "openapi_source_path"] as const) {
@@ -115,8 +126,18 @@ const make = Effect.gen(function* () {
         (input.endpoint_pricing_rules ?? []).map(ServiceRules.endpointRule)
       )
     }
-    return set
+    return { cleared, set }
   })
+
+  const held = ({ credential_configured, name, upstream_base_url }: Service) =>
+    Effect.map(
+      origins.only(sql`SELECT credential_origin FROM service_registrations WHERE name = ${name}`),
+      ({ credential_origin }) => ({
+        address: upstream_base_url,
+        configured: credential_configured,
+        origin: credential_origin
+      })
+    )
 
   const lock = (name: string) =>
     Effect.flatMap(
@@ -130,10 +151,11 @@ const make = Effect.gen(function* () {
     return yield* audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
-        const set = yield* columnsOf(
+        const { set } = yield* columnsOf(
           name,
           { route_pattern: null, ...input, enabled: input.enabled ?? true },
-          { cost_mode: "none", estimated_cost_usd: null, enabled: true }
+          { cost_mode: "none", estimated_cost_usd: null, enabled: true },
+          undefined
         )
         const service = shown(
           yield* found
@@ -154,14 +176,14 @@ const make = Effect.gen(function* () {
   const change = <E, R>(
     name: string,
     action: "services:update" | "services:enable" | "services:disable",
-    assignments: (before: Service) => Effect.Effect<Columns, E, R>
+    assignments: (before: Service) => Effect.Effect<Assignments, E, R>
   ) =>
     audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
         const before = shown(yield* lock(name))
-        const set = yield* assignments(before)
-        const after =
+        const { cleared, set } = yield* assignments(before)
+        const changed =
           Object.keys(set).length === 0
             ? before
             : shown(
@@ -171,6 +193,7 @@ const make = Effect.gen(function* () {
                     WHERE name = ${name} RETURNING ${columns}`)
                   .pipe(duplicateRefused)
               )
+        const after: ChangedService = cleared ? { ...changed, credential_cleared: true } : changed
         return {
           result: after,
           deed: { target: "service", action },
@@ -183,7 +206,9 @@ const make = Effect.gen(function* () {
 
   const switchTo = (name: string, enabled: boolean) =>
     Effect.catchIf(
-      change(name, enabled ? "services:enable" : "services:disable", (before) => switched(before.enabled, enabled)),
+      change(name, enabled ? "services:enable" : "services:disable", (before) =>
+        Effect.map(switched(before.enabled, enabled), (set) => ({ cleared: false, set }))
+      ),
       (error) => error.code === "duplicate_service",
       Effect.die
     )
@@ -200,7 +225,9 @@ const make = Effect.gen(function* () {
     }),
     create,
     update: Effect.fn("Services.update")((name, patch) =>
-      change(name, "services:update", (before) => columnsOf(name, patch, before))
+      change(name, "services:update", (before) =>
+        Effect.flatMap(held(before), (credential) => columnsOf(name, patch, before, credential))
+      )
     ),
     remove: Effect.fn("Services.remove")((name, { evenLastLinks = false } = {}) =>
       audit.mutate(
@@ -224,6 +251,12 @@ const make = Effect.gen(function* () {
     disable: Effect.fn("Services.disable")((name) => switchTo(name, false))
   })
 })
+
+/** What to write, and whether that removes a credential which cannot follow its address. */
+interface Assignments {
+  readonly set: Columns
+  readonly cleared: boolean
+}
 
 const configuration: Change = { _tag: "Configuration" }
 
@@ -252,7 +285,8 @@ export const ServiceRow = Service.mapFields(Struct.omit(["missing_runtime_fields
 )
 
 const found = rows(ServiceRow)
-export const snapshots = Snapshots.of(Service)
+const origins = rows(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
+export const snapshots = Snapshots.of(ChangedService)
 
 /** An import that lacked something is synced once it has it. */
 export const shown = (row: typeof ServiceRow.Type): Service => {

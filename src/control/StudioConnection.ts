@@ -1,9 +1,11 @@
 import { Context, type DateTime, Effect, Layer, Option, type Redacted, Schema } from "effect"
+import { open, originOf, sentTo } from "../gateway/model/StoredCredential.ts"
 import { Vault } from "../gateway/model/Vault.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
-import { StudioConnection as Shown, type StudioConnectionPatch } from "./api/StudioApi.ts"
+import { ChangedStudioConnection, type StudioConnection as Shown, type StudioConnectionPatch } from "./api/StudioApi.ts"
+import * as CredentialOrigin from "./CredentialOrigin.ts"
 import { refusedBaseUrl, refusedCredential, trimmedBaseUrl } from "./Rules.ts"
 import { rows, type StoreFailure, settled } from "./Store.ts"
 
@@ -26,7 +28,9 @@ export class StudioConnection extends Context.Service<
   StudioConnection,
   {
     readonly get: Effect.Effect<Shown, StoreFailure>
-    readonly update: (patch: StudioConnectionPatch) => Effect.Effect<Shown, Invalid | StoreFailure, Actor>
+    readonly update: (
+      patch: StudioConnectionPatch
+    ) => Effect.Effect<ChangedStudioConnection, Invalid | StoreFailure, Actor>
     readonly target: Effect.Effect<StudioTarget, Unconfigured | StoreFailure>
   }
 >()("svc/control/StudioConnection") {
@@ -41,7 +45,9 @@ const make = Effect.gen(function* () {
   const vault = yield* Vault
   const environment = Option.getOrUndefined(yield* StudioOfEnvironment)
 
-  const stored = found.first(sql`SELECT base_url, sealed_token, updated_at FROM studio_connection_settings`)
+  const stored = found.first(
+    sql`SELECT base_url, sealed_token, credential_origin, updated_at FROM studio_connection_settings`
+  )
   const shown = (row: Row | undefined): Shown => {
     if (row !== undefined) return view("persisted", row.base_url, row.sealed_token !== null, row.updated_at)
     return environment === undefined
@@ -51,10 +57,26 @@ const make = Effect.gen(function* () {
 
   /** The row as it will be; `undefined` stores nothing. */
   const patched = (before: Row | undefined, { base_url, token }: StudioConnectionPatch) => {
-    if (base_url === null || (before === undefined && base_url === undefined && !token)) return undefined
+    if (base_url === null || (before === undefined && base_url === undefined && !token)) {
+      return { cleared: false, row: undefined }
+    }
+    const address = base_url === undefined ? (before?.base_url ?? environment?.base_url) : trimmedBaseUrl(base_url)
+    const { cleared, stored } = CredentialOrigin.outcomeOf({
+      before: before && {
+        address: before.base_url,
+        configured: before.sealed_token !== null,
+        origin: before.credential_origin
+      },
+      address,
+      sealed: token && vault.seal(token, sealedAs)
+    })
     return {
-      base_url: base_url === undefined ? (before?.base_url ?? environment?.base_url) : trimmedBaseUrl(base_url),
-      sealed_token: token === undefined ? (before?.sealed_token ?? null) : token && vault.seal(token, sealedAs)
+      cleared,
+      row: {
+        base_url: address,
+        sealed_token: stored === undefined ? (before?.sealed_token ?? null) : stored.sealed,
+        credential_origin: stored === undefined ? (before?.credential_origin ?? null) : stored.credential_origin
+      }
     }
   }
 
@@ -71,7 +93,7 @@ const make = Effect.gen(function* () {
         // there may be no row that two patches could take turns on
         yield* sql`LOCK TABLE studio_connection_settings IN EXCLUSIVE MODE`
         const before = yield* stored
-        const row = patched(before, patch)
+        const { cleared, row } = patched(before, patch)
         if (row?.base_url === undefined && row !== undefined) return yield* invalid("base_url", noAddress)
         const unchanged = row === undefined ? before === undefined : Object.keys(patch).length === 0
         const after = unchanged
@@ -81,9 +103,9 @@ const make = Effect.gen(function* () {
               row === undefined
                 ? Effect.undefined
                 : found.only(write`
-                    INSERT INTO studio_connection_settings ${sql.insert(row)} RETURNING base_url, sealed_token, updated_at`)
+                    INSERT INTO studio_connection_settings ${sql.insert(row)} RETURNING base_url, sealed_token, credential_origin, updated_at`)
             )
-        const result = shown(after)
+        const result: ChangedStudioConnection = { ...shown(after), ...(cleared && { credential_cleared: true }) }
         return {
           result,
           deed: { target: "studio_connection", action: "settings:studio_connection_update" },
@@ -98,15 +120,18 @@ const make = Effect.gen(function* () {
   const target = Effect.gen(function* () {
     const row = yield* stored
     if (row === undefined) return environment ?? (yield* unconfigured(howToConnect))
-    const token =
-      row.sealed_token === null
-        ? Option.none()
-        : Option.some(
-            yield* Effect.catchTag(vault.open(row.sealed_token, sealedAs), "UnreadableSecret", () =>
-              unconfigured(unreadable)
-            )
-          )
-    return { base_url: row.base_url, token }
+    const secret = yield* Effect.provideService(open(row.sealed_token, sealedAs), Vault, vault)
+    const token = sentTo(originOf(row.base_url), { secret, origin: row.credential_origin })
+    switch (token._tag) {
+      case "Missing":
+        return { base_url: row.base_url, token: Option.none() }
+      case "Present":
+        return { base_url: row.base_url, token: Option.some(token.credential) }
+      case "Unreadable":
+        return yield* unconfigured(unreadable)
+      case "OtherOrigin":
+        return yield* unconfigured(otherOrigin)
+    }
   })
 
   return StudioConnection.of({
@@ -119,11 +144,12 @@ const make = Effect.gen(function* () {
 const Row = Schema.Struct({
   base_url: Schema.String,
   sealed_token: Schema.NullOr(Schema.String),
+  credential_origin: Schema.NullOr(Schema.String),
   updated_at: Schema.DateTimeUtcFromDate
 })
 type Row = typeof Row.Type
 const found = rows(Row)
-const snapshots = Snapshots.of(Shown)
+const snapshots = Snapshots.of(ChangedStudioConnection)
 
 const view = (
   source: Shown["source"],
@@ -143,6 +169,8 @@ const howToConnect =
   "No studio is configured: PATCH /admin-ui/admin/studio/connection with its base_url, or start with SVC_STUDIO_BASE_URL."
 const unreadable =
   "The stored studio token cannot be opened: GATEWAY_ENCRYPTION_KEY is another or none. Set it, or PATCH the token anew."
+const otherOrigin =
+  "The stored studio token belongs to another address than the present base_url, and is not sent there. PATCH the token anew."
 
 const unconfigured = (message: string): Effect.Effect<never, Unconfigured> =>
   Effect.fail(new ControlError("studio_unconfigured", message))

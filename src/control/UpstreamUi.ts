@@ -1,4 +1,4 @@
-import { ByteSize, Effect, type Layer, Option, type Redacted, Schema } from "effect"
+import { ByteSize, Effect, type Layer, type Redacted, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import {
   authorizationBearer,
@@ -8,7 +8,8 @@ import {
   styleOf
 } from "../gateway/model/CredentialStyle.ts"
 import { GatewaySettings } from "../gateway/model/Settings.ts"
-import { Vault } from "../gateway/model/Vault.ts"
+import { ofEnvironment, open, originOf, resolve } from "../gateway/model/StoredCredential.ts"
+import type { Vault } from "../gateway/model/Vault.ts"
 import { Database } from "../services/Database.ts"
 import { type Upstream, UpstreamError } from "../services/Upstream.ts"
 import { authenticate, lacking } from "./Authentication.ts"
@@ -129,18 +130,28 @@ const destinationOf = Effect.gen(function* () {
   const { sql } = yield* Database
   const settings = yield* GatewaySettings
   const row = yield* provider.first(sql`
-    SELECT id, base_url, sealed_credential, credential_header_mode, credential_header_name,
+    SELECT id, base_url, sealed_credential, credential_origin, credential_header_mode, credential_header_name,
       credential_header_value_format
     FROM provider_configs WHERE provider = 'upstream' AND enabled`)
-  const credential =
-    row?.sealed_credential == null
-      ? settings.upstreamServiceKey
-      : yield* opened(row.sealed_credential, `provider_configs/${row.id}`)
-  if (Option.isNone(credential)) return yield* unusable
+  const startupFallback = ofEnvironment(settings.upstreamServiceKey, settings.upstreamOrigin)
+  const origin = row === undefined ? settings.upstreamOrigin : originOf(row.base_url)
+  const order =
+    row === undefined
+      ? [startupFallback]
+      : [
+          {
+            secret: yield* open(row.sealed_credential, `provider_configs/${row.id}`),
+            origin: row.credential_origin
+          },
+          startupFallback
+        ]
+  const found = resolve(order, origin)
+  if (found._tag === "OtherOrigin") return yield* otherOrigin
+  if (found._tag !== "Present") return yield* unusable
   const destination: Destination = {
-    origin: row === undefined ? settings.upstreamOrigin : new URL(row.base_url).origin,
+    origin,
     style: row === undefined ? authorizationBearer : styleOf(row),
-    credential: credential.value
+    credential: found.credential
   }
   return destination
 }).pipe(settled)
@@ -150,21 +161,19 @@ const provider = rows(
     id: Schema.String,
     base_url: Schema.String,
     sealed_credential: Schema.NullOr(Schema.String),
+    credential_origin: Schema.NullOr(Schema.String),
     ...styleColumns
   })
 )
 
-const opened = (sealed: string, context: string) =>
-  Effect.flatMap(Vault, (vault) => vault.open(sealed, context)).pipe(
-    Effect.tapError(({ message, reason }) =>
-      Effect.logError("a stored credential cannot be opened", { context, reason, why: message })
-    ),
-    Effect.option
-  )
-
 const unusable = new ControlError(
   "upstream_unconfigured",
   "There is no upstream credential that can be used: store one in the upstream's provider row, or set UPSTREAM_SERVICE_KEY."
+)
+
+const otherOrigin = new ControlError(
+  "upstream_unconfigured",
+  "The upstream credential was stored for another address than the upstream has now, and is not sent there: store it anew in the provider row. UPSTREAM_SERVICE_KEY goes to UPSTREAM_BASE_URL alone."
 )
 
 const headersOf = Effect.fnUntraced(function* (

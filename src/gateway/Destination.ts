@@ -1,12 +1,17 @@
 import { Context, Effect, Layer, Option, type Redacted, Result } from "effect"
 import { ControlState } from "./ControlState.ts"
-import * as Credentials from "./Credentials.ts"
 import { GatewayError } from "./GatewayError.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 import { authorizationBearer, type CredentialStyle } from "./model/CredentialStyle.ts"
 import type { Service } from "./model/ServiceTable.ts"
 import { GatewaySettings } from "./model/Settings.ts"
-import { missing } from "./model/StoredCredential.ts"
+import {
+  type BoundCredential,
+  ofEnvironment,
+  resolve,
+  type StoredCredential,
+  unbound
+} from "./model/StoredCredential.ts"
 import type { Routed } from "./Target.ts"
 
 /** The upstream of a request, and how the gateway identifies itself there. */
@@ -45,13 +50,24 @@ export class Destinations extends Context.Service<
           })
         })
 
-      /** A service's own credential, and no other (reference §6.6). */
-      const registered = ({ credential, origin }: Service): Result.Result<Destination, GatewayError> => {
-        if (origin === undefined || credential._tag === "Missing") return Result.fail(noCredential)
-        return credential._tag === "Unreadable"
-          ? Result.fail(unreadableCredential)
-          : Result.succeed({ ...upstream(), origin, style: authorizationBearer, credential: credential.credential })
-      }
+      const startupFallback = ofEnvironment(settings.upstreamServiceKey, settings.upstreamOrigin)
+
+      /** A mapping without an origin was stored while UPSTREAM_BASE_URL was the upstream. */
+      const mapped = ({ origin, secret }: BoundCredential): BoundCredential => ({
+        secret,
+        origin: origin ?? settings.upstreamOrigin
+      })
+
+      /** A service's own credential, and no other. */
+      const registered = ({ credential, origin }: Service): Result.Result<Destination, GatewayError> =>
+        origin === undefined
+          ? Result.fail(noCredential)
+          : Result.map(presentable(credential), (secret) => ({
+              ...upstream(),
+              origin,
+              style: authorizationBearer,
+              credential: secret
+            }))
 
       return Destinations.of({
         delegated: (credential) => ({ ...upstream(), credential }),
@@ -64,27 +80,34 @@ export class Destinations extends Context.Service<
                 Result.succeed({ ...upstream(), origin, style: authorizationBearer, credential: serviceKey })
             })
           }
-          const resolved = Credentials.resolve({
-            keyMapping: key?.keyMapping ?? missing,
-            projectMapping: key?.projectMapping ?? missing,
-            providerDefault: Option.match(control.snapshot().provider, {
-              onNone: () => missing,
+          const place = upstream()
+          const order = [
+            mapped(key?.keyMapping ?? unbound),
+            mapped(key?.projectMapping ?? unbound),
+            Option.match(control.snapshot().provider, {
+              onNone: () => unbound,
               onSome: ({ credential }) => credential
             }),
-            startupFallback: settings.upstreamServiceKey
-          })
-          switch (resolved._tag) {
-            case "Present":
-              return Result.succeed({ ...upstream(), credential: resolved.credential })
-            case "Missing":
-              return Result.fail(noCredential)
-            case "Unreadable":
-              return Result.fail(unreadableCredential)
-          }
+            startupFallback
+          ]
+          return Result.map(presentable(resolve(order, place.origin)), (credential) => ({ ...place, credential }))
         }
       })
     })
   )
+}
+
+const presentable = (stored: StoredCredential): Result.Result<Redacted.Redacted, GatewayError> => {
+  switch (stored._tag) {
+    case "Present":
+      return Result.succeed(stored.credential)
+    case "Missing":
+      return Result.fail(noCredential)
+    case "Unreadable":
+      return Result.fail(unreadableCredential)
+    case "OtherOrigin":
+      return Result.fail(otherOrigin)
+  }
 }
 
 const noCredential = new GatewayError({
@@ -96,6 +119,12 @@ const noCredential = new GatewayError({
 const unreadableCredential = new GatewayError({
   code: "invalid_configuration",
   message: "The upstream credential for this request cannot be opened. An operator finds the reason in the log."
+})
+
+const otherOrigin = new GatewayError({
+  code: "invalid_configuration",
+  message:
+    "The upstream credential for this request was stored for another address than the upstream has now, and is not sent there. An operator can store it anew; UPSTREAM_SERVICE_KEY goes to UPSTREAM_BASE_URL alone."
 })
 
 const compatUnset = new GatewayError({

@@ -3,7 +3,7 @@ import { Database } from "../services/Database.ts"
 import * as KeyState from "./model/KeyState.ts"
 import * as PolicyLayer from "./model/PolicyLayer.ts"
 import { Since } from "./model/SharedLimits.ts"
-import { open as openCredential, type StoredCredential } from "./model/StoredCredential.ts"
+import { type BoundCredential, open as openCredential } from "./model/StoredCredential.ts"
 import type { Policies } from "./model/StoredPolicies.ts"
 import { type Columns, RowReader, type Table } from "./model/StoredRows.ts"
 
@@ -21,8 +21,8 @@ export interface KeyRecord extends KeyState.KeyState, Policies {
   readonly ownerSince: number
   /** Registered services that it is linked to, by itself or with its project. None: its policy decides alone. */
   readonly services: ReadonlyArray<string>
-  readonly keyMapping: StoredCredential
-  readonly projectMapping: StoredCredential
+  readonly keyMapping: BoundCredential
+  readonly projectMapping: BoundCredential
 }
 
 /** Why a known key may not be used now, or `undefined`. A secret whose grace is over is nobody's. */
@@ -47,8 +47,10 @@ const Row = Schema.Struct({
   services: Schema.Array(Schema.String),
   key_mapping_id: Schema.NullOr(Schema.String),
   key_mapping: Schema.NullOr(Schema.String),
+  key_mapping_origin: Schema.NullOr(Schema.String),
   project_mapping_id: Schema.NullOr(Schema.String),
-  project_mapping: Schema.NullOr(Schema.String)
+  project_mapping: Schema.NullOr(Schema.String),
+  project_mapping_origin: Schema.NullOr(Schema.String)
 })
 const decodeRow = Schema.decodeUnknownSync(Row)
 
@@ -77,8 +79,8 @@ export const load = Effect.fnUntraced(function* (digests: ReadonlyArray<string>)
     k.policy_version::text AS policy_version, k.limits_since, k.owner_since::text AS owner_since,
     ARRAY(SELECT service_name FROM key_service_links WHERE key_id = k.id AND k.project_id IS NULL
       UNION ALL SELECT service_name FROM project_service_links WHERE project_id = k.project_id) AS services,
-    km.id::text AS key_mapping_id, km.sealed_credential AS key_mapping,
-    pm.id::text AS project_mapping_id, pm.sealed_credential AS project_mapping
+    km.id::text AS key_mapping_id, km.sealed_credential AS key_mapping, km.credential_origin AS key_mapping_origin,
+    pm.id::text AS project_mapping_id, pm.sealed_credential AS project_mapping, pm.credential_origin AS project_mapping_origin
     FROM api_keys k
     JOIN unnest(${digests}::text[]) AS asked (digest)
       ON k.key_hash = decode(asked.digest, 'hex') OR k.previous_key_hash = decode(asked.digest, 'hex')
@@ -113,8 +115,14 @@ const recordOf = Effect.fnUntraced(function* (row: typeof Row.Type) {
     limitsSince: row.limits_since,
     ownerSince: row.owner_since,
     services: row.services,
-    keyMapping: yield* openCredential(row.key_mapping, `upstream_credential_mappings/${row.key_mapping_id}`),
-    projectMapping: yield* openCredential(row.project_mapping, `upstream_credential_mappings/${row.project_mapping_id}`)
+    keyMapping: {
+      secret: yield* openCredential(row.key_mapping, `upstream_credential_mappings/${row.key_mapping_id}`),
+      origin: row.key_mapping_origin
+    },
+    projectMapping: {
+      secret: yield* openCredential(row.project_mapping, `upstream_credential_mappings/${row.project_mapping_id}`),
+      origin: row.project_mapping_origin
+    }
   }
   return record
 })

@@ -9,7 +9,7 @@ import { defaults, Passthrough } from "./model/Passthrough.ts"
 import * as PolicyLayer from "./model/PolicyLayer.ts"
 import type { ModelPrice } from "./model/Price.ts"
 import * as ServiceTable from "./model/ServiceTable.ts"
-import { missing, open as openCredential, type StoredCredential } from "./model/StoredCredential.ts"
+import { type BoundCredential, missing, open as openCredential, originOf } from "./model/StoredCredential.ts"
 import { type Columns, RowReader, type Table, type UnreadableRow } from "./model/StoredRows.ts"
 import { Ownership } from "./model/UpstreamObjects.ts"
 
@@ -17,7 +17,7 @@ import { Ownership } from "./model/UpstreamObjects.ts"
 export interface UpstreamProvider {
   readonly origin: string
   readonly style: CredentialStyle
-  readonly credential: StoredCredential
+  readonly credential: BoundCredential
 }
 
 /** Everything an operator decided, except about single keys: replaced whole, never changed. */
@@ -49,6 +49,7 @@ const ProviderRow = Schema.Struct({
   id: Schema.String,
   base_url: Schema.String,
   sealed_credential: Schema.NullOr(Schema.String),
+  credential_origin: Schema.NullOr(Schema.String),
   ...styleColumns
 })
 
@@ -110,7 +111,11 @@ const providerTable: Table<StoredProvider> = {
   decode: (columns) => {
     const row = decodeProvider(columns)
     return {
-      provider: { origin: new URL(row.base_url).origin, style: styleOf(row), credential: missing },
+      provider: {
+        origin: originOf(row.base_url),
+        style: styleOf(row),
+        credential: { secret: missing, origin: row.credential_origin }
+      },
       sealed: row.sealed_credential,
       context: `provider_configs/${row.id}`
     }
@@ -143,7 +148,7 @@ export const load = Effect.gen(function* () {
     yield* sql<Columns>`SELECT route_id, enabled, mode, timeout_ms, max_request_body_bytes, max_response_body_bytes,
       ownership FROM canonical_routes`
   const providers =
-    yield* sql<Columns>`SELECT id::text AS id, base_url, sealed_credential, credential_header_mode, credential_header_name,
+    yield* sql<Columns>`SELECT id::text AS id, base_url, sealed_credential, credential_origin, credential_header_mode, credential_header_name,
       credential_header_value_format FROM provider_configs WHERE provider = 'upstream' AND enabled`
   const prices =
     yield* sql<Columns>`SELECT model, input_nanos_per_million::text AS input, output_nanos_per_million::text AS output,
@@ -171,6 +176,9 @@ export const load = Effect.gen(function* () {
 })
 
 const opened = Effect.fnUntraced(function* ({ context, provider, sealed }: StoredProvider) {
-  const complete: UpstreamProvider = { ...provider, credential: yield* openCredential(sealed, context) }
+  const complete: UpstreamProvider = {
+    ...provider,
+    credential: { ...provider.credential, secret: yield* openCredential(sealed, context) }
+  }
   return complete
 })

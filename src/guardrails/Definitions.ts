@@ -1,6 +1,12 @@
 import { Effect, Predicate, Schema } from "effect"
 import { Config, FailurePolicy, Mode } from "../gateway/model/Guardrail.ts"
-import { missing, open as openCredential, type StoredCredential } from "../gateway/model/StoredCredential.ts"
+import {
+  missing,
+  open as openCredential,
+  originOf,
+  type StoredCredential,
+  sentTo
+} from "../gateway/model/StoredCredential.ts"
 import type { Columns, RowReader, Table } from "../gateway/model/StoredRows.ts"
 import { Database } from "../services/Database.ts"
 
@@ -39,7 +45,8 @@ const Row = Schema.Struct({
   enabled: Schema.Boolean,
   endpoint_url: Schema.NullOr(Schema.String),
   timeout_ms: Schema.NullOr(Schema.Int),
-  sealed_token: Schema.NullOr(Schema.String)
+  sealed_token: Schema.NullOr(Schema.String),
+  credential_origin: Schema.NullOr(Schema.String)
 })
 const decodeRow = Schema.decodeUnknownSync(Row)
 
@@ -56,6 +63,7 @@ const builtIn = "pii-redact"
 interface Entry {
   readonly definition: Definition
   readonly sealed: string | null
+  readonly credentialOrigin: string | null
 }
 
 const entry = (columns: object): Entry | undefined => {
@@ -74,7 +82,8 @@ const entry = (columns: object): Entry | undefined => {
       runtimeConfig: row.runtime_config,
       enabled: row.enabled
     },
-    sealed: row.sealed_token
+    sealed: row.sealed_token,
+    credentialOrigin: row.credential_origin
   }
 }
 
@@ -104,7 +113,8 @@ const unreadable = ({ default_on, enabled, failure_policy, name }: Columns): Ent
           enabled: false,
           unreadable: true
         },
-        sealed: null
+        sealed: null,
+        credentialOrigin: null
       }
     : undefined
 
@@ -121,7 +131,7 @@ const table: Table<Entry | undefined> = {
 export const load = Effect.fnUntraced(function* (reader: RowReader) {
   const { sql } = yield* Database
   const rows = yield* sql<Columns>`SELECT name, description, provider_kind, modes, default_on, failure_policy,
-    config_schema, runtime_config, enabled, endpoint_url, timeout_ms, sealed_token
+    config_schema, runtime_config, enabled, endpoint_url, timeout_ms, sealed_token, credential_origin
     FROM guardrail_definitions ORDER BY name COLLATE "C"`
   const entries = reader.read(table, rows).filter((found) => found !== undefined)
   const complete = yield* Effect.forEach(entries, opened)
@@ -129,12 +139,13 @@ export const load = Effect.fnUntraced(function* (reader: RowReader) {
   return definitions
 })
 
-const opened = Effect.fnUntraced(function* ({ definition, sealed }: Entry) {
+const opened = Effect.fnUntraced(function* ({ credentialOrigin, definition, sealed }: Entry) {
   const { name, provider } = definition
   if (provider._tag === "BuiltIn") return definition
+  const secret = yield* openCredential(sealed, tokenContext(name))
   const complete: Definition = {
     ...definition,
-    provider: { ...provider, token: yield* openCredential(sealed, tokenContext(name)) }
+    provider: { ...provider, token: sentTo(originOf(provider.url), { secret, origin: credentialOrigin }) }
   }
   return complete
 })

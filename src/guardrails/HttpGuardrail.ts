@@ -48,7 +48,7 @@ export const ask = (
 ): Effect.Effect<Result.Result<Verdict, Failure>> => {
   const { timeoutMs, token, url } = provider
   // the guardrail would be asked as somebody else, or as nobody
-  if (token._tag === "Unreadable") return Effect.succeed(unavailable)
+  if (token._tag === "Unreadable" || token._tag === "OtherOrigin") return Effect.succeed(unavailable)
   return egress
     .fetch({
       method: "POST",

@@ -209,20 +209,41 @@ suite("Configuration as code, every kind", (it) => {
         ...noDocument,
         guardrails: [{ ...Object(at(document, "guardrails", 1)), timeout_ms: 2000 }],
         services: [{ ...Object(at(document, "services", 0)), timeout_ms: 2000 }],
-        providers: [{ ...Object(at(document, "providers", 0)), base_url: "https://other.example" }],
-        studio_connection: { base_url: "https://other.example" },
+        providers: [{ ...Object(at(document, "providers", 0)), base_url: "HTTPS://Main.example:443" }],
+        studio_connection: { base_url: "https://studio.example/below" },
         front_door: { ...document.front_door, clock_skew_seconds: 1 }
       }
       assert.sameMembers(changesOf(yield* applied(changed)), [
         "update guardrails toxicity",
         "update services ocr",
-        "update providers upstream/main",
         "update studio_connection singleton",
         "update front_door singleton"
       ])
       assert.deepStrictEqual(yield* sealed, before)
       yield* applied({ ...noDocument, studio_connection: { base_url: null } })
       assert.deepInclude(yield* ok("GET", `${admin}/studio/connection`), { source: "unset", token_configured: false })
+    })
+  )
+
+  it.effect("a document that moves an address to another origin takes no secret along, and its plan says so", () =>
+    Effect.gen(function* () {
+      yield* filled
+      const [before] = yield* sealed
+      const document = Object(yield* exported)
+      const changed = {
+        ...noDocument,
+        guardrails: [{ ...Object(at(document, "guardrails", 1)), endpoint_url: "https://other.example/check" }],
+        services: [{ ...Object(at(document, "services", 0)), upstream_base_url: "http://ocr.example" }],
+        providers: [{ ...Object(at(document, "providers", 0)), base_url: "https://main.example:8443" }],
+        studio_connection: { base_url: "https://other.example" }
+      }
+      const changes = at(yield* plan(changed), "changes")
+      assert(Array.isArray(changes))
+      for (const change of changes) assert.match(String(at(change, "summary")), /credential is removed/)
+      yield* applied(changed)
+      const removed = { guardrail: null, service: null, provider: null, studio: null }
+      assert.deepStrictEqual(yield* sealed, [{ ...before, ...removed }])
+      yield* applied({ ...noDocument, studio_connection: { base_url: null } })
     })
   )
 

@@ -29,8 +29,16 @@ suite("Studio", (it) => {
       assert.match(String(row?.["sealed_token"]), /^v1\./)
 
       const moved = yield* connect({ base_url: "http://other.example:9000" })
-      assert.deepInclude(moved, { base_url: "http://other.example:9000", token_configured: true })
-      assert.deepStrictEqual(yield* connect({}), moved)
+      assert.deepInclude(moved, {
+        base_url: "http://other.example:9000",
+        token_configured: false,
+        credential_cleared: true
+      })
+      const kept = yield* connect({ token: "studio-canary" })
+      assert.deepInclude(kept, { base_url: "http://other.example:9000", token_configured: true })
+      assert.deepStrictEqual(yield* connect({}), kept)
+      assert.notProperty(yield* connect({ base_url: "HTTP://Other.Example:9000/below" }), "credential_cleared")
+      assert.deepInclude(yield* connect({ base_url: "http://other.example:9000" }), { token_configured: true })
       assert.deepInclude(yield* connect({ token: null }), {
         base_url: "http://other.example:9000",
         token_configured: false

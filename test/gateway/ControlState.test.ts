@@ -39,7 +39,7 @@ layer(Proxy.database)("ControlState", (it) => {
       yield* sql`INSERT INTO upstream_credential_mappings (scope, project_id, sealed_credential) VALUES ('project', ${key.projectId}, 'clear.mapped')`
       yield* Changes.publish({ _tag: "Project", id: key.projectId ?? "" })
       yield* soon(
-        Effect.map(record, ({ projectMapping }) => projectMapping._tag),
+        Effect.map(record, ({ projectMapping }) => projectMapping.secret._tag),
         "Present"
       )
       yield* sql`UPDATE api_keys SET revoked_at = now() WHERE id = ${key.id}`

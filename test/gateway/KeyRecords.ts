@@ -2,7 +2,7 @@ import { Option } from "effect"
 import type { KeyRecord } from "../../src/gateway/KeyRecord.ts"
 import * as GuardrailPolicy from "../../src/gateway/model/GuardrailPolicy.ts"
 import { neutral } from "../../src/gateway/model/KeyPolicy.ts"
-import { missing } from "../../src/gateway/model/StoredCredential.ts"
+import { unbound } from "../../src/gateway/model/StoredCredential.ts"
 
 /** A key that may do everything, of nobody. */
 export const recordOf = (of: Partial<KeyRecord>): KeyRecord => ({
@@ -21,7 +21,7 @@ export const recordOf = (of: Partial<KeyRecord>): KeyRecord => ({
   limitsSince: {},
   ownerSince: 0,
   services: [],
-  keyMapping: missing,
-  projectMapping: missing,
+  keyMapping: unbound,
+  projectMapping: unbound,
   ...of
 })

@@ -272,9 +272,11 @@ export const registerService = (
       enabled: true,
       ...row
     }
+    const address = columns.upstream_base_url
+    const bound = { credential_origin: typeof address === "string" ? new URL(address).origin : null, ...columns }
     yield* transaction(
       Effect.andThen(
-        sql`INSERT INTO service_registrations ${sql.insert(columns)}`,
+        sql`INSERT INTO service_registrations ${sql.insert(bound)}`,
         Changes.publish({ _tag: "Configuration" })
       )
     )

@@ -11,12 +11,14 @@ layer(Proxy.database)("ProxyApp presents to the upstream", (it) => {
       const presented: Array<unknown> = []
       yield* Proxy.make({ configured: providerRow })
       const key = yield* Proxy.issueKey({}, { project: true })
-      yield* sql`INSERT INTO upstream_credential_mappings (scope, key_id, sealed_credential) VALUES ('key', ${key.id}, 'clear.of-key')`
-      yield* sql`INSERT INTO upstream_credential_mappings (scope, project_id, sealed_credential) VALUES ('project', ${key.projectId}, 'clear.of-project')`
+      yield* sql`INSERT INTO upstream_credential_mappings (scope, key_id, sealed_credential, credential_origin)
+        VALUES ('key', ${key.id}, 'clear.of-key', 'http://provider.test:8080')`
+      yield* sql`INSERT INTO upstream_credential_mappings (scope, project_id, sealed_credential, credential_origin)
+        VALUES ('project', ${key.projectId}, 'clear.of-project', 'http://provider.test:8080')`
       const steps = [
         sql`UPDATE upstream_credential_mappings SET enabled = false WHERE scope = 'key'`,
         sql`UPDATE upstream_credential_mappings SET enabled = false WHERE scope = 'project'`,
-        sql`UPDATE provider_configs SET sealed_credential = NULL`,
+        sql`UPDATE provider_configs SET sealed_credential = NULL, base_url = 'https://upstream.test'`,
         Effect.void
       ]
       for (const step of steps) {
@@ -31,6 +33,33 @@ layer(Proxy.database)("ProxyApp presents to the upstream", (it) => {
         "Bearer of-provider",
         "Bearer startup-secret"
       ])
+    })
+  )
+
+  it.effect.each([
+    ["the key's mapping", "UPDATE upstream_credential_mappings SET credential_origin = 'https://provider.test:8080'"],
+    ["a mapping of UPSTREAM_BASE_URL", "UPDATE upstream_credential_mappings SET credential_origin = NULL"],
+    [
+      "the provider's",
+      "DELETE FROM upstream_credential_mappings; UPDATE provider_configs SET base_url = 'http://provider.test'"
+    ],
+    [
+      "UPSTREAM_SERVICE_KEY",
+      "DELETE FROM upstream_credential_mappings; UPDATE provider_configs SET sealed_credential = NULL"
+    ]
+  ] as const)("no credential that was stored for another origin, nor the next one in its place: %s", ([, statements]) =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      yield* Proxy.make({ configured: providerRow })
+      const key = yield* Proxy.issueKey()
+      yield* sql`INSERT INTO upstream_credential_mappings (scope, key_id, sealed_credential, credential_origin)
+        VALUES ('key', ${key.id}, 'clear.of-key', 'http://provider.test:8080')`
+      for (const statement of statements.split(";")) yield* sql.unsafe(statement)
+      const gateway = yield* Proxy.restarted()
+      const wire = yield* gateway.ask({ method: "GET", target: "/v1/models", headers: key.headers })
+      assert.deepStrictEqual([wire.status, JSON.parse(wire.text).error.code], [500, "invalid_configuration"])
+      assert.include(wire.text, "stored for another address")
+      assert.deepStrictEqual(gateway.sent, [])
     })
   )
 
@@ -135,6 +164,6 @@ layer(Proxy.database)("ProxyApp presents to the upstream", (it) => {
 
 const providerRow = Effect.gen(function* () {
   const { sql } = yield* Database
-  yield* sql`INSERT INTO provider_configs (provider, name, base_url, sealed_credential)
-    VALUES ('upstream', 'main', 'http://provider.test:8080/v1', 'clear.of-provider')`
+  yield* sql`INSERT INTO provider_configs (provider, name, base_url, sealed_credential, credential_origin)
+    VALUES ('upstream', 'main', 'http://provider.test:8080/v1', 'clear.of-provider', 'http://provider.test:8080')`
 })

@@ -334,7 +334,7 @@ const direct = Proxy.configureRoute("chat-completions", { mode: "direct_upstream
 const provider = (format: "raw" | "bearer") =>
   Effect.gen(function* () {
     const { sql } = yield* Database
-    yield* sql`INSERT INTO provider_configs (provider, name, base_url, sealed_credential, credential_header_mode,
+    yield* sql`INSERT INTO provider_configs (provider, name, base_url, sealed_credential, credential_origin, credential_header_mode,
       credential_header_name, credential_header_value_format) VALUES ('upstream', 'main', 'https://elsewhere.test/ignored',
-      'clear.provider-secret', 'custom_header', 'x-upstream-key', ${format})`
+      'clear.provider-secret', 'https://elsewhere.test', 'custom_header', 'x-upstream-key', ${format})`
   })

@@ -526,9 +526,11 @@ const registered = (entry: {
 }) =>
   configured(
     (sql) => sql`INSERT INTO guardrail_definitions
-      (name, description, provider_kind, modes, failure_policy, enabled, endpoint_url, timeout_ms, sealed_token, runtime_config)
+      (name, description, provider_kind, modes, failure_policy, enabled, endpoint_url, timeout_ms, sealed_token, credential_origin,
+        runtime_config)
       VALUES (${entry.name}, '', 'http', ${entry.modes ?? ["pre_call", "post_call"]}, ${entry.policy ?? "fail_closed"},
-        ${entry.enabled ?? true}, 'https://guard.test/check', 1500, ${entry.token ?? null}, ${JSON.stringify(entry.runtime ?? {})})`
+        ${entry.enabled ?? true}, 'https://guard.test/check', 1500, ${entry.token ?? null}, 'https://guard.test',
+        ${JSON.stringify(entry.runtime ?? {})})`
   )
 
 /** The notice of a change is on its way through the process. */

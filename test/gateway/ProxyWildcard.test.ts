@@ -414,8 +414,9 @@ const codeOf = (text: string): unknown => JSON.parse(text).error.code
 
 const provider = Effect.gen(function* () {
   const { sql } = yield* Database
-  yield* sql`INSERT INTO provider_configs (provider, name, base_url, sealed_credential, credential_header_mode,
-    credential_header_name) VALUES ('upstream', 'main', 'https://elsewhere.test', 'clear.provider-secret',
+  yield* sql`INSERT INTO provider_configs (provider, name, base_url, sealed_credential, credential_origin,
+    credential_header_mode, credential_header_name) VALUES ('upstream', 'main', 'https://elsewhere.test',
+    'clear.provider-secret', 'https://elsewhere.test',
     'custom_header', 'x-upstream-key')`
 })
 

@@ -122,7 +122,7 @@ layer(Proxy.database)("A row that this version cannot decode", (it) => {
         NewerRows.statements.service,
         `INSERT INTO service_registrations (name, route_pattern, upstream_base_url, enabled)
           VALUES ('nowhere', '/internal/nowhere/*', 'http://[', true), ('there', '/internal/there/*', 'https://there.test', true)`,
-        `UPDATE service_registrations SET sealed_credential = 'clear.secret'`,
+        `UPDATE service_registrations SET sealed_credential = 'clear.secret', credential_origin = upstream_base_url`,
         `UPDATE upstream_passthrough_settings SET enabled = true, allowed_paths = '{/internal/*}'`
       )
       const { headers } = yield* Proxy.issueKey()

@@ -14,6 +14,10 @@ export const CredentialMapping = Schema.Struct({
   target_label: Schema.String,
   enabled: Schema.Boolean,
   credential_configured: Schema.Boolean,
+  credential_origin: Schema.NullOr(Schema.String).annotate({
+    description:
+      "The upstream that was in force when the credential was stored, and the only one that it is sent to. null: that of UPSTREAM_BASE_URL."
+  }),
   ...stamps
 })
 export type CredentialMapping = typeof CredentialMapping.Type
@@ -50,7 +54,8 @@ export const CredentialMappingsApi = HttpApiGroup.make("upstream-credentials")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Set the credential of a key or a project",
-          description: "There is one mapping for each target; a credential that is absent or null keeps the stored one."
+          description:
+            "There is one mapping for each target; a credential that is absent or null keeps the stored one. It belongs to the scheme, host and port of the upstream in force (`credential_origin`): while the upstream is another, requests that need it are refused."
         })
       )
       .annotateMerge(requires("providers:update")),

@@ -63,3 +63,9 @@ export const stamps = { created_at: Timestamp, updated_at: Timestamp }
 
 /** A whole number from 1, with its range in words: a rule refuses what is beyond it, by a code of its own. */
 export const upTo = (most: number, unit: string) => Schema.Int.annotate({ description: `${unit}, 1 to ${most}.` })
+
+/** In the answer to a change of an address, and in its audit event. */
+export const CredentialCleared = Schema.optionalKey(Schema.Literal(true)).annotate({
+  description:
+    "The stored credential was removed, because the address moved to another scheme, host or port and no new credential came with it."
+})

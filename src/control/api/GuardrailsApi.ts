@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { Action, Config, Execution, FailurePolicy, Mode } from "../../gateway/model/Guardrail.ts"
 import { GuardrailName } from "../../gateway/model/GuardrailPolicy.ts"
 import { refusals } from "./Errors.ts"
-import { Cursor, Id, PageLimit, Timestamp } from "./Fields.ts"
+import { CredentialCleared, Cursor, Id, PageLimit, Timestamp } from "./Fields.ts"
 import { Credential } from "./ProvidersApi.ts"
 import { requires } from "./Security.ts"
 
@@ -24,6 +24,9 @@ export const Guardrail = Schema.Struct({
   token_configured: Schema.Boolean
 })
 export type Guardrail = typeof Guardrail.Type
+
+export const ChangedGuardrail = Guardrail.pipe(Schema.fieldsAssign({ credential_cleared: CredentialCleared }))
+export type ChangedGuardrail = typeof ChangedGuardrail.Type
 
 export const Modes = Schema.Array(Mode).check(Schema.isMaxLength(16))
 export const Description = Schema.String.check(Schema.isMaxLength(1000))
@@ -128,7 +131,7 @@ export const GuardrailsApi = HttpApiGroup.make("guardrails")
     HttpApiEndpoint.patch("update", "/:name", {
       params,
       payload: GuardrailPatch,
-      success: Guardrail,
+      success: ChangedGuardrail,
       error: invalid
     })
       .annotate(OpenApi.Summary, "Change a guardrail")

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { HeaderMode, HeaderValueFormat } from "../../gateway/model/CredentialStyle.ts"
 import { refusals } from "./Errors.ts"
-import { Id, stamps } from "./Fields.ts"
+import { CredentialCleared, Id, stamps } from "./Fields.ts"
 import { requires } from "./Security.ts"
 
 export const ProviderKind = Schema.Literals(["upstream", "internal-service"])
@@ -23,6 +23,9 @@ export const Provider = Schema.Struct({
   ...stamps
 })
 export type Provider = typeof Provider.Type
+
+export const ChangedProvider = Provider.pipe(Schema.fieldsAssign({ credential_cleared: CredentialCleared }))
+export type ChangedProvider = typeof ChangedProvider.Type
 
 const optional = {
   enabled: Schema.optionalKey(Schema.Boolean),
@@ -72,10 +75,16 @@ export const ProvidersApi = HttpApiGroup.make("providers")
     HttpApiEndpoint.patch("update", "/:id", {
       params,
       payload: ProviderPatch,
-      success: Provider,
+      success: ChangedProvider,
       error: refusals("missing_provider_config", "invalid_provider_config_payload", "duplicate_provider_config")
     })
-      .annotate(OpenApi.Summary, "Change a provider")
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Change a provider",
+          description:
+            "A stored credential belongs to the scheme, host and port that it was stored for: a change of `base_url` without a credential removes it, and the answer says `credential_cleared`. Mappings of keys and projects stay, and are refused until they are stored anew or the address is the former one."
+        })
+      )
       .annotateMerge(requires("providers:update")),
     HttpApiEndpoint.delete("remove", "/:id", {
       params,

@@ -4,7 +4,15 @@ import { CostMode, EstimatedCost, ServiceMethod } from "../../gateway/model/Serv
 import { refusals } from "./Errors.ts"
 import { Id, Timestamp } from "./Fields.ts"
 import { requires } from "./Security.ts"
-import { HealthMethod, NewService, PricingRuleInput, Service, ServiceSource, SyncStatus } from "./ServicesApi.ts"
+import {
+  ChangedService,
+  HealthMethod,
+  NewService,
+  PricingRuleInput,
+  Service,
+  ServiceSource,
+  SyncStatus
+} from "./ServicesApi.ts"
 
 const Text = Schema.NullOr(Schema.String)
 
@@ -86,7 +94,7 @@ export const RegistrySnapshot = Schema.Struct({
 })
 export type RegistrySnapshot = typeof RegistrySnapshot.Type
 
-export const Activation = Schema.Struct({ snapshot: RegistrySnapshot, services: Schema.Array(Service) })
+export const Activation = Schema.Struct({ snapshot: RegistrySnapshot, services: Schema.Array(ChangedService) })
 export type Activation = typeof Activation.Type
 
 /** How a service stands to where it comes from. */
@@ -106,7 +114,7 @@ export type ServiceSync = typeof ServiceSync.Type
 const Version = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }))
 
 const refused = ["invalid_service_payload", "invalid_service_upstream", "missing_project", "duplicate_service"] as const
-const imported = { payload: ImportRequest, success: Service, error: refusals(...refused) }
+const imported = { payload: ImportRequest, success: ChangedService, error: refusals(...refused) }
 
 export const ServiceImportApi = HttpApiGroup.make("service-import")
   .annotate(OpenApi.Description, "The registry as a whole: from a studio, from a list, and back to an earlier version.")

@@ -13,7 +13,7 @@ import {
   ServiceName
 } from "../../gateway/model/Service.ts"
 import { refusals } from "./Errors.ts"
-import { Id, stamps, Timestamp } from "./Fields.ts"
+import { CredentialCleared, Id, stamps, Timestamp } from "./Fields.ts"
 import { Credential } from "./ProvidersApi.ts"
 import { requires } from "./Security.ts"
 
@@ -56,6 +56,9 @@ export const Service = Schema.Struct({
   missing_runtime_fields: Schema.Array(RuntimeField)
 })
 export type Service = typeof Service.Type
+
+export const ChangedService = Service.pipe(Schema.fieldsAssign({ credential_cleared: CredentialCleared }))
+export type ChangedService = typeof ChangedService.Type
 
 /**
  * As an operator writes it: `path` is another name of `json_pointer`, and numbers and booleans stand for their text.
@@ -155,7 +158,7 @@ export const ServicesApi = HttpApiGroup.make("services")
     HttpApiEndpoint.patch("update", "/:name", {
       params,
       payload: ServicePatch,
-      success: Service,
+      success: ChangedService,
       error: refusals("missing_service", ...refused)
     })
       .annotate(OpenApi.Summary, "Change a service")

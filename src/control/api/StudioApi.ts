@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ServiceMethod } from "../../gateway/model/Service.ts"
 import { refusals } from "./Errors.ts"
-import { Id, Timestamp } from "./Fields.ts"
+import { CredentialCleared, Id, Timestamp } from "./Fields.ts"
 import { Credential } from "./ProvidersApi.ts"
 import { requires } from "./Security.ts"
 import { HealthMethod } from "./ServicesApi.ts"
@@ -17,6 +17,11 @@ export const StudioConnection = Schema.Struct({
   updated_at: Schema.NullOr(Timestamp)
 })
 export type StudioConnection = typeof StudioConnection.Type
+
+export const ChangedStudioConnection = StudioConnection.pipe(
+  Schema.fieldsAssign({ credential_cleared: CredentialCleared })
+)
+export type ChangedStudioConnection = typeof ChangedStudioConnection.Type
 
 /**
  * Applies to the connection in force, and is stored whole: the token of the environment goes to the environment's
@@ -66,14 +71,14 @@ export const StudioApi = HttpApiGroup.make("studio")
       .annotateMerge(requires("operators:manage")),
     HttpApiEndpoint.patch("connect", "/connection", {
       payload: StudioConnectionPatch,
-      success: StudioConnection,
+      success: ChangedStudioConnection,
       error: refusals("invalid_studio_connection_payload")
     })
       .annotateMerge(
         OpenApi.annotations({
           summary: "Change the studio connection",
           description:
-            "What is saved goes ahead of the environment; a null `base_url` makes the environment count again."
+            "What is saved goes ahead of the environment; a null `base_url` makes the environment count again. A stored token belongs to its address: a `base_url` of another scheme, host or port without a `token` removes it, and the answer says `credential_cleared`."
         })
       )
       .annotateMerge(requires("settings:update")),

@@ -1,7 +1,7 @@
 import { Effect, Option, Schema } from "effect"
 import { Database } from "../../services/Database.ts"
 import * as Settings from "../model/FrontDoor.ts"
-import { missing, open as openCredential, type StoredCredential } from "../model/StoredCredential.ts"
+import { missing, open as openCredential, type StoredSecret } from "../model/StoredCredential.ts"
 import type { Columns, RowReader, Table } from "../model/StoredRows.ts"
 import type { Rules } from "./Identity.ts"
 
@@ -20,7 +20,7 @@ export interface FrontDoor {
   readonly keyHeader: string
   readonly provider: IdentityProvider | undefined
   /** The secret of a gateway in front of this one, whose signed headers are an identity. */
-  readonly trustedSecret: StoredCredential | undefined
+  readonly trustedSecret: StoredSecret | undefined
   readonly rules: Rules
   /** The same for the same settings. */
   readonly fingerprint: string
@@ -32,7 +32,7 @@ export interface FrontDoor {
 export const asksForIdentity = ({ provider, trustedSecret, unreadable }: FrontDoor): boolean =>
   provider !== undefined || trustedSecret !== undefined || unreadable === true
 
-export const of = (settings: Settings.FrontDoor, secret: StoredCredential): FrontDoor => {
+export const of = (settings: Settings.FrontDoor, secret: StoredSecret): FrontDoor => {
   const { audience, issuer, oidc_discovery_url: discoveryUrl } = settings
   return {
     keyHeader: settings.svc_key_header.toLowerCase(),
@@ -120,7 +120,7 @@ export const load = Effect.fnUntraced(function* (reader: RowReader) {
         settings,
         Option.match(secret, {
           onNone: () => missing,
-          onSome: (credential): StoredCredential => ({ _tag: "Present", credential })
+          onSome: (credential): StoredSecret => ({ _tag: "Present", credential })
         })
       )
   })

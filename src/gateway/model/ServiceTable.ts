@@ -14,7 +14,13 @@ import {
   serviceNamePattern
 } from "./Service.ts"
 import * as ServicePricing from "./ServicePricing.ts"
-import { missing as missingCredential, open as openCredential, type StoredCredential } from "./StoredCredential.ts"
+import {
+  missing as missingCredential,
+  open as openCredential,
+  originOf,
+  type StoredCredential,
+  sentTo
+} from "./StoredCredential.ts"
 import type { Columns, RowReader, Table } from "./StoredRows.ts"
 
 /** A registered service as the request path needs it. */
@@ -72,6 +78,7 @@ const ServiceRow = Schema.Struct({
   route_pattern: Schema.String,
   upstream_base_url: Schema.NullOr(Schema.String),
   sealed_credential: Schema.NullOr(Schema.String),
+  credential_origin: Schema.NullOr(Schema.String),
   enabled: Schema.Boolean,
   allowed_methods: Schema.Array(Schema.String),
   timeout_ms: Schema.Int,
@@ -88,6 +95,7 @@ const decodeRow = Schema.decodeUnknownSync(ServiceRow)
 interface Registered {
   readonly service: Service
   readonly sealed: string | null
+  readonly credentialOrigin: string | null
 }
 
 const registered = (columns: object): Registered => {
@@ -98,7 +106,7 @@ const registered = (columns: object): Registered => {
       pattern: row.route_pattern,
       enabled: row.enabled,
       methods: row.allowed_methods.map((method) => method.toUpperCase()),
-      origin: row.upstream_base_url === null ? undefined : new URL(row.upstream_base_url).origin,
+      origin: row.upstream_base_url === null ? undefined : originOf(row.upstream_base_url),
       credential: missingCredential,
       config: {
         enabled: row.enabled,
@@ -111,7 +119,8 @@ const registered = (columns: object): Registered => {
       },
       pricing: ServicePricing.of(row)
     },
-    sealed: row.sealed_credential
+    sealed: row.sealed_credential,
+    credentialOrigin: row.credential_origin
   }
 }
 
@@ -139,7 +148,8 @@ const unreadable = ({ name, route_pattern }: Columns): Registered | undefined =>
       },
       pricing: ServicePricing.free
     },
-    sealed: null
+    sealed: null,
+    credentialOrigin: null
   }
 }
 
@@ -153,17 +163,19 @@ const table: Table<Registered> = {
 /** As the registry stands now. */
 export const load = Effect.fnUntraced(function* (reader: RowReader) {
   const { sql } = yield* Database
-  const rows = yield* sql<Columns>`SELECT name, route_pattern, upstream_base_url, sealed_credential, enabled,
+  const rows =
+    yield* sql<Columns>`SELECT name, route_pattern, upstream_base_url, sealed_credential, credential_origin, enabled,
     allowed_methods, timeout_ms, max_body_bytes, cost_mode, estimated_cost_usd, pricing_rules, openapi_endpoints,
     endpoint_pricing_rules FROM service_registrations`
   return of(yield* Effect.forEach(reader.read(table, rows), opened))
 })
 
-const opened = Effect.fnUntraced(function* ({ sealed, service }: Registered) {
+const opened = Effect.fnUntraced(function* ({ credentialOrigin, sealed, service }: Registered) {
+  const secret = yield* openCredential(sealed, `service_registrations/${service.name}`)
   const complete: Service = {
     ...service,
     pattern: yield* patternOf(service),
-    credential: yield* openCredential(sealed, `service_registrations/${service.name}`)
+    credential: service.origin === undefined ? secret : sentTo(service.origin, { secret, origin: credentialOrigin })
   }
   return complete
 })
