@@ -16,7 +16,7 @@ export class MalformedAdminToken extends Data.TaggedError("MalformedAdminToken")
   override readonly [Runtime.errorExitCode] = 78
 
   override get message() {
-    return `GATEWAY_ADMIN_TOKEN must begin with ${Secret.operatorTokenPrefix} and have more than ${Secret.shownLength} characters.`
+    return `GATEWAY_ADMIN_TOKEN must begin with ${Secret.operatorTokenPrefix} and have ${Secret.leastChosenLength} to 256 characters: op_live_$(openssl rand -hex 32) makes one.`
   }
 }
 
@@ -45,7 +45,8 @@ export const bootstrap = Effect.fn("OperatorTokens.bootstrap")(function* (
       const [known] = yield* sql`SELECT 1 FROM operator_tokens WHERE ${active(sql)} LIMIT 1`
       if (known !== undefined) return Option.none()
       const token = Option.getOrElse(adminToken, () => Secret.mint(Secret.operatorTokenPrefix))
-      if (!Secret.wellFormed(Secret.operatorTokenPrefix, Redacted.value(token))) return yield* new MalformedAdminToken()
+      if (!Secret.isStrongEnough(Secret.operatorTokenPrefix, Redacted.value(token)))
+        return yield* new MalformedAdminToken()
       yield* sql`
         INSERT INTO operator_tokens (token_prefix, token_hash) VALUES (${Secret.shown(token)}, ${Secret.digest(token)})`
       return Option.isNone(adminToken) ? Option.some(token) : Option.none()
@@ -85,7 +86,7 @@ export class OperatorTokens extends Context.Service<
     /** One token that may do everything and does not expire always stays. What is revoked already is left as it is. */
     readonly revoke: (
       id: string
-    ) => Effect.Effect<OperatorToken, Refused<"not_found" | "last_operator_token"> | StoreFailure, Actor>
+    ) => Effect.Effect<OperatorToken, Beyond | Refused<"not_found" | "last_operator_token"> | StoreFailure, Actor>
   }
 >()("svc/control/OperatorTokens") {
   static readonly layer = Layer.suspend(() => Layer.effect(OperatorTokens, make))
@@ -212,6 +213,7 @@ const make = Effect.gen(function* () {
       Effect.gen(function* () {
         yield* inTurn
         const before = yield* get(id)
+        yield* covered(before.scopes)
         if (lasting(before)) {
           const [other] = yield* sql`
             SELECT 1 FROM operator_tokens
@@ -262,14 +264,14 @@ const make = Effect.gen(function* () {
 const lasting = ({ disabled, expires_at, revoked_at, scopes }: OperatorToken): boolean =>
   !disabled && revoked_at === null && expires_at === null && scopes.includes("*")
 
-/** Whoever could hand out more than they have would have everything. */
+/** Whoever could hand out more than they have would have everything, and could lock out those who have more. */
 const covered = Effect.fnUntraced(function* (scopes: ReadonlyArray<Scope>) {
   const operator = yield* Operator
   const lacked = scopes.filter((scope) => !allows(operator.scopes, [scope]))
   if (lacked.length > 0) {
     return yield* new ControlError(
       "insufficient_operator_scope",
-      `The operator token lacks ${lacked.join(", ")}, and cannot hand out what it does not have.`,
+      `The operator token lacks ${lacked.join(", ")}, and cannot hand out, take over or revoke what it does not have.`,
       { param: "scopes" }
     )
   }

@@ -77,9 +77,52 @@ suite("Authorization", (it) => {
         yield* as(["policies:update"], { disabled: true }),
         yield* as(["keys:disable"], both),
         yield* as(["policies:update"], both),
-        yield* as(["keys:disable", "policies:update"], both)
+        yield* as(["keys:disable", "policies:update"], both),
+        yield* as(["policies:update"], { owner_type: "individual" }),
+        yield* as(["policies:update"], { project_id: "00000000-0000-4000-8000-000000000000" }),
+        yield* as(["policies:update", "keys:create"], { owner_type: "individual" })
       ].map(({ status }) => status)
-      assert.deepStrictEqual(statuses, [404, 403, 404, 403, 403, 403, 404])
+      assert.deepStrictEqual(statuses, [404, 403, 404, 403, 403, 403, 404, 403, 403, 404])
+    })
+  )
+
+  it.effect("a new key lifts no guardrail, unless its maker may change policies", () =>
+    Effect.gen(function* () {
+      const as = (scopes: ReadonlyArray<Scope>, guardrail_policy: object) =>
+        Effect.flatMap(token(scopes), (value) =>
+          call("POST", "/admin-ui/admin/keys", {
+            body: { owner_type: "individual", guardrail_policy },
+            authorization: `Bearer ${value}`
+          })
+        )
+      const forbidden = { forbidden_guardrails: ["pii-redact"] }
+      const overridden = { guardrail_config_overrides: { "pii-redact": { restore_output: true } } }
+      const statuses = [
+        yield* as(["keys:create"], forbidden),
+        yield* as(["keys:create"], overridden),
+        yield* as(["keys:create"], { mandatory_guardrails: ["pii-redact"] }),
+        yield* as(["keys:create", "policies:update"], forbidden)
+      ].map(({ status }) => status)
+      assert.deepStrictEqual(statuses, [403, 403, 200, 200])
+    })
+  )
+
+  it.effect("only a token that may do everything says who is believed at the front door", () =>
+    Effect.gen(function* () {
+      const as = (scopes: ReadonlyArray<Scope>, body: object) =>
+        Effect.flatMap(token(scopes), (value) =>
+          call("PATCH", "/admin-ui/admin/auth/front-door", { body, authorization: `Bearer ${value}` })
+        )
+      const secret = { trusted_gateway_header_secret: "a".repeat(40) }
+      const statuses = [
+        yield* as(["settings:update"], secret),
+        yield* as(["settings:update"], { issuer: "https://issuer.example" }),
+        yield* as(["settings:update"], { oidc_discovery_url: "https://issuer.example/.well-known" }),
+        yield* as(["settings:update"], { clock_skew_seconds: 30 }),
+        yield* as(["*"], secret),
+        yield* as(["settings:update"], { trusted_gateway_header_secret: null })
+      ].map(({ status }) => status)
+      assert.deepStrictEqual(statuses, [403, 403, 403, 200, 200, 200])
     })
   )
 

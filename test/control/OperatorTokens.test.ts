@@ -51,7 +51,13 @@ const rules = <E>(name: string, database: Layer.Layer<Database, E>) => {
     it.effect("is refused when the given value is not one, unless a token is active already", () =>
       Effect.gen(function* () {
         yield* empty
-        for (const wrong of ["", "op_live_short", `rk_live_${"f".repeat(64)}`]) {
+        for (const wrong of [
+          "",
+          "op_live_short",
+          "op_live_password1-short",
+          `op_live_${"short".padEnd(23, "x")}`,
+          `rk_live_${"f".repeat(64)}`
+        ]) {
           const refusal = yield* Effect.flip(bootstrap(Option.some(Redacted.make(wrong))))
           assert.instanceOf(refusal, MalformedAdminToken)
           assert.notInclude(`${refusal}`, "short")

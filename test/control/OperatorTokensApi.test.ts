@@ -125,7 +125,11 @@ suite("Operator tokens", (it) => {
       yield* create(["*"], { expires_at: "2999-01-01T00:00:00Z" })
       assert.deepStrictEqual(refusalOf(yield* call("POST", `${tokens}/${owner}/revoke`)), last)
       const second = yield* create(["*"])
-      const { authorization } = yield* create(["operators:manage"])
+      const manager = yield* create(["operators:manage"])
+      const beyond = { status: 403, code: "insufficient_operator_scope", param: "scopes" }
+      const attempt = call("POST", `${tokens}/${second.id}/revoke`, { authorization: manager.authorization })
+      assert.deepStrictEqual(refusalOf(yield* attempt), beyond)
+      const { authorization } = yield* create(["*"], { expires_at: "2999-01-01T00:00:00Z" })
       const answers = yield* Effect.forEach(
         [owner, second.id],
         (id) => call("POST", `${tokens}/${id}/revoke`, { authorization }),

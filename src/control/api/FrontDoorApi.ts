@@ -86,7 +86,7 @@ export const FrontDoorApi = HttpApiGroup.make("front-door")
         OpenApi.annotations({
           summary: "Change the front door's settings",
           description:
-            "They count from the next request on. What is saved here goes ahead of the environment as a whole."
+            "They count from the next request on. What is saved here goes ahead of the environment as a whole. `trusted_gateway_header_secret`, `issuer` and `oidc_discovery_url` decide who is believed: setting them takes the scope `*`."
         })
       )
       .annotateMerge(requires("settings:update"))

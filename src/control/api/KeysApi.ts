@@ -88,7 +88,7 @@ export const KeysApi = HttpApiGroup.make("keys")
         OpenApi.annotations({
           summary: "Create a key",
           description:
-            "The answer has the raw key, which is never shown again. A preset is what the policy begins with."
+            "The answer has the raw key, which is never shown again. A preset is what the policy begins with. Forbidding guardrails, or changing what they are configured with, takes the scope `policies:update` as well."
         })
       )
       .annotateMerge(requires("keys:create")),
@@ -117,7 +117,8 @@ export const KeysApi = HttpApiGroup.make("keys")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Change a key",
-          description: "`disabled` takes the scope `keys:disable`, every other field `policies:update`."
+          description:
+            "`disabled` takes the scope `keys:disable`, every other field `policies:update`; `owner_type` and `project_id` take `keys:create` as well."
         })
       )
       .annotateMerge(requires("keys:disable", "policies:update")),

@@ -9,6 +9,9 @@ export const operatorTokenPrefix = "op_live_"
 /** How much of a secret may be shown again: enough to tell two apart. */
 export const shownLength = 16
 
+/** A secret that an operator chose has at least so many characters: half of them stay hidden where it is shown. */
+export const leastChosenLength = 2 * shownLength
+
 /** 256 random bits, in hex, after `rk_live_` or `op_live_`; a gateway key ends in their checksum. */
 export const mint = (prefix: typeof keyPrefix | typeof operatorTokenPrefix): Redacted.Redacted => {
   const secret = prefix + randomBytes(32).toString("hex")
@@ -42,3 +45,6 @@ export const equal = (given: Redacted.Redacted, expected: Redacted.Redacted): bo
 /** `rk_live_` or `op_live_` and more than 16 characters in all (reference §3, §6.1). */
 export const wellFormed = (prefix: typeof keyPrefix | typeof operatorTokenPrefix, value: string): boolean =>
   value.startsWith(prefix) && value.length > shownLength && value.length <= 256
+
+export const isStrongEnough = (prefix: typeof operatorTokenPrefix, value: string): boolean =>
+  wellFormed(prefix, value) && value.length >= leastChosenLength
