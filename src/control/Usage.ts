@@ -1,4 +1,4 @@
-import { Context, DateTime, Effect, Layer, Predicate, Schema } from "effect"
+import { Context, DateTime, Effect, Layer, Predicate, Schema, Semaphore } from "effect"
 import { SqlError } from "effect/sql"
 import type { Fragment } from "effect/sql/Statement"
 import { Database } from "../services/Database.ts"
@@ -322,14 +322,40 @@ export const ordered = ({ from, to }: Range): Effect.Effect<void, Refused<"inval
 
 const deadlineSeconds = 20
 
+/** So many at once leave sessions of the pool to the rest of the process, which may be a gateway. */
+const concurrentAnalyses = 3
+const analyses = Semaphore.makeUnsafe(concurrentAnalyses)
+const waitsSeconds = 10
+
+const busy = new ControlError(
+  "store_unavailable",
+  `${concurrentAnalyses} usage queries run already, and none ended within ${waitsSeconds} seconds; try again later.`
+)
+
+/** Runs `analysis` in its turn, and refuses where that does not come. */
+export const inTurn = <A, E>(analysis: Effect.Effect<A, E>): Effect.Effect<A, E | Refused<"store_unavailable">> =>
+  Effect.suspend(() => {
+    let begun = false
+    const late = Effect.flatMap(Effect.sleep(`${waitsSeconds} seconds`), () =>
+      begun ? Effect.never : Effect.fail(busy)
+    )
+    return Effect.suspend(() => {
+      begun = true
+      return analysis
+    }).pipe(Semaphore.withPermits(analyses, 1), Effect.raceFirst(late))
+  })
+
 /**
- * One snapshot, one processor and a deadline for what `read` asks: the database has the gateway to serve as well. A
- * range that takes longer is refused. (The embedded database knows no deadline.)
+ * One snapshot, one processor, a turn and a deadline for what `read` asks: the database has the gateway to serve as
+ * well. A range that takes longer is refused. (The embedded database knows no deadline.)
  */
 export const bounded = <A, E>(
   { sql, transaction }: Database["Service"],
   read: (mark: number) => Effect.Effect<A, E>
-): Effect.Effect<A, E | SqlError.SqlError | Schema.SchemaError | Refused<"invalid_usage_query">> =>
+): Effect.Effect<
+  A,
+  E | SqlError.SqlError | Schema.SchemaError | Refused<"invalid_usage_query" | "store_unavailable">
+> =>
   transaction(
     Effect.gen(function* () {
       yield* sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`
@@ -351,7 +377,8 @@ export const bounded = <A, E>(
             { param: "from" }
           )
         )
-    )
+    ),
+    inTurn
   )
 
 const marks = rows(Schema.Struct({ until: Schema.Date }))
