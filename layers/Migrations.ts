@@ -35,4 +35,25 @@ export const from = (
     )
   }).pipe(Effect.provide(NodeServices.layer))
 
-export const run = from(fileURLToPath(new URL("../migrations", import.meta.url)))
+const directory = fileURLToPath(new URL("../migrations", import.meta.url))
+
+export const run = from(directory)
+
+/** A migration of this database that this program does not have. */
+export interface Newer {
+  readonly id: number
+  /** Begins with `incompatible_` where programs without this migration cannot work with the schema. */
+  readonly name: string
+}
+
+/** What a newer version of the program has done to the schema, after `run`. */
+export const newer: Effect.Effect<ReadonlyArray<Newer>, Failure, Database> = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const own = yield* MigratorFileSystem.fromFileSystem(directory)
+  const latest = Math.max(...own.map(([id]) => id))
+  const rows = yield* sql<{ id: number; name: string }>`SELECT migration_id::int AS id, name FROM schema_migrations
+    WHERE migration_id > ${latest} ORDER BY migration_id`
+  return rows
+}).pipe(Effect.provide(NodeServices.layer))
+
+export const isIncompatible = ({ name }: Newer): boolean => name.startsWith("incompatible_")

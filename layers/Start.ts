@@ -45,10 +45,28 @@ export const prepare = (settings: Settings) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       yield* Migrations.run
+      yield* besideNewer(yield* Migrations.newer)
       const generated = yield* OperatorTokens.bootstrap(settings.adminToken)
       if (Option.isSome(generated)) yield* Console.log(`svc-runtime operator token: ${Redacted.value(generated.value)}`)
     })
   )
+
+/**
+ * Two versions work side by side during a rolling upgrade, and the older one may come back: it starts beside a newer
+ * schema and says so, unless a migration's name says that it cannot work with it.
+ */
+const besideNewer = Effect.fnUntraced(function* (newer: ReadonlyArray<Migrations.Newer>) {
+  if (newer.length === 0) return
+  const named = newer.map(({ id, name }) => `${String(id).padStart(4, "0")}_${name}`).join(", ")
+  if (newer.some(Migrations.isIncompatible)) {
+    return yield* new StartRefused({
+      message: `The database has been brought up to a version that this one cannot work with (${named}). Start the newer version, or restore a backup from before the upgrade.`
+    })
+  }
+  const sentence = `The database is of a newer version (${named}). This one works beside it; what it cannot decode is switched off, and readiness then says degraded.`
+  yield* Console.log(`  ${"warning".padEnd(10)}${sentence}`)
+  yield* Effect.logWarning(sentence)
+})
 
 /** Seals under the key, and opens what is sealed under it or the one before. */
 export const vault = ({ encryptionKey, previousEncryptionKey }: Settings) =>

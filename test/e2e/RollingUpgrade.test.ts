@@ -63,4 +63,24 @@ describe.skipIf(!Deployment.available)("beside a newer version", { timeout: 120_
       }
     })
   )
+
+  it.live("the schema of a newer version is noticed at the start, and refused where it is incompatible", () =>
+    Effect.gen(function* () {
+      const deployment = yield* Deployment.make()
+      const first = yield* deployment.start({ role: "gateway" })
+      assert.notInclude(first.output(), "newer version")
+      const migrated = (id: number, name: string) =>
+        deployment.rows(Schema.Unknown, `INSERT INTO schema_migrations (migration_id, name) VALUES (${id}, '${name}')`)
+      yield* migrated(9001, "more")
+      const beside = yield* deployment.start({ role: "gateway" })
+      assert.match(beside.output(), /^ {2}warning {3}The database is of a newer version \(9001_more\)/m)
+      yield* migrated(9002, "incompatible_names")
+      const { child, exited, output } = RunningGateway.launch({ role: "gateway", environment: deployment.environment })
+      const code = yield* Effect.promise(() => exited).pipe(
+        Effect.ensuring(Effect.sync(() => void child.kill("SIGKILL")))
+      )
+      assert.strictEqual(code, 78, output())
+      assert.include(output(), "a version that this one cannot work with (9001_more, 9002_incompatible_names)")
+    })
+  )
 })
