@@ -7,7 +7,22 @@ import { withoutOwnCookies } from "./model/OwnCookies.ts"
 export type RawHeaders = ReadonlyArray<string>
 
 const strippedFromRequests = oneOf(neverForwarded)
-const strippedFromAnswers = oneOf([...hopByHop, "alt-svc", "proxy-authorization"])
+/** What an upstream may not say to a client: things of the connection, of our origin, and what only the gateway says. */
+const strippedFromAnswers = oneOf([
+  ...hopByHop,
+  "alt-svc",
+  "proxy-authorization",
+  "authorization",
+  "x-svc-.*",
+  "strict-transport-security",
+  "public-key-pins",
+  "expect-ct",
+  "clear-site-data",
+  "service-worker-allowed",
+  "nel",
+  "report-to",
+  "reporting-endpoints"
+])
 
 /** Comparing lengths first spares most names a copy in lower case. */
 const isNamed = (candidate: string, name: string): boolean =>

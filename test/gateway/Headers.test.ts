@@ -86,8 +86,17 @@ describe("Headers for the upstream", () => {
         plainAnswer: false
       })
     )
-    const passed: ReadonlyArray<Field> = field[0] === "Api-Key" ? [] : [["api-key", "mine"]]
-    assert.deepStrictEqual(out, [...passed, field])
+    assert.deepStrictEqual(out, [field])
+  })
+
+  it("takes off credentials by the names that other providers and proxies have for them", () => {
+    const names = ["api-key", "X-Goog-Api-Key", "x-litellm-api-key", "x-litellm-key", "Ocp-Apim-Subscription-Key"]
+    const others = ["x-amz-security-token", "X-Auth-Token", "x-access-token", "x-functions-key", "x-portkey-api-key"]
+    const headers = [...names, ...others].flatMap((name) => [name, "canary"])
+    const out = Headers.forUpstream([...headers, "x-api-keys", "kept"], {
+      ...{ credential, style: authorizationBearer, ownHeader: undefined, keyHeader, own: [], plainAnswer: false }
+    })
+    assert.deepStrictEqual(out, ["x-api-keys", "kept", "authorization", "Bearer upstream-secret"])
   })
 
   it("passes what belongs to the client and the upstream alone: cookies, agent, versions, ids, repetitions, case", () => {
@@ -160,14 +169,27 @@ describe("Headers for the client", () => {
           ["x-request-id", "r-1"],
           ["x-ratelimit-limit-requests", "5"]
         ]
-        const dropped = [...hopByHop, "alt-svc", "proxy-authorization", "x-request-id", "x-ratelimit-limit-requests"]
-        const passed = fields(headers).filter(
-          ([name]) => !dropped.includes(name.toLowerCase()) && !named.includes(name.toLowerCase())
-        )
+        const dropped = [
+          ...hopByHop,
+          ...["alt-svc", "authorization", "proxy-authorization", "x-request-id", "x-ratelimit-limit-requests"]
+        ]
+        const passed = fields(headers).filter(([name]) => {
+          const lower = name.toLowerCase()
+          return !dropped.includes(lower) && !named.includes(lower) && !lower.startsWith("x-svc-")
+        })
         assert.deepStrictEqual(fields(Headers.forClient(headers, mine)), [...passed, ...mine])
       }),
       { numRuns: 300 }
     )
+  })
+
+  it("lets no upstream speak for the gateway or its origin", () => {
+    const claims = ["X-Svc-Applied-Guardrails", "x-svc-anything", "Strict-Transport-Security", "Clear-Site-Data"]
+    const headers = [...claims, "Service-Worker-Allowed", "Authorization", "NEL"].flatMap((name) => [name, "claimed"])
+    assert.deepStrictEqual(Headers.forClient([...headers, "etag", "1"], [["x-svc-applied-guardrails", "ours"]]), [
+      ...["etag", "1"],
+      ...["x-svc-applied-guardrails", "ours"]
+    ])
   })
 
   it("never merges repeated cookies", () => {
