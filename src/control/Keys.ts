@@ -11,7 +11,7 @@ import { Key, type KeyPatch, type MintedKey, type NewKey, type OwnerType } from 
 import { guardrailsOf } from "./GuardrailNames.ts"
 import { keyset, type Page, page, position } from "./Paging.ts"
 import { linksOf } from "./ServiceLinks.ts"
-import { type Columns, Count, rowStamps, rows, type StoreFailure, settled } from "./Store.ts"
+import { type Columns, Count, heldProject, rowStamps, rows, type StoreFailure, settled } from "./Store.ts"
 
 type Missing = Refused<"not_found">
 type SettingsRefused = Refused<
@@ -114,11 +114,13 @@ const make = Effect.gen(function* () {
   const change = <E, R>(
     id: string,
     action: Extract<Deed, { readonly target: "key" }>["action"],
-    assignments: (before: typeof Row.Type) => Effect.Effect<Columns, E, R>
+    assignments: (before: typeof Row.Type) => Effect.Effect<Columns, E, R>,
+    projectId: string | null | undefined = undefined
   ) =>
     audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
+        yield* heldProject(sql, projectId)
         const before = yield* Effect.flatMap(
           found.first(sql`SELECT ${columns} FROM api_keys WHERE id = ${id} FOR UPDATE`),
           orMissing
@@ -204,19 +206,23 @@ const make = Effect.gen(function* () {
   })
 
   const update = Effect.fn("Keys.update")((id: string, patch: KeyPatch) =>
-    change(id, "keys:update", (before) =>
-      Effect.gen(function* () {
-        return {
-          ...(yield* relinked(before, patch)),
-          ...(yield* ownership(before.owner_type, before.project_id, patch)),
-          ...(patch.disabled === true && { disabled: true }),
-          ...(patch.disabled === false && (yield* enabled(before))),
-          ...(patch.team_id !== undefined && { team_id: patch.team_id }),
-          ...(patch.expires_at !== undefined && { expires_at: instant(patch.expires_at) }),
-          ...(patch.rotation_due_at !== undefined && { rotation_due_at: instant(patch.rotation_due_at) }),
-          ...(yield* policyChange(before, patch))
-        }
-      })
+    change(
+      id,
+      "keys:update",
+      (before) =>
+        Effect.gen(function* () {
+          return {
+            ...(yield* relinked(before, patch)),
+            ...(yield* ownership(before.owner_type, before.project_id, patch)),
+            ...(patch.disabled === true && { disabled: true }),
+            ...(patch.disabled === false && (yield* enabled(before))),
+            ...(patch.team_id !== undefined && { team_id: patch.team_id }),
+            ...(patch.expires_at !== undefined && { expires_at: instant(patch.expires_at) }),
+            ...(patch.rotation_due_at !== undefined && { rotation_due_at: instant(patch.rotation_due_at) }),
+            ...(yield* policyChange(before, patch))
+          }
+        }),
+      patch.project_id
     )
   )
 

@@ -18,7 +18,7 @@ import * as CredentialOrigin from "./CredentialOrigin.ts"
 import * as RegistryPlan from "./RegistryPlan.ts"
 import { linkedTo } from "./ServiceLinks.ts"
 import { credentialContext, ServiceRow, serviceColumns, snapshots as serviceSnapshots, shown } from "./Services.ts"
-import { type Columns, Count, onDuplicate, rows, type StoreFailure, settled } from "./Store.ts"
+import { type Columns, Count, heldProject, onDuplicate, rows, type StoreFailure, settled } from "./Store.ts"
 
 type Duplicate = Refused<"duplicate_service">
 type Invalid = Refused<"invalid_service_payload" | "invalid_service_upstream" | "missing_project">
@@ -65,7 +65,7 @@ const make = Effect.gen(function* () {
   const registry = Effect.map(services.all(sql`SELECT ${columns} FROM service_registrations ORDER BY name`), (found) =>
     found.map(shown)
   )
-  /** What is decided on the whole registry holds until it is written. */
+  /** What is decided on the whole registry holds until it is written. Projects are held before it (`heldProject`). */
   const lockedRegistry = Effect.andThen(sql`LOCK TABLE service_registrations IN SHARE ROW EXCLUSIVE MODE`, registry)
 
   const knownProjects = (ids: ReadonlyArray<string | null | undefined>) => {
@@ -141,6 +141,7 @@ const make = Effect.gen(function* () {
   const one = Effect.fn("ServiceImport.one")(function* (request: ImportRequest, word: "import" | "sync") {
     return yield* audit.mutate(
       Effect.gen(function* () {
+        yield* heldProject(sql, request.project_id)
         const all = yield* lockedRegistry
         const entry = withoutNulls(request)
         const before = RegistryPlan.subjectOf(all, entry)
@@ -201,8 +202,8 @@ const make = Effect.gen(function* () {
   const activate = Effect.fn("ServiceImport.activate")(({ services: entries, source = defaultSource }: RegistryDraft) =>
     audit.mutate(
       Effect.gen(function* () {
-        const before = yield* lockedRegistry
         const projects = yield* knownProjects(entries.map(({ project_id }) => project_id))
+        const before = yield* lockedRegistry
         const plan = RegistryPlan.ofEntries(before, entries, projects)
         const [wrong] = plan.diff.invalid
         if (wrong !== undefined) {
@@ -229,7 +230,6 @@ const make = Effect.gen(function* () {
   const rollback = Effect.fn("ServiceImport.rollback")((version: number) =>
     audit.mutate(
       Effect.gen(function* () {
-        const before = yield* lockedRegistry
         const goal = yield* versions.first(
           sql`SELECT ${snapshotColumns} FROM service_registry_snapshots WHERE version = ${version}`
         )
@@ -237,6 +237,7 @@ const make = Effect.gen(function* () {
           return yield* new ControlError("missing_service", "There is no version of the registry with this number.")
         }
         const projects = yield* knownProjects(goal.services_json.map(({ project_id }) => project_id))
+        const before = yield* lockedRegistry
         const plan = RegistryPlan.ofSnapshot(before, goal.services_json, projects)
         const old = yield* latest
         const { activation, changes } = yield* activated(plan, { source: goal.source, rolledBackFrom: version })

@@ -11,7 +11,7 @@ import * as CredentialOrigin from "./CredentialOrigin.ts"
 import { refusedCredential, refusedOrigin } from "./Rules.ts"
 import { linkedTo, notTheLast } from "./ServiceLinks.ts"
 import * as ServiceRules from "./ServiceRules.ts"
-import { type Columns, onDuplicate, rowStamps, rows, type StoreFailure, settled } from "./Store.ts"
+import { type Columns, heldProject, onDuplicate, rowStamps, rows, type StoreFailure, settled } from "./Store.ts"
 
 type Missing = Refused<"missing_service">
 type Invalid = Refused<"invalid_service_payload" | "invalid_service_upstream" | "missing_project">
@@ -176,11 +176,13 @@ const make = Effect.gen(function* () {
   const change = <E, R>(
     name: string,
     action: "services:update" | "services:enable" | "services:disable",
-    assignments: (before: Service) => Effect.Effect<Assignments, E, R>
+    assignments: (before: Service) => Effect.Effect<Assignments, E, R>,
+    projectId: string | null | undefined = undefined
   ) =>
     audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
+        yield* heldProject(sql, projectId)
         const before = shown(yield* lock(name))
         const { cleared, set } = yield* assignments(before)
         const changed =
@@ -225,8 +227,11 @@ const make = Effect.gen(function* () {
     }),
     create,
     update: Effect.fn("Services.update")((name, patch) =>
-      change(name, "services:update", (before) =>
-        Effect.flatMap(held(before), (credential) => columnsOf(name, patch, before, credential))
+      change(
+        name,
+        "services:update",
+        (before) => Effect.flatMap(held(before), (credential) => columnsOf(name, patch, before, credential)),
+        patch.project_id
       )
     ),
     remove: Effect.fn("Services.remove")((name, { evenLastLinks = false } = {}) =>

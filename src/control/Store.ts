@@ -1,5 +1,5 @@
 import { Data, Effect, Schema, SchemaTransformation } from "effect"
-import { SqlError } from "effect/sql"
+import { type SqlClient, SqlError } from "effect/sql"
 import * as SqlState from "../services/SqlState.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
 
@@ -53,6 +53,13 @@ export const rows = <T, E>(row: Schema.Codec<T, E>) => {
       Effect.flatMap(all(statement), ([row]) => (row === undefined ? Effect.die(new NoRow()) : Effect.succeed(row)))
   }
 }
+
+/**
+ * Keeps a project in place. It comes before the lock of what refers to it: a change of a project, and a whole document,
+ * hold projects first, and two that wait for each other would both be lost.
+ */
+export const heldProject = (sql: SqlClient.SqlClient, id: string | null | undefined) =>
+  id ? Effect.asVoid(sql`SELECT 1 FROM projects WHERE id = ${id} FOR KEY SHARE`) : Effect.void
 
 /** Turns the violation of a unique constraint into the refusal that it means. */
 export const onDuplicate = <A, E, R, Refusal>(
