@@ -119,7 +119,9 @@ const shown = (record: typeof Record.Type, guardrails: ReadonlyArray<typeof Exec
       ...line("service", record.service_name),
       ...line("endpoint", record.endpoint_template),
       ...line("usage_source", record.usage_source),
-      ...line("cost_source", record.cost_source)
+      ...line("cost_source", record.cost_source),
+      // the head of the answer was with the client already, and what ended it could not be its status
+      ...line("terminal_error", record.status_code < 400 ? record.error_code : null)
     ],
     // only the direct compatible upstream has another to fall back to
     fallback_history: Array.from({ length: Math.min(record.fallback_count, 1) }, () => ({

@@ -114,4 +114,24 @@ suite("Debug bundles", (it) => {
       assert.deepStrictEqual(refusalOf(impossible), { ...missing, code: "not_found" })
     })
   )
+
+  it.effect("say what cut an answer whose head had gone out", () =>
+    Effect.gen(function* () {
+      yield* record("cut-1", "2026-11-20T13:00:00Z", {
+        status: "failure",
+        error_code: "upstream_timeout",
+        streamed: true
+      })
+      const bundle = yield* ok("GET", `${admin}/debug-bundles/cut-1`)
+      assert.deepInclude(bundle, { status_code: 200, error_code: "upstream_timeout" })
+      assert.include(JSON.stringify(at(bundle, "selection_trace")), "terminal_error=upstream_timeout")
+      yield* record("refused-1", "2026-11-20T13:00:00Z", {
+        status: "failure",
+        status_code: 504,
+        error_code: "upstream_timeout"
+      })
+      const refused = yield* ok("GET", `${admin}/debug-bundles/refused-1`)
+      assert.notInclude(JSON.stringify(at(refused, "selection_trace")), "terminal_error")
+    })
+  )
 })

@@ -43,7 +43,10 @@ const optional = {
   /** Sent as `Authorization: Bearer …`. Goes in and never comes out; `null` clears it. */
   bearer_token: Schema.optionalKey(Schema.NullOr(Credential)),
   config_schema: Schema.optionalKey(Config),
-  runtime_config: Schema.optionalKey(Config),
+  runtime_config: Schema.optionalKey(Config).annotate({
+    description:
+      "Shown to operators, in exports of the configuration and in audit events: secrets belong into bearer_token."
+  }),
   enabled: Schema.optionalKey(Schema.Boolean)
 }
 
