@@ -8,6 +8,7 @@ import { ProxyApp } from "../src/gateway/ProxyApp.ts"
 import type { HungUp } from "../src/gateway/Request.ts"
 import type { Address } from "./Environment.ts"
 import { GatheringMessage } from "./http/GatheringMessage.ts"
+import { noted } from "./http/OwnListeners.ts"
 import * as Start from "./Start.ts"
 import * as WireNode from "./WireNode.ts"
 
@@ -116,7 +117,10 @@ const unparsable: Readonly<Record<string, Unparsable>> = {
 }
 
 const nodeServer = (form: Form, requestTimeout: number): Server =>
-  attended(createServer({ ...clocks(requestTimeout), IncomingMessage: GatheringMessage }).setTimeout(longestMs), form)
+  attended(
+    noted(createServer({ ...clocks(requestTimeout), IncomingMessage: GatheringMessage }).setTimeout(longestMs)),
+    form
+  )
 
 export interface Options {
   /** Default: the gateway's. */

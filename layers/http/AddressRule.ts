@@ -13,6 +13,7 @@ export type Kind =
   | "unspecified"
   | "tunnel"
   | "private"
+  | "a listener of this process"
   | "not an address"
 
 /** The first line that holds an address names it. */

@@ -12,11 +12,12 @@ export interface Addresses {
 
 export const everyPrivateAddress: Addresses = { privateAddresses: "allow", trustedOrigins: [] }
 
+/** An origin of the environment may also be the process itself. */
+export const isTrusted = ({ trustedOrigins }: Addresses, origin: string): boolean => trustedOrigins.includes(origin)
+
 /** What holds for one origin. */
-export const privateAddressesOf = (
-  { privateAddresses, trustedOrigins }: Addresses,
-  origin: string
-): PrivateAddresses => (trustedOrigins.includes(origin) ? "allow" : privateAddresses)
+export const privateAddressesOf = (addresses: Addresses, origin: string): PrivateAddresses =>
+  isTrusted(addresses, origin) ? "allow" : addresses.privateAddresses
 
 /** The host is, or its name leads to, nothing but addresses that are not called. */
 export class AddressRefused extends Error {

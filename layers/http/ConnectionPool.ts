@@ -2,9 +2,18 @@ import * as net from "node:net"
 import * as tls from "node:tls"
 import { type buildConnector, Client, type Dispatcher, errors } from "undici"
 import * as Share from "../../src/services/Share.ts"
-import { type Addresses, everyPrivateAddress, lookupOf, privateAddressesOf, refusedHost } from "./Addresses.ts"
+import {
+  type Addresses,
+  AddressRefused,
+  everyPrivateAddress,
+  isTrusted,
+  lookupOf,
+  privateAddressesOf,
+  refusedHost
+} from "./Addresses.ts"
 import type { PrivateAddresses } from "./AddressRule.ts"
 import { type NameLookups, names as ofProcess } from "./NameLookups.ts"
+import { isOwn } from "./OwnListeners.ts"
 import { WaitingLine } from "./WaitingLine.ts"
 
 /** Wants a connection; told once, unless there is no place for it or it leaves the line first. */
@@ -34,6 +43,8 @@ const tlsSessionsKept = 100
 interface Origin {
   readonly url: string
   readonly privateAddresses: PrivateAddresses
+  /** It may also be a listener of this process. */
+  readonly trusted: boolean
   readonly idle: Array<Connection>
   readonly line: WaitingLine
   /** Connections that work for each caller. */
@@ -64,7 +75,7 @@ export class Connection {
       keepAliveMaxTimeout: keepAliveHintMs,
       connect: (options, callback) => {
         const refused = refusedHost(options.hostname, origin.privateAddresses)
-        if (refused === undefined) this.#socket = connect(options, names, origin.privateAddresses, sessions, callback)
+        if (refused === undefined) this.#socket = connect(options, names, origin, sessions, callback)
         else queueMicrotask(() => callback(refused, null))
       }
     })
@@ -196,6 +207,7 @@ export class ConnectionPool {
     return {
       url,
       privateAddresses: privateAddressesOf(this.#addresses, url),
+      trusted: isTrusted(this.#addresses, url),
       idle: [],
       line: new WaitingLine(this.#limits.waitingPerOrigin),
       held: new Map(),
@@ -277,7 +289,7 @@ class TlsSessions {
 const connect = (
   options: buildConnector.Options,
   names: NameLookups,
-  privateAddresses: PrivateAddresses,
+  { privateAddresses, trusted }: Pick<Origin, "privateAddresses" | "trusted">,
   sessions: TlsSessions,
   callback: buildConnector.Callback
 ): net.Socket => {
@@ -293,7 +305,9 @@ const connect = (
   socket.setKeepAlive(true, 60_000)
   socket.once(secure ? "secureConnect" : "connect", () => {
     answered = true
-    callback(null, socket)
+    if (trusted || !isOwn(socket)) return callback(null, socket)
+    socket.destroy()
+    callback(new AddressRefused(`${socket.remoteAddress}:${socket.remotePort}`, "a listener of this process"), null)
   })
   socket.on("error", (error) => {
     if (answered) return

@@ -267,4 +267,23 @@ describe("a stored secret stays with its address", () => {
       }
     }).pipe(Effect.scoped)
   )
+
+  it.live("no registered service leads to a listener of the process itself", () =>
+    Effect.gen(function* () {
+      // the simulator would answer for every address
+      const gateway = yield* RunningGateway.start({ environment: { UPSTREAM_BASE_URL: "http://127.0.0.1:9" } })
+      const operate = (method: string, path: string, body?: unknown) =>
+        Effect.promise(() => gateway.operate(method, path, body))
+      const key = yield* Effect.promise(() => RunningGateway.createKey(gateway))
+      yield* operate("POST", "/services", { name: "inwards", allowed_methods: ["GET"] })
+      for (const listener of [gateway.status, gateway.control, gateway.proxy]) {
+        for (const host of ["127.0.0.1", "localhost", "127.1.2.3"]) {
+          const upstream_base_url = listener.replace("127.0.0.1", host)
+          yield* operate("PATCH", "/services/inwards", { upstream_base_url, credential: "canary" })
+          const answer = yield* Calls.call(gateway, "/services/inwards/dlq/queues", key.raw)
+          assert.strictEqual(answer.status, 502, `${upstream_base_url}: ${answer.text}`)
+        }
+      }
+    }).pipe(Effect.scoped)
+  )
 })
