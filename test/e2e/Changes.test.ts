@@ -204,7 +204,12 @@ describe.skipIf(!Deployment.available)("what an operator changes at one process 
         const key = yield* createKey()
         yield* Effect.acquireRelease(
           Effect.flatMap(
-            operate("POST", "/providers", { provider: "upstream", name: "other", base_url: other.origin }),
+            operate("POST", "/providers", {
+              provider: "upstream",
+              name: "other",
+              base_url: other.origin,
+              credential: "of-the-other"
+            }),
             decodeRow
           ),
           ({ id }) => operate("DELETE", `/providers/${id}`)

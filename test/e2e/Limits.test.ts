@@ -163,7 +163,7 @@ const answering = Effect.fnUntraced(function* (body: object) {
       )
     }
   })
-  const row = { provider: "upstream", name: "reporting", base_url: origin }
+  const row = { provider: "upstream", name: "reporting", base_url: origin, credential: "of-the-row" }
   yield* Effect.acquireRelease(
     Effect.flatMap(operate("POST", "/providers", row), (created) => Effect.orDie(decodeRow(created))),
     ({ id }) => operate("DELETE", `/providers/${id}`)
