@@ -188,6 +188,7 @@ const rewritten = (
     parsed.facts.openAnswers <= before.openAnswers &&
     (before.openAnswers > 0 || parsed.facts.largestOutput <= before.largestOutput) &&
     parsed.facts.service === before.service &&
+    parsed.facts.unjudged === before.unjudged &&
     parsed.facts.models.length === before.models.length &&
     parsed.facts.models.every((model, index) => model === before.models[index])
   return same ? Result.succeed(body) : Result.fail(overstepped)

@@ -3,6 +3,7 @@ import type { RouteId } from "./CanonicalRoute.ts"
 import * as InputEstimate from "./InputEstimate.ts"
 import * as JsonBounds from "./JsonBounds.ts"
 import * as JsonMembers from "./JsonMembers.ts"
+import * as NamedModels from "./NamedModels.ts"
 import { referredTo, type UpstreamObject } from "./UpstreamObjects.ts"
 
 /** What a decision needs to know of a body, from one parse. */
@@ -11,6 +12,10 @@ export interface Facts {
   readonly requests: number
   /** Every model that the request would use; several in a message batch. */
   readonly models: ReadonlyArray<string>
+  /** A request of the body leaves its model to the upstream, on a route that has one. */
+  readonly leavesModel: boolean
+  /** A member that may choose a model in a way that nobody here can follow. */
+  readonly unjudged: string | undefined
   readonly stream: boolean
   /** The upstream answers at once and works later; the result is fetched by a request of its own. */
   readonly background: boolean
@@ -40,6 +45,8 @@ export interface Facts {
 export const none: Facts = {
   requests: 1,
   models: [],
+  leavesModel: false,
+  unjudged: undefined,
   stream: false,
   background: false,
   tools: false,
@@ -58,6 +65,10 @@ export const none: Facts = {
 
 /** Of a body that says nothing and has a size. */
 export const sized = (inputTokens: number): Facts => ({ ...none, inputTokens: Math.max(1, inputTokens) })
+
+/** As `facts`, of a request whose path names a model too. */
+export const withModel = (facts: Facts, model: string | undefined): Facts =>
+  model === undefined || facts.models.includes(model) ? facts : { ...facts, models: [...facts.models, model] }
 
 /** What a form is read for. Under other names a registered service's is its own business. */
 export const fieldNames = (routeId: RouteId | "compat" | "service"): ReadonlyArray<string> =>
@@ -229,8 +240,8 @@ const scan = (objects: ReadonlyArray<string>): Result.Result<number, BodyProblem
   return Result.succeed(most)
 }
 
-/** `functions` is the older name of the same permission. */
-const toolMembers = ["tools", "functions"]
+/** `functions` is the older name of the same permission; the others are tools that the upstream's side hosts. */
+const toolMembers = ["tools", "functions", "mcp_servers", "plugins", "web_search_options", "extra_body"]
 
 const plainKey = /^[\w-]{1,64}$/
 
@@ -279,7 +290,10 @@ const mistakeIn = (request: Json): readonly [type: string, member?: string] | un
 /** What goes by these names in a registered service's body is its own business. */
 const countMistakeIn = (request: Json): readonly [type: string, member: string] | undefined => {
   if (!isObject(request)) return undefined
-  if (request["functions"] != null && !Array.isArray(request["functions"])) return ["an array", "functions"]
+  const list = ["functions", "mcp_servers", "plugins"].find(
+    (name) => request[name] != null && !Array.isArray(request[name])
+  )
+  if (list !== undefined) return ["an array", list]
   const count = countMembers.find((name) => request[name] != null && typeof request[name] !== "number")
   return count === undefined ? undefined : ["a number", count]
 }
@@ -300,16 +314,29 @@ const factsOf = (
   const models: Array<string> = []
   let streams = false
   let toolCount = 0
+  let leavesModel = false
+  let unjudged: string | undefined
   for (const request of requests) {
     if (!isObject(request)) continue
-    const { functions, model, stream, tools } = request
+    const { model, stream } = request
     if (typeof model === "string" && model !== "") models.push(model)
+    else leavesModel ||= asking.has(routeId)
     streams ||= stream === true
-    toolCount = Math.max(toolCount, lengthOf(tools) + lengthOf(functions))
+    toolCount = Math.max(toolCount, toolsOf(request))
+    if (routeId === "service") continue
+    const named = NamedModels.beside(request)
+    models.push(...named.models)
+    unjudged ??= named.unjudged
+    if (isObject(request["extra_body"])) {
+      streams ||= request["extra_body"]["stream"] === true
+      toolCount = Math.max(toolCount, toolsOf(request) + toolsOf(request["extra_body"]))
+    }
   }
   return {
     requests: requests.length,
     models: models.length < 2 ? models : [...new Set(models)],
+    leavesModel,
+    unjudged,
     stream: streams,
     background: routeId === "responses" && json["background"] === true,
     tools: toolCount > 0,
@@ -326,10 +353,27 @@ const factsOf = (
   }
 }
 
+/** Routes of which each request goes to a model. */
+const asking: ReadonlySet<string> = new Set([
+  ...["chat-completions", "responses", "embeddings", "messages", "messages-count-tokens", "message-batches"]
+])
+
 const answering: ReadonlySet<string> = new Set(["chat-completions", "responses", "messages", "message-batches"])
 
 /** Where a request may leave the length of its answer open. Embeddings and counts have no output. */
 const opening: ReadonlySet<string> = new Set([...answering, "compat"])
+
+/** What a request offers to be used: its own functions, and what the upstream's side hosts. */
+const toolsOf = (request: JsonObject): number => {
+  const { functions, mcp_servers, plugins, tools, web_search_options } = request
+  return (
+    lengthOf(tools) +
+    lengthOf(functions) +
+    lengthOf(mcp_servers) +
+    lengthOf(plugins) +
+    (web_search_options == null ? 0 : 1)
+  )
+}
 
 const lengthOf = (json: Json | undefined): number => (Array.isArray(json) ? json.length : 0)
 

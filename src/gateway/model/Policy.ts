@@ -244,10 +244,21 @@ const checks: ReadonlyArray<Rule> = [
   },
   {
     name: "model",
-    test: (policy, { facts }) =>
-      facts.models.every((model) => allows(policy.allowed_models, model))
-        ? undefined
-        : { message: "This key's policy does not allow the requested model.", param: "model" }
+    test: ({ allowed_models }, { facts }) => {
+      if (allowed_models._tag !== "Allow") return undefined
+      if (!facts.models.every((model) => allows(allowed_models, model))) {
+        return { message: "This key's policy does not allow the requested model.", param: "model" }
+      }
+      if (facts.unjudged !== undefined) {
+        return {
+          message: `This key's policy has a list of models, and what "${facts.unjudged}" makes of the request cannot be judged by it. Send the request without that member.`,
+          param: facts.unjudged
+        }
+      }
+      return facts.leavesModel
+        ? { message: "This key's policy has a list of models, so that a request must name its model.", param: "model" }
+        : undefined
+    }
   },
   {
     name: "streaming",

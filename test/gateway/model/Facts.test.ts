@@ -19,6 +19,8 @@ describe("Facts", () => {
       {
         requests: 1,
         models: ["large"],
+        leavesModel: false,
+        unjudged: undefined,
         stream: true,
         background: false,
         tools: true,
@@ -39,12 +41,18 @@ describe("Facts", () => {
   })
 
   it("finds nothing in an empty object", () => {
-    assert.deepStrictEqual(factsOf({}), { ...Facts.none, openAnswers: 1, answers: 1 })
+    assert.deepStrictEqual(factsOf({}), { ...Facts.none, leavesModel: true, openAnswers: 1, answers: 1 })
   })
 
   it("takes null for not said", () => {
     const facts = factsOf({ stream: null, tools: null, guardrails: null, max_tokens: null })
-    assert.deepStrictEqual(facts, { ...Facts.none, openAnswers: 1, answers: 1, namesGuardrails: true })
+    assert.deepStrictEqual(facts, {
+      ...Facts.none,
+      leavesModel: true,
+      openAnswers: 1,
+      answers: 1,
+      namesGuardrails: true
+    })
   })
 
   it.each([

@@ -1,0 +1,67 @@
+import type { Json, JsonObject } from "./Facts.ts"
+
+/** What a request says beside `model` about who answers it. */
+export interface NamedModels {
+  /** Models that it names as well, each of which the upstream may use. */
+  readonly models: ReadonlyArray<string>
+  /** The first member that may choose a model in a way that nobody here can follow. */
+  readonly unjudged: string | undefined
+}
+
+/** Lists of further models: names, `{"model": …}`, or `{"big": ["small"]}`, which says what follows on failure. */
+const listMembers = [
+  ...["fallbacks", "models", "context_window_fallbacks", "content_policy_fallbacks", "default_fallbacks"]
+]
+
+/** Routers take these for another deployment, upstream, credential or stored configuration, each with its own model. */
+const unfollowed = [
+  ...["api_base", "api_key", "base_url", "custom_llm_provider", "deployment_id", "litellm_params", "model_list"],
+  ...["plugins", "preset", "prompt_id", "provider", "route", "router_settings_override", "user_config"]
+]
+
+/** `extra_body` is laid over the request by some readers, so that its members are read like those of the request. */
+export const beside = (request: JsonObject): NamedModels => {
+  const models: Array<string> = []
+  let unjudged: string | undefined
+  const doubt = (member: string) => {
+    unjudged ??= member
+  }
+  const collect = (value: Json, member: string): void => {
+    if (typeof value === "string") models.push(value)
+    else if (isList(value)) for (const item of value) collect(item, member)
+    else if (isObject(value)) {
+      if (typeof value["model"] === "string") {
+        models.push(value["model"])
+        if (unfollowed.some((name) => value[name] != null)) doubt(member)
+      } else for (const item of Object.values(value)) collect(item, member)
+    } else if (value !== null) doubt(member)
+  }
+  const extra = request["extra_body"]
+  for (const [place, from] of [["", request] as const, ["extra_body.", extra] as const]) {
+    if (from == null) continue
+    if (!isObject(from)) {
+      doubt("extra_body")
+      continue
+    }
+    if (from !== request && from["model"] !== undefined) collect(from["model"], "extra_body.model")
+    for (const name of listMembers) if (from[name] !== undefined) collect(from[name], place + name)
+    const found = unfollowed.find((name) => from[name] != null)
+    if (found !== undefined) doubt(place + found)
+    // some hosted tools are models of their own
+    const { tools } = from
+    if (isList(tools))
+      for (const tool of tools) if (isObject(tool) && typeof tool["model"] === "string") models.push(tool["model"])
+  }
+  return { models, unjudged }
+}
+
+const isList = (value: Json | undefined): value is ReadonlyArray<Json> => Array.isArray(value)
+
+const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The model that a path names, as `/openai/deployments/m/…`, `/v1/engines/m/…` and `/v1beta/models/m:generateContent` do. */
+export const inPath = (path: string): string | undefined => {
+  const found = /\/(?:deployments|engines)\/([^/?]+)/i.exec(path) ?? /\/models\/([^?:]+):[^/?]*/i.exec(path)
+  return found?.[1] === undefined ? undefined : decodeURIComponent(found[1])
+}
