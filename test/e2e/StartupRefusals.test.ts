@@ -176,7 +176,7 @@ describe("a start that cannot be: configuration", () => {
       const environment = { ...(yield* ownDatabase), GATEWAY_ADMIN_TOKEN: "canary-operator-token" }
       const ended = yield* refused({ environment })
       assert.strictEqual(ended[1].code, 78)
-      readable(ended, /GATEWAY_ADMIN_TOKEN must begin with op_live_ and have more than 16 characters/)
+      readable(ended, /GATEWAY_ADMIN_TOKEN must begin with op_live_ and have 32 to 256 characters/)
       assert.notInclude(ended[1].output, "canary")
     })
   )
