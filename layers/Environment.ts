@@ -187,7 +187,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     workerToken: optional("SVC_WORKER_TOKEN", credential),
     encryptionKey: optional("GATEWAY_ENCRYPTION_KEY", encryptionKey),
     previousEncryptionKey: optional("GATEWAY_PREVIOUS_ENCRYPTION_KEY", encryptionKey),
-    maxBufferedRequests: withDefault("GATEWAY_MAX_BUFFERED_REQUESTS", positive, 1024),
+    maxBufferedRequests: withDefault("GATEWAY_MAX_BUFFERED_REQUESTS", positive, 4096),
     maxInflightBufferBytes: withDefault("GATEWAY_MAX_INFLIGHT_BUFFER_BYTES", positive, 536_870_912),
     drainSeconds: withDefault("GATEWAY_DRAIN_SECONDS", positive, 30),
     drainDelaySeconds: withDefault("GATEWAY_DRAIN_DELAY_SECONDS", natural, 0),

@@ -19,8 +19,9 @@ export interface Options extends Limits {
 }
 
 const defaults: Options = {
-  connectionsPerOrigin: 1_024,
-  waitingPerOrigin: 1_024,
+  // a caller has a quarter: so many streams are open at once where all requests come with one key
+  connectionsPerOrigin: 4_096,
+  waitingPerOrigin: 4_096,
   turnWithinMs: 5_000,
   idleConnections: 1_024,
   drainWithin: "30 seconds",

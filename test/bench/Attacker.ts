@@ -1,4 +1,5 @@
 import { connect, type Socket } from "node:net"
+import { constants, setPriority } from "node:os"
 import { path, silentModel } from "./Scenario.ts"
 
 /**
@@ -12,6 +13,9 @@ import { path, silentModel } from "./Scenario.ts"
  * - asks for an answer that does not come;
  * - asks for streams and reads nothing of them.
  */
+
+// real attackers have processors of their own: what theirs take here is not to be taken for the gateway's slowness
+setPriority(constants.priority.PRIORITY_LOW)
 
 const [origin = "", credential = "", connections = "0"] = process.argv.slice(2)
 const { hostname, port } = new URL(origin)
