@@ -9,6 +9,7 @@ import type { HungUp } from "../src/gateway/Request.ts"
 import type { Address } from "./Environment.ts"
 import { GatheringMessage } from "./http/GatheringMessage.ts"
 import { noted } from "./http/OwnListeners.ts"
+import { Remainders } from "./http/Remainders.ts"
 import * as Start from "./Start.ts"
 import * as WireNode from "./WireNode.ts"
 
@@ -171,7 +172,13 @@ export const proxy = (address: Address, drainWithin: Duration.Input) =>
           for (const hungUp of ofSocket) hungUp()
         })
       })
+      const remainders = new Remainders()
+      // one for all of them, so that a request costs none
+      function finished(this: ServerResponse): void {
+        if (!this.req.complete && !this.req.destroyed) remainders.add(this.req)
+      }
       const serve = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+        outgoing.prependListener("finish", finished)
         const ofSocket = running.get(incoming.socket)
         // a refusal may be over before `handle` has answered what to call
         let hungUp: HungUp | undefined

@@ -4,6 +4,8 @@ import { CollectedBytes } from "../../src/services/CollectedBytes.ts"
 const smallChunk = 1_024
 /** Bytes that are gathered before they are handed on. */
 const enough = 16_384
+/** What a small chunk counts as, beside its bytes, where Node is told to read no more: parsing it is work. */
+const perChunk = 64
 /** Small chunks that a reader waits for are held back for so long. */
 const gatherMs = 20
 
@@ -17,6 +19,7 @@ const gatherMs = 20
 export class GatheringMessage extends IncomingMessage {
   #gathered: CollectedBytes | undefined
   #handingOn: NodeJS.Timeout | undefined
+  #chunks = 0
   #lastSmallAt = Number.NEGATIVE_INFINITY
 
   override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
@@ -48,13 +51,15 @@ export class GatheringMessage extends IncomingMessage {
       if (length >= enough) this.#handOn()
       else this.#handingOn ??= setTimeout(() => this.#handOn(), gatherMs)
     }
-    return this.readableLength + length < this.readableHighWaterMark
+    this.#chunks++
+    return this.readableLength + length + this.#chunks * perChunk < this.readableHighWaterMark
   }
 
   #handOn(): void {
     const gathered = this.#gathered
     if (gathered === undefined) return
     this.#gathered = undefined
+    this.#chunks = 0
     clearTimeout(this.#handingOn)
     this.#handingOn = undefined
     if (!this.destroyed) super.push(gathered.take())

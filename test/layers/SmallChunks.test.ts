@@ -19,8 +19,8 @@ const mostMiB = 8
 
 const head = "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
 const oneByteChunks = Buffer.from("1\r\nx\r\n".repeat(bytes))
-/** Node stops reading at 64 KiB of content, which is so much on the wire. */
-const readAhead = head.length + 6 * 65_536
+/** Node reads at least so many chunks ahead, and by itself 64 times as many. */
+const readAhead = head.length + 6 * 1_000
 
 /** How much memory a body in one-byte chunks holds, which does not end, once `came` says that it is there. */
 const heldBySending = (origin: string, came: () => boolean) =>
