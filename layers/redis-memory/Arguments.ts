@@ -44,7 +44,7 @@ export const sum = (left: bigint, right: bigint): bigint => {
 export const float = (text: string, complaint = "ERR value is not a valid float"): number => {
   const infinite = /^([+-]?)inf(inity)?$/i.exec(text)
   if (infinite !== null) return infinite[1] === "-" ? -Infinity : Infinity
-  return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : refuse(complaint)
+  return /^[+-]?(\d+(?:\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : refuse(complaint)
 }
 
 /** Picks the part of a sequence between two positions, which may count from its end. */

@@ -69,9 +69,7 @@ const resolved = (document: object, item: unknown): unknown => {
 }
 
 const field = (value: unknown, name: string): unknown =>
-  Predicate.isObject(value) && Object.hasOwn(value, name)
-    ? Object.entries(value).find(([key]) => key === name)?.[1]
-    : undefined
+  Predicate.hasProperty(value, name) && Object.hasOwn(value, name) ? value[name] : undefined
 
 const isPath = (path: string): boolean =>
   path.length <= maxPathLength && /^\/[\x21-\x7e]*$/.test(path) && !/\/\/|[?#\\]/.test(path)
@@ -97,7 +95,7 @@ interface Place {
 }
 
 /** What a request can tell apart: parameters are only places. */
-const shapeOf = ({ method, path_template }: Place): string => `${method} ${path_template.replace(/\{[^}]*\}/g, "{}")}`
+const shapeOf = ({ method, path_template }: Place): string => `${method} ${path_template.replace(/\{[^{}]*\}/g, "{}")}`
 
 /** Those of `these` that `those` do not have. */
 export const without = <A extends Place>(these: ReadonlyArray<A>, those: ReadonlyArray<Place>): ReadonlyArray<A> => {

@@ -52,7 +52,9 @@ export const refusedBaseUrl = (text: string): Refusal =>
 /** As the URL parser writes it, without slashes at its end. */
 export const trimmedBaseUrl = (text: string): string => {
   const { origin, pathname } = new URL(text)
-  return origin + pathname.replace(/\/+$/, "")
+  let end = pathname.length
+  while (pathname.charAt(end - 1) === "/") end--
+  return origin + pathname.slice(0, end)
 }
 
 /** Where the gateway itself sends something: everything but a user, a password and a fragment. */

@@ -26,7 +26,7 @@ const identifiers = (ids: ReadonlyArray<string>): ReadonlyMap<string, string> =>
   const next = new Map<string, number>()
   return new Map(
     ids.map((id) => {
-      const plain = `node_${id.replace(/[^0-9A-Za-z_]/g, "_").replace(/^_+|_+$/g, "") || "node"}`
+      const plain = `node_${wordOf(id) || "node"}`
       let own = plain
       for (let number = next.get(plain) ?? 2; taken.has(own); number++) {
         own = `${plain}_${number}`
@@ -36,6 +36,15 @@ const identifiers = (ids: ReadonlyArray<string>): ReadonlyMap<string, string> =>
       return [id, own]
     })
   )
+}
+
+/** With `_` for what Mermaid does not take, but none around it. */
+const wordOf = (id: string): string => {
+  const word = id.replace(/[^0-9A-Za-z_]/g, "_")
+  let [start, end] = [0, word.length]
+  while (word.charAt(start) === "_") start++
+  while (end > start && word.charAt(end - 1) === "_") end--
+  return word.slice(start, end)
 }
 
 const longest = 120

@@ -1,0 +1,424 @@
+import { Effect, Option, Redacted, Schema } from "effect"
+import * as AddressRule from "../../layers/http/AddressRule.ts"
+import * as RedisReply from "../../layers/RedisReply.ts"
+import * as RedisArguments from "../../layers/redis-memory/Arguments.ts"
+import { defaultSettings, Simulator } from "../../layers/simulator/Simulator.ts"
+import * as ControlAuthentication from "../../src/control/Authentication.ts"
+import * as Fields from "../../src/control/api/Fields.ts"
+import * as OpenApiDocument from "../../src/control/OpenApiDocument.ts"
+import * as Rules from "../../src/control/Rules.ts"
+import * as StudioExport from "../../src/control/StudioExport.ts"
+import * as UpstreamUiCookies from "../../src/control/UpstreamUiCookies.ts"
+import * as UpstreamUiPaths from "../../src/control/UpstreamUiPaths.ts"
+import * as UsageExport from "../../src/control/UsageExport.ts"
+import * as BodyLabels from "../../src/gateway/BodyLabels.ts"
+import * as EventSize from "../../src/gateway/EventSize.ts"
+import * as Form from "../../src/gateway/Form.ts"
+import * as Headers from "../../src/gateway/Headers.ts"
+import * as KeySet from "../../src/gateway/identity/KeySet.ts"
+import * as Token from "../../src/gateway/identity/Token.ts"
+import * as TrustedHeaders from "../../src/gateway/identity/TrustedHeaders.ts"
+import * as LastEvent from "../../src/gateway/LastEvent.ts"
+import * as CompatPaths from "../../src/gateway/model/CompatPaths.ts"
+import { authorizationBearer } from "../../src/gateway/model/CredentialStyle.ts"
+import * as Facts from "../../src/gateway/model/Facts.ts"
+import * as JsonBounds from "../../src/gateway/model/JsonBounds.ts"
+import * as JsonMembers from "../../src/gateway/model/JsonMembers.ts"
+import * as OwnCookies from "../../src/gateway/model/OwnCookies.ts"
+import * as Path from "../../src/gateway/model/Path.ts"
+import * as Query from "../../src/gateway/model/Query.ts"
+import * as ServicePricing from "../../src/gateway/model/ServicePricing.ts"
+import * as UpstreamObjects from "../../src/gateway/model/UpstreamObjects.ts"
+import * as UpstreamPaths from "../../src/gateway/model/UpstreamPaths.ts"
+import * as PublicLocation from "../../src/gateway/PublicLocation.ts"
+import * as UsageTap from "../../src/gateway/UsageTap.ts"
+import * as Mermaid from "../../src/graph/Mermaid.ts"
+import * as HttpGuardrail from "../../src/guardrails/HttpGuardrail.ts"
+import * as Outcome from "../../src/guardrails/Outcome.ts"
+import * as PiiRedact from "../../src/guardrails/PiiRedact.ts"
+import * as RequestHost from "../../src/http/RequestHost.ts"
+import { ContractAliasConfig } from "../../src/messaging/Aliases.ts"
+import * as CanonicalJson from "../../src/messaging/CanonicalJson.ts"
+import * as DeadLetter from "../../src/messaging/DeadLetter.ts"
+import * as Observation from "../../src/messaging/Observation.ts"
+import * as RetryHeaders from "../../src/messaging/RetryHeaders.ts"
+import * as StatusEvent from "../../src/messaging/StatusEvent.ts"
+import * as TaskEnvelope from "../../src/messaging/TaskEnvelope.ts"
+import * as Timestamp from "../../src/messaging/Timestamp.ts"
+import * as TraceContext from "../../src/messaging/TraceContext.ts"
+import * as WorkflowEnvelope from "../../src/messaging/WorkflowEnvelope.ts"
+import * as Share from "../../src/services/Share.ts"
+import * as Access from "../../src/status/Access.ts"
+import * as EventFrames from "../../src/status/EventFrames.ts"
+import * as Requested from "../../src/status/Requested.ts"
+import * as StatusMessage from "../../src/status/StatusMessage.ts"
+import { type Sizes, usualSizes } from "./Growth.ts"
+import { documents, type Shape, texts } from "./Shapes.ts"
+
+/** Something that reads text which others wrote. */
+export interface Reader {
+  readonly name: string
+  /** The source files whose reading it runs. */
+  readonly files: ReadonlyArray<string>
+  readonly shapes: ReadonlyArray<Shape>
+  readonly sizes: Sizes
+  readonly read: (text: string) => unknown
+}
+
+/** A request's head has at most 16 KiB, which makes a small price for each character of it unimportant. */
+const head: Sizes = { longest: 16_384, cheapMs: 0.5 }
+/** Of what costs more for each character: schemas, patterns one after the other, a call for each byte. */
+const thorough: Sizes = { longest: 16_384, cheapMs: 2 }
+
+const reader =
+  (shapes: ReadonlyArray<Shape>, usual: Sizes) =>
+  (name: string, files: ReadonlyArray<string>, read: Reader["read"], sizes = usual): Reader => ({
+    name,
+    files,
+    shapes,
+    sizes,
+    read
+  })
+const ofText = reader(texts, usualSizes)
+const ofHead = reader(texts, head)
+const ofJson = reader(documents, usualSizes)
+
+const bytes = (text: string) => Buffer.from(text)
+
+/** By one chunk, and by chunks of a byte each. */
+const ofStream = (name: string, files: ReadonlyArray<string>, follow: () => (chunk: Buffer) => unknown) => [
+  ofText(`${name}, whole`, files, (text) => follow()(bytes(text))),
+  ofText(
+    `${name}, byte by byte`,
+    files,
+    (text) => {
+      const push = follow()
+      const all = bytes(text)
+      for (let at = 0; at < all.length; at++) push(all.subarray(at, at + 1))
+    },
+    { longest: 16_384, cheapMs: 15 }
+  )
+]
+
+const tapped = (tap: UsageTap.UsageTap) => (chunk: Buffer) => {
+  tap.push(chunk)
+  return tap
+}
+
+const now = Timestamp.ofMillis(1_764_000_000_000)
+const aliases = new ContractAliasConfig()
+const statusReader = StatusMessage.reader({ aliases, sanitizeMetaKeys: undefined, maxEventBytes: 1_000_000 })
+const uiPaths = UpstreamUiPaths.make([])
+const simulator = new Simulator(defaultSettings)
+const injected: Headers.Injected = {
+  credential: Redacted.make("secret"),
+  style: authorizationBearer,
+  ownHeader: undefined,
+  keyHeader: "x-api-key",
+  own: [],
+  plainAnswer: true
+}
+const rules = { tenantId: null, requiredScope: null, requiredRole: null, allowedGroups: [], skewMs: 0 }
+const anything: PiiRedact.Options = { known: new Map([["[EMAIL_1]", "a@b.co"]]), restores: true }
+const isCursor = Schema.decodeUnknownOption(Fields.Cursor)
+const isTimestamp = Schema.decodeUnknownOption(Timestamp.Timestamp)
+const isRows = Schema.decodeUnknownOption(StudioExport.StudioExport)
+
+/** Header fields, as many as the text has pieces. */
+const fieldsOf = (text: string) => text.split(/[,;&\s]/).flatMap((name) => [name, "x"])
+
+const gateway = "src/gateway"
+const model = "src/gateway/model"
+
+export const readers: ReadonlyArray<Reader> = [
+  // heads of requests and answers
+  ofHead("Connection", [`${gateway}/Headers.ts`, `${model}/ClientHeaders.ts`], (text) =>
+    Headers.forUpstream(["connection", text, ...fieldsOf(text)], injected)
+  ),
+  ofHead("header fields of an answer", [`${gateway}/Headers.ts`], (text) =>
+    Headers.forClient(fieldsOf(text), [["x", "y"]])
+  ),
+  ofHead("traceparent and ids", [`${gateway}/Headers.ts`], (text) => [
+    Headers.traceId(text),
+    Headers.acceptableId(text)
+  ]),
+  ofHead("content types", [`${gateway}/BodyLabels.ts`], (text) =>
+    BodyLabels.unreadable(["content-type", `application/json; ${text}`])
+  ),
+  ofHead("paths", [`${model}/Path.ts`], (text) => Path.canonicalise(`/${text}`)),
+  ofHead("path patterns", [`${model}/Path.ts`, `${gateway}/Exposure.ts`], (text) => Path.isPattern(`/${text}`)),
+  ofHead("paths, as lax upstreams read them", [`${model}/UpstreamPaths.ts`], (text) =>
+    UpstreamPaths.folded(`/${text}`)
+  ),
+  ofHead("paths of the compatible upstream", [`${model}/CompatPaths.ts`, `${model}/RouteTable.ts`], (text) =>
+    CompatPaths.isOpen(["/*"], `/${text}`)
+  ),
+  ofHead("queries", [`${model}/UrlEncoded.ts`, `${model}/MemberName.ts`], (text) =>
+    Query.deciding(`/v1?${text}`, new Set(["model"]))
+  ),
+  ofHead("paths with a price", [`${model}/ServicePricing.ts`], (text) =>
+    ServicePricing.resolve(ServicePricing.free, "POST", `/${text}`, ServicePricing.selectNothing)
+  ),
+  ofHead("JSON pointers", [`${model}/ServicePricing.ts`], (text) => ServicePricing.tokensOf(`/${text}`)),
+  ofHead("locations for browsers", [`${gateway}/PublicLocation.ts`], (text) =>
+    PublicLocation.shown(["x-forwarded-host", text, "x-forwarded-proto", text], "http://u")(["location", `/ui${text}`])
+  ),
+  ofHead("identity tokens", [`${gateway}/identity/Token.ts`], (text) =>
+    Token.presented(["authorization", `Bearer ${text}.${text}.${text}`])
+  ),
+  ofHead("signed identities", [`${gateway}/identity/TrustedHeaders.ts`], (text) =>
+    TrustedHeaders.verify(
+      [TrustedHeaders.identityHeader, text, TrustedHeaders.signatureHeader, text],
+      Redacted.make("secret"),
+      rules,
+      0
+    )
+  ),
+  ofHead("credentials of operators", ["src/control/Authentication.ts"], (text) =>
+    Effect.runSyncExit(ControlAuthentication.bearer(`Bearer ${text}`, "op_live_"))
+  ),
+  ofHead("credentials of status clients", ["src/status/Access.ts"], (text) =>
+    Access.refused(Option.some(Redacted.make("secret")), { authorization: `Bearer ${text}`, host: text, origin: text })
+  ),
+  ofHead("queries of status clients", ["src/status/Requested.ts"], (text) =>
+    Requested.parametersOf(`/history?${text}`)
+  ),
+  ofHead("event ids", ["src/status/EventFrames.ts"], (text) => [
+    EventFrames.idOf(text),
+    EventFrames.oneLine(text),
+    EventFrames.lastEventIdOf(text)
+  ]),
+  ofHead("cursors", ["src/control/api/Fields.ts"], (text) => isCursor(text)),
+  ofHead("cookies of the upstream's UI", ["src/control/UpstreamUiCookies.ts"], (text) => [
+    UpstreamUiCookies.forBrowser([text]),
+    UpstreamUiCookies.forUpstream(text)
+  ]),
+  ofHead("paths of the upstream's UI", ["src/control/UpstreamUiPaths.ts"], (text) => [
+    uiPaths.upstreamTarget(`${UpstreamUiPaths.prefix}/${text}`),
+    uiPaths.location(`/ui/${text}`, { origin: "http://u", target: "/", host: "c" })
+  ]),
+  ofHead("addresses that operators give", ["src/control/Rules.ts"], (text) => [
+    Rules.refusedBaseUrl(`http://a/${text}`),
+    Rules.trimmedBaseUrl(`http://a/${text}`)
+  ]),
+  ofHead("network addresses", ["layers/http/AddressRule.ts"], (text) => AddressRule.addressRule(text, "allow")),
+
+  ofHead("hosts", ["src/http/RequestHost.ts"], (text) => {
+    const hostname = RequestHost.requestHostname(text)
+    return [RequestHost.isLoopback(hostname), RequestHost.isAddress(text), RequestHost.isLoopback(text)]
+  }),
+  ofHead("addresses of clients", ["src/services/Share.ts"], (text) => Share.callerAt(text)),
+  ofHead("cookies", [`${model}/OwnCookies.ts`], (text) => OwnCookies.withoutOwnCookies(text)),
+
+  // bodies that clients send
+  ofText("urlencoded forms", [`${gateway}/Form.ts`, `${model}/UrlEncoded.ts`], (text) =>
+    Form.read("application/x-www-form-urlencoded", bytes(text), new Set(["model"]))
+  ),
+  ofText("a value of a form", [`${gateway}/Form.ts`, `${model}/UrlEncoded.ts`], (text) =>
+    Form.read("application/x-www-form-urlencoded", bytes(`model=${text}`), new Set(["model"]))
+  ),
+  ofText("the head of a part", [`${gateway}/Form.ts`], (text) =>
+    Form.read(
+      "multipart/form-data; boundary=b",
+      bytes(`--b\r\ncontent-disposition: form-data; name="${text}\r\n\r\nx\r\n--b--`),
+      new Set(["model"])
+    )
+  ),
+  ofText("headers of a part", [`${gateway}/Form.ts`], (text) =>
+    Form.read("multipart/form-data; boundary=b", bytes(`--b\r\n${text}\r\n\r\nx\r\n--b--`), new Set(["model"]))
+  ),
+  ofText("the content of a part", [`${gateway}/Form.ts`], (text) =>
+    Form.read(
+      "multipart/form-data; boundary=b",
+      bytes(`--b\r\ncontent-disposition: form-data; name="model"\r\n\r\n${text}\r\n--b--`),
+      new Set(["model"])
+    )
+  ),
+  ofText("a boundary of dashes", [`${gateway}/Form.ts`], (text) =>
+    Form.read(`multipart/form-data; boundary=${"-".repeat(60)}`, bytes(`${"-".repeat(62)}\r\n${text}`), new Set())
+  ),
+  ofHead("the type of a form", [`${gateway}/Form.ts`], (text) =>
+    Form.read(`multipart/form-data; boundary=b; ${text}`, bytes("--b--"), new Set())
+  ),
+  ofText(
+    "text that should be JSON",
+    [`${model}/JsonBounds.ts`, `${model}/Facts.ts`],
+    (text) => Facts.parse("chat-completions", bytes(text)),
+    thorough
+  ),
+  ofText(
+    "an object that should be JSON",
+    [`${model}/JsonBounds.ts`],
+    (text) => JsonBounds.excessOf(`{"a":${text}`),
+    thorough
+  ),
+  ofJson(
+    "bodies of conversations",
+    [`${model}/Facts.ts`, `${model}/InputEstimate.ts`, `${model}/NamedModels.ts`],
+    (text) => Facts.parse("chat-completions", bytes(text))
+  ),
+  ofJson("bodies of batches", [`${model}/Facts.ts`, `${model}/JsonMembers.ts`, `${model}/JsonScan.ts`], (text) =>
+    Facts.parse("message-batches", bytes(`{"requests":[{"params":${text}}]}`))
+  ),
+  ofJson("members", [`${model}/JsonMembers.ts`, `${model}/JsonScan.ts`], (text) => [
+    JsonMembers.without(text, (key) => key.endsWith("1")),
+    JsonMembers.withMember(text, "stream", "true")
+  ]),
+  ofJson(
+    "personal data",
+    ["src/guardrails/PiiRedact.ts", "src/guardrails/JsonStrings.ts"],
+    (text) => PiiRedact.redact(text, anything),
+    thorough
+  ),
+  ofJson(
+    "replies of guardrails",
+    ["src/guardrails/HttpGuardrail.ts"],
+    (text) =>
+      Effect.runSync(
+        HttpGuardrail.ask(
+          {
+            fetch: () =>
+              Effect.succeed({ status: 200, headers: {}, body: bytes(`{"action":"modify","request":${text}}`) })
+          },
+          { _tag: "Http", url: "http://g", timeoutMs: 1, token: { _tag: "Missing" } },
+          {
+            requestId: "r",
+            guardrail: "g",
+            mode: "pre_call",
+            context: {
+              key_id: "k",
+              team_id: null,
+              user_id: null,
+              project_id: null,
+              model: null,
+              route: "r",
+              provider: "p"
+            },
+            config: {},
+            text: "{}"
+          }
+        )
+      ),
+    thorough
+  ),
+  ofText("metadata of guardrails", ["src/guardrails/Outcome.ts"], (text) => Outcome.storable({ [text]: text })),
+
+  // what upstreams answer
+  ...ofStream("usage in events", [`${gateway}/UsageTap.ts`], () => tapped(UsageTap.events("a", 1_048_576))),
+  ...ofStream("usage in events that is hidden", [`${gateway}/UsageTap.ts`], () =>
+    tapped(UsageTap.hidingUsage("a", 1_048_576))
+  ),
+  ...ofStream("sizes of events", [`${gateway}/EventSize.ts`], () => EventSize.follow(1_048_576)),
+  ...ofStream("last events", [`${gateway}/LastEvent.ts`], () => LastEvent.follow()),
+  ofJson("usage in an answer", [`${gateway}/UsageTap.ts`], (text) =>
+    tapped(UsageTap.json("a", 1_048_576))(bytes(`{"usage":${text}}`)).seen()
+  ),
+  ofJson(
+    "objects that bodies and lists name",
+    [`${model}/UpstreamObjects.ts`],
+    (text) => [
+      UpstreamObjects.referredTo(`{"file_id":"file-1","input":${text}}`),
+      UpstreamObjects.listed(`{"data":[${text}]}`),
+      UpstreamObjects.filtered(`{"data":[${text}]}`, [false])
+    ],
+    thorough
+  ),
+  ofJson("keys of an issuer", [`${gateway}/identity/KeySet.ts`], (text) => KeySet.parse(`{"keys":[${text}]}`)),
+  ofText(
+    "OpenAPI documents",
+    ["src/control/OpenApiDocument.ts"],
+    (text) =>
+      OpenApiDocument.parse(
+        JSON.stringify({
+          openapi: "3.1.0",
+          info: { title: text, version: text },
+          paths: Object.fromEntries(
+            text.split(/[,;&\s]/).map((path) => [`/${path}`, { $ref: "#/components/pathItems/a" }])
+          ),
+          components: { pathItems: { ...Object.fromEntries(text.split(/[,;&\s]/).map((name) => [name, {}])), a: {} } }
+        })
+      ),
+    thorough
+  ),
+  ofJson("what the studio exports", ["src/control/StudioExport.ts"], (text) => isRows(`[${text}]`), thorough),
+  ofText("names that the studio gives", ["src/control/StudioExport.ts"], (text) => StudioExport.serviceNameOf(text)),
+  ofText("cells of an export", ["src/control/UsageExport.ts"], (text) => UsageExport.cell(text)),
+
+  // messages, and what stores say
+  ofJson("task envelopes", ["src/messaging/TaskEnvelope.ts", "src/messaging/Envelope.ts"], (text) =>
+    TaskEnvelope.fromBytes(bytes(`{"task_id":"t","payload":${text}}`), now)
+  ),
+  ofText("fields of task envelopes", ["src/messaging/TaskEnvelope.ts"], (text) =>
+    TaskEnvelope.fromBytes(bytes(JSON.stringify({ task_id: text, priority: text, created_at: text })), now)
+  ),
+  ofJson(
+    "workflow envelopes",
+    ["src/messaging/Envelope.ts", "src/messaging/ExactJson.ts"],
+    (text) => WorkflowEnvelope.fromBytes(bytes(`{"task_id":"t","payload":${text},"n":9007199254740993}`), "m"),
+    thorough
+  ),
+  ofJson("status events", ["src/messaging/ExactJson.ts"], (text) =>
+    StatusEvent.fromBytes(bytes(`{"task_id":"t","status":"running","meta":${text}}`), now)
+  ),
+  ofJson("status messages", ["src/messaging/ExactJson.ts"], (text) =>
+    statusReader(bytes(`{"task_id":"t","status":"running","meta":${text}}`), now)
+  ),
+  ofJson(
+    "canonical JSON",
+    ["src/messaging/CanonicalJson.ts"],
+    (text) => CanonicalJson.write(JSON.parse(text)),
+    thorough
+  ),
+  ofText("bodies of dead letters", ["src/messaging/DeadLetter.ts"], (text) => DeadLetter.bodyOf(bytes(text))),
+  ofText(
+    "retry headers",
+    ["src/messaging/RetryHeaders.ts"],
+    (text) => [
+      RetryHeaders.count(text),
+      RetryHeaders.carried(Object.fromEntries(fieldsOf(text).map((name) => [name, text.slice(0, 10)])))
+    ],
+    thorough
+  ),
+  ofText("trace contexts", ["src/messaging/RetryHeaders.ts"], (text) => TraceContext.ofHeaders({ traceparent: text })),
+  ofText("timestamps", ["src/messaging/Timestamp.ts"], (text) => [isTimestamp(text), Timestamp.isCanonical(text)]),
+  ofJson("observations", ["src/messaging/Observation.ts"], (text) => Observation.decode(text), thorough),
+  ofText(
+    "labels of graphs",
+    ["src/graph/Mermaid.ts"],
+    (text) =>
+      Mermaid.executionGraphMermaid({
+        nodes: [...text.slice(0, 200).split("").keys()].map((at) => ({
+          id: at === 0 ? text : `${text.slice(0, 20)}${at % 2}`,
+          kind: "task",
+          label: at === 0 ? text : "",
+          timestamp: null,
+          task_id: null,
+          annotations: {}
+        })),
+        edges: []
+      }),
+    thorough
+  ),
+  ofText("refusals of Redis", ["layers/RedisReply.ts"], (text) => [
+    RedisReply.refused("command", text),
+    RedisReply.refused("command", `ERR Error running script ${text} -${text}`)
+  ]),
+  ofText("numbers for the memory Redis", ["layers/redis-memory/Arguments.ts"], (text) => [RedisArguments.float(text)]),
+  ofText("numbers in digits for the memory Redis", ["layers/redis-memory/Arguments.ts"], (text) =>
+    RedisArguments.float(`${text.replaceAll(/[^0-9.]/g, "1")}x`)
+  ),
+  ofText(
+    "requests to the simulator",
+    ["layers/simulator/Simulator.ts", "layers/simulator/Json.ts", "layers/simulator/Reply.ts"],
+    (text) =>
+      simulator.answer(
+        {
+          method: "POST",
+          target: "/v1/chat/completions",
+          headers: ["authorization", "Bearer x"],
+          body: bytes(JSON.stringify({ model: "m", messages: [{ role: "user", content: text }] }))
+        },
+        0
+      )
+  )
+]
