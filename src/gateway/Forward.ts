@@ -1,4 +1,4 @@
-import { Cause, Exit, Result } from "effect"
+import { Cause, Exit, type Redacted, Result } from "effect"
 import type { Cancel, Exchange, Flow, Sink, Upstream, UpstreamError } from "../services/Upstream.ts"
 import * as EventSize from "./EventSize.ts"
 import { type ErrorCode, GatewayError } from "./GatewayError.ts"
@@ -6,6 +6,7 @@ import * as Headers from "./Headers.ts"
 import * as LastEvent from "./LastEvent.ts"
 import type { Family } from "./model/CanonicalRoute.ts"
 import type { Limit } from "./model/Limit.ts"
+import { SecretMask } from "./SecretMask.ts"
 import * as UsageTap from "./UsageTap.ts"
 import type { Wire } from "./Wire.ts"
 
@@ -16,6 +17,8 @@ export type Reading =
 
 export interface Passage {
   readonly exchange: Exchange
+  /** What the gateway identifies itself with there: no refusal of the upstream repeats it to the client. */
+  readonly credential: Redacted.Redacted
   readonly reading: Reading
   readonly maxResponseBytes: number
   /** The answer's protocol is known: of an event stream, certain events are the last. */
@@ -138,6 +141,7 @@ class Answer implements Sink {
   #heldBytes = 0
   readonly #stop: () => void
   #disarm: (() => void) | undefined
+  #mask: SecretMask | undefined
   #outgrows: ((chunk: Buffer) => boolean) | undefined
   #mayEnd: ((chunk: Buffer) => boolean) | undefined
   #firstByteAt: number | undefined
@@ -155,6 +159,7 @@ class Answer implements Sink {
       return "stop"
     }
     this.#status = status
+    this.#mask = SecretMask.forStatus(status, passage.credential)
     this.#firstByteAt = passage.now()
     passage.onAnswer()
     // where no body follows, the length is that of what a GET would get
@@ -184,7 +189,7 @@ class Answer implements Sink {
   chunk(bytes: Uint8Array): Flow {
     this.#received += bytes.length
     if (this.#received > this.#passage.maxResponseBytes) return this.#refuse("size")
-    const chunk = asBuffer(bytes)
+    const chunk = this.#mask === undefined ? asBuffer(bytes) : this.#mask.push(asBuffer(bytes))
     if (this.#outgrows?.(chunk) === true) return this.#refuse("event")
     this.#passage.watch?.chunk(chunk)
     const out = this.#tap.push(chunk)
@@ -224,7 +229,7 @@ class Answer implements Sink {
     const { mayFallBack, now } = this.#passage
     this.#disarm?.()
     const whole = Exit.isSuccess(exit)
-    const last = this.#tap.flush()
+    const last = this.#last()
     const clientGone = this.#cutBy === undefined && Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)
     const error = whole || clientGone ? undefined : refusalOf(exit, this.#cutBy, this.#passage)
     return {
@@ -244,6 +249,15 @@ class Answer implements Sink {
       },
       finish: () => this.#finish(whole, clientGone, last)
     }
+  }
+
+  /** The end of the answer, as far as it was held back on its way. */
+  #last(): Buffer | undefined {
+    const heldBack = this.#mask?.flush()
+    const masked = heldBack === undefined || heldBack.length === 0 ? undefined : this.#tap.push(heldBack)
+    const rest = this.#tap.flush()
+    if (masked === undefined) return rest
+    return rest === undefined ? masked : Buffer.concat([masked, rest])
   }
 
   #finish(whole: boolean, clientGone: boolean, last: Buffer | undefined): void {

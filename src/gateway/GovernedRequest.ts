@@ -243,6 +243,7 @@ export class GovernedRequest extends Context.Service<
               body: body.passing?.bytes ?? body.bytes,
               read: read || held !== undefined || watch !== undefined
             }),
+            credential: destination.credential,
             reading: read ? { _tag: "Tokens", family: target.family, hideUsage: body.hideUsage } : { _tag: "Blind" },
             maxResponseBytes: Math.min(
               config.maxResponseBodyBytes,

@@ -6,6 +6,7 @@ import * as Forward from "./Forward.ts"
 import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import * as JsonBounds from "./model/JsonBounds.ts"
+import { SecretMask } from "./SecretMask.ts"
 import * as UsageTap from "./UsageTap.ts"
 import type { BodyLease, Wire } from "./Wire.ts"
 
@@ -158,9 +159,11 @@ class HeldAnswer implements Sink {
 
   /** The client gets `text`, or what the upstream sent. */
   released(text: string | undefined): Forward.Settleable {
-    const body = text === undefined ? this.#collected.whole() : Buffer.from(text)
+    const clear = text === undefined ? this.#collected.whole() : Buffer.from(text)
     // an exchange that came to its end has had a head
     const status = this.#status ?? 502
+    const mask = SecretMask.forStatus(status, this.#passage.credential)
+    const body = mask === undefined ? clear : Buffer.concat([mask.push(clear), mask.flush()])
     return this.#settleable({ status, whole: true, headSent: true }, () => {
       this.#wire.head(status, this.#answerHeaders(status, body.length))
       this.#wire.end(body.length === 0 ? undefined : body)

@@ -69,6 +69,7 @@ export const run = (
       body: body?.bytes ?? null,
       read: watch !== undefined || judge !== undefined
     }),
+    credential: destination.credential,
     reading: { _tag: "Blind" },
     maxResponseBytes: Math.min(config.maxResponseBodyBytes, policy.max_response_body_bytes ?? Number.POSITIVE_INFINITY),
     // nothing hangs on the record of it

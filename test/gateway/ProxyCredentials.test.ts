@@ -96,6 +96,31 @@ layer(Proxy.database)("ProxyApp presents to the upstream", (it) => {
     })
   )
 
+  it.effect.each([
+    ["in one piece", ["x startup-secret y startup-secret"]],
+    ["in pieces", ["x startup-", "secr", "et y startup-secret"]],
+    ["byte by byte", [..."x startup-secret y startup-secret"]]
+  ] as const)("and no refusal of the upstream repeats it to the client: %s", ([, pieces]) =>
+    Effect.gen(function* () {
+      const length = ["content-type", "text/plain", "content-length", "33"]
+      const gateway = yield* Proxy.make({ upstream: Upstream.answers(401, length, ...pieces) })
+      const key = yield* Proxy.issueKey()
+      for (const target of ["/v1/models", "/v1/messages/batches?limit=1"]) {
+        const wire = yield* gateway.ask({ method: "GET", target, headers: key.headers })
+        assert.deepStrictEqual([wire.status, wire.text], [401, `x ${"*".repeat(14)} y ${"*".repeat(14)}`])
+      }
+    })
+  )
+
+  it.effect("what an error ends with is not lost when it looks like a credential", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ upstream: Upstream.answers(400, ["content-length", "9"], "a startup") })
+      const key = yield* Proxy.issueKey()
+      const wire = yield* gateway.ask({ method: "GET", target: "/v1/models", headers: key.headers })
+      assert.strictEqual(wire.text, "a startup")
+    })
+  )
+
   it.effect("who asks, in headers that no client can forge", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make()
