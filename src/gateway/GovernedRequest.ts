@@ -370,7 +370,7 @@ export class GovernedRequest extends Context.Service<
             requestBytes: received,
             estimatedCostNanos: wanted.nanos,
             unpricedModels:
-              effective.policy.require_priced_models && charge === undefined
+              effective.policy.unpriced_models === "refuse" && charge === undefined
                 ? Estimate.unpriced(accounting, facts.models, prices)
                 : []
           }

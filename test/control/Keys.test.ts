@@ -45,7 +45,7 @@ suite("Keys", (it) => {
         daily_budget_usd: null,
         monthly_budget_usd: null,
         max_cost_per_request: null,
-        require_priced_models: false,
+        unpriced_models: "flat",
         max_input_tokens_per_request: null,
         max_output_tokens_per_request: null,
         unused_key_auto_disable_after_days: null,

@@ -149,11 +149,11 @@ layer(Proxy.database)("A response in the background", (it) => {
   )
 })
 
-layer(Proxy.database)("A key that takes models with a price only", (it) => {
+layer(Proxy.database)("A key that refuses models without a price", (it) => {
   it.effect("is refused others, and told which and what to do", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({ configured: priced })
-      const key = yield* Proxy.issueKey({ require_priced_models: true })
+      const key = yield* Proxy.issueKey({ unpriced_models: "refuse" })
       const ask = (target: string, body: object) => gateway.ask({ target, headers: key.headers, body })
       const refused = yield* ask(Proxy.chat, { model: "large-alias" })
       const { error } = JSON.parse(refused.text)

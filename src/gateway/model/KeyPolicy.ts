@@ -8,6 +8,12 @@ const Hour = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 23 }))
 const ModelName = Schema.String.check(Schema.isBetweenLength(1, 256))
 
 /**
+ * How a request for a model without a price is treated: `flat` charges $0.01 for each request, whatever it uses;
+ * `refuse` refuses it, because no budget can hold an unknown cost.
+ */
+const UnpricedModels = Schema.Literals(["flat", "refuse"])
+
+/**
  * What a key may do (reference §8.1), under its wire names. A limit or list that is `null` on the wire restricts
  * nothing, and so does a policy that says nothing: a new key works on every canonical route.
  */
@@ -27,8 +33,7 @@ export const KeyPolicy = Schema.Struct({
   daily_budget_usd: Limit.DollarLimit,
   monthly_budget_usd: Limit.DollarLimit,
   max_cost_per_request: Limit.DollarLimit,
-  /** A model without a price in the operator's list is refused: what it costs is not known, and a budget cannot hold it. */
-  require_priced_models: Schema.Boolean,
+  unpriced_models: UnpricedModels,
   max_input_tokens_per_request: Limit.CountLimit,
   max_output_tokens_per_request: Limit.CountLimit,
   /** A key that was not used for so many days is disabled at its next use. */
@@ -65,7 +70,7 @@ export const neutral: KeyPolicy = {
   daily_budget_usd: Limit.unlimited,
   monthly_budget_usd: Limit.unlimited,
   max_cost_per_request: Limit.unlimited,
-  require_priced_models: false,
+  unpriced_models: "flat",
   max_input_tokens_per_request: Limit.unlimited,
   max_output_tokens_per_request: Limit.unlimited,
   unused_key_auto_disable_after_days: Limit.unlimited,
@@ -101,7 +106,7 @@ export const restricted = (a: KeyPolicy, b: KeyPolicy): KeyPolicy => ({
   daily_budget_usd: Limit.strictest(a.daily_budget_usd, b.daily_budget_usd),
   monthly_budget_usd: Limit.strictest(a.monthly_budget_usd, b.monthly_budget_usd),
   max_cost_per_request: Limit.strictest(a.max_cost_per_request, b.max_cost_per_request),
-  require_priced_models: a.require_priced_models || b.require_priced_models,
+  unpriced_models: a.unpriced_models === "refuse" ? "refuse" : b.unpriced_models,
   max_input_tokens_per_request: Limit.strictest(a.max_input_tokens_per_request, b.max_input_tokens_per_request),
   max_output_tokens_per_request: Limit.strictest(a.max_output_tokens_per_request, b.max_output_tokens_per_request),
   unused_key_auto_disable_after_days: Limit.strictest(

@@ -94,10 +94,10 @@ const bodyRules: ReadonlyArray<{
 }> = [
   { field: "allowed_models", check: "model", when: "said", needs: (policy) => policy.allowed_models._tag === "Allow" },
   {
-    field: "require_priced_models",
+    field: "unpriced_models",
     check: "price",
     when: "priced",
-    needs: (policy) => policy.require_priced_models
+    needs: (policy) => policy.unpriced_models === "refuse"
   },
   { field: "allow_streaming", check: "streaming", when: "said", needs: (policy) => !policy.allow_streaming },
   { field: "allow_tools", check: "tools", when: "said", needs: (policy) => !policy.allow_tools },
@@ -347,10 +347,10 @@ const checks: ReadonlyArray<Rule> = [
   },
   {
     name: "price",
-    test: ({ require_priced_models }, { unpricedModels: [model] }) =>
-      require_priced_models && model !== undefined
+    test: ({ unpriced_models }, { unpricedModels: [model] }) =>
+      unpriced_models === "refuse" && model !== undefined
         ? {
-            message: `This key's policy takes models with a price only (require_priced_models), and ${model === "" ? "the request names no model" : `"${printable(model)}" has none`}. Use a model that has one, or ask an operator to add its price to model-prices.`,
+            message: `This key's policy refuses models without a price (unpriced_models), and ${model === "" ? "the request names no model" : `"${printable(model)}" has none`}. Use a model that has one, or ask an operator to add its price to model-prices.`,
             param: "model"
           }
         : undefined

@@ -32,7 +32,7 @@ export const policy: fc.Arbitrary<KeyPolicy> = fc.record({
   daily_budget_usd: limit(9),
   monthly_budget_usd: limit(9),
   max_cost_per_request: limit(2),
-  require_priced_models: fc.boolean(),
+  unpriced_models: fc.constantFrom("flat", "refuse"),
   max_input_tokens_per_request: limit(200),
   max_output_tokens_per_request: limit(200),
   unused_key_auto_disable_after_days: limit(9, 1),

@@ -375,10 +375,10 @@ function rules(): ReadonlyArray<Rule> {
     ],
     [
       "price",
-      { require_priced_models: true },
+      { unpriced_models: "refuse" },
       {},
       {},
-      'This key\'s policy takes models with a price only (require_priced_models), and "la?rge" has none. Use a model that has one, or ask an operator to add its price to model-prices.',
+      'This key\'s policy refuses models without a price (unpriced_models), and "la?rge" has none. Use a model that has one, or ask an operator to add its price to model-prices.',
       "model"
     ]
   ]
@@ -402,7 +402,7 @@ const lifted: Record<Policy.Check, Partial<KeyPolicy>> = {
   input_tokens: { max_input_tokens_per_request: unlimited },
   output_tokens: { max_output_tokens_per_request: unlimited },
   cost: { max_cost_per_request: unlimited },
-  price: { require_priced_models: false }
+  price: { unpriced_models: "flat" }
 }
 
 const codes: Partial<Record<Policy.Check, Policy.DenialCode>> = {
