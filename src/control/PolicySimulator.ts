@@ -102,11 +102,12 @@ const make = Effect.gen(function* () {
         }),
         (layers) => EffectivePolicy.of([...layers, own])
       )
+    const named = Facts.everyModel(facts)
     const unread = yield* layersFor([])
-    const effective = yield* layersFor(facts.models)
+    const effective = yield* layersFor(named)
 
-    const prices = yield* state.prices(facts.models)
-    const price = Estimate.priceOf(facts.models, prices)
+    const prices = yield* state.prices(named)
+    const price = Estimate.priceOf(facts, prices)
     const accounting =
       found.routeId === undefined ? "answer" : Estimate.accountingOf(found.routeId, method, settings.mode)
     const now = yield* Clock.currentTimeMillis
@@ -119,7 +120,7 @@ const make = Effect.gen(function* () {
       responseBytes: input.response_body_bytes ?? undefined,
       hourUtc: new Date(now).getUTCHours(),
       running: 1,
-      unpricedModels: call === undefined ? Estimate.unpriced(accounting, facts.models, prices) : [],
+      unpricedModels: call === undefined ? Estimate.unpriced(accounting, facts, prices) : [],
       estimatedCostNanos:
         input.estimated_cost_usd == null
           ? call === undefined
@@ -340,7 +341,7 @@ const warningsOf = (
   return [
     ...excluded("route", policy.allowed_routes, [route]),
     ...excluded("provider", policy.allowed_providers, [provider]),
-    ...excluded("model", policy.allowed_models, facts.models),
+    ...excluded("model", policy.allowed_models, Facts.everyModel(facts)),
     ...excluded("service", policy.allowed_services, [service?.name ?? facts.service ?? []].flat()),
     ...Policy.disjoint(policy, layers).map(
       ({ layers, list }) => `${list} of ${layers.map(nameOf).join(" and ")} have nothing in common.`

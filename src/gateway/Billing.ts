@@ -1,6 +1,13 @@
-import { type Accounting, defaultCostNanos, type Reserved } from "./model/Estimate.ts"
+import {
+  type Accounting,
+  charge,
+  defaultCostNanos,
+  isDefault,
+  type RequestPrice,
+  type Reserved
+} from "./model/Estimate.ts"
 import type { Facts } from "./model/Facts.ts"
-import { cost, type ModelPrice, toNanos } from "./model/Price.ts"
+import { toNanos } from "./model/Price.ts"
 import type { CostMode } from "./model/Service.ts"
 import type { Settled } from "./Settling.ts"
 import type { TokenUsage } from "./TokenUsage.ts"
@@ -45,7 +52,7 @@ export const nothing: Bill = {
 export const bill = (
   accounting: Accounting,
   facts: Facts,
-  price: ModelPrice | undefined,
+  price: RequestPrice | undefined,
   reserved: Reserved,
   outcome: Outcome
 ): Bill => {
@@ -58,7 +65,7 @@ export const bill = (
       usageSource: "estimated",
       usage: { input: facts.inputTokens, total: reserved.tokens },
       costNanos: reserved.nanos,
-      costSource: price === undefined ? "route_default" : "price_table",
+      costSource: sourceOf(price, reserved.nanos),
       settled: reserved
     }
   }
@@ -69,14 +76,12 @@ export const bill = (
   const costUsd = outcome._tag === "Answered" ? outcome.seen.reported?.costUsd : undefined
   // an upstream that knows no price may say that the answer cost nothing
   const isTheirs = costUsd !== undefined && (costUsd > 0 || price === undefined)
-  const [costNanos, costSource]: readonly [number, CostSource] = isTheirs
-    ? [toNanos(costUsd), "upstream_passthrough"]
-    : price !== undefined
-      ? [
-          cost(price, { input, output, cachedInput: usage.cachedInput ?? 0, cacheWrite: usage.cacheWrite ?? 0 }),
-          "price_table"
-        ]
-      : [defaultCostNanos, "route_default"]
+  const ours =
+    price === undefined
+      ? defaultCostNanos
+      : charge(price, { input, output, cachedInput: usage.cachedInput ?? 0, cacheWrite: usage.cacheWrite ?? 0 })
+  const costNanos = isTheirs ? toNanos(costUsd) : ours
+  const costSource = isTheirs ? "upstream_passthrough" : sourceOf(price, ours)
   return {
     usageSource: source,
     usage: { ...usage, total },
@@ -85,6 +90,9 @@ export const bill = (
     settled: { tokens: total, nanos: costNanos }
   }
 }
+
+const sourceOf = (price: RequestPrice | undefined, nanos: number): CostSource =>
+  isDefault(price, nanos) ? "route_default" : "price_table"
 
 /**
  * What the answer reported. Else what was seen of it, and where it shows nothing the reservation; an answer is never

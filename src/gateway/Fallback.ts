@@ -3,6 +3,7 @@ import type { ControlState } from "./ControlState.ts"
 import type { Destination, Destinations } from "./Destination.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 import type { RouteConfig } from "./model/CanonicalRoute.ts"
+import { everyModel } from "./model/Facts.ts"
 import type { KeyPolicy } from "./model/KeyPolicy.ts"
 import * as Policy from "./model/Policy.ts"
 import * as Target from "./Target.ts"
@@ -31,7 +32,7 @@ export const find = (
     const direct = yield* Result.getSuccess(Target.find("POST", target.target, control.snapshot()))
     if (direct.routeId === "wildcard") return yield* Option.none()
     const { config, route } = direct
-    const { policy } = control.policyOf(key, route, question.facts.models)
+    const { policy } = control.policyOf(key, route, everyModel(question.facts))
     const open =
       direct.provider === "upstream" &&
       config.enabled &&

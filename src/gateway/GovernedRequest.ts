@@ -121,7 +121,7 @@ export class GovernedRequest extends Context.Service<
         let facts = Facts.none
         let { accounting } = target
         /** Until the body is read, without the layers of models. */
-        let effective = control.policyOf(key, target.route, facts.models)
+        let effective = control.policyOf(key, target.route, [])
         const scopesOf = (effective: EffectivePolicy) => control.limitScopes(key, effective)
         let guard: Guard | undefined
         /** Of the upstream that answers, which is another after a fallback: what its answer makes known. */
@@ -356,10 +356,10 @@ export class GovernedRequest extends Context.Service<
         const decide = (body: RequestBody.Body, received: number, charge?: ServiceBilling.Charge) => {
           facts =
             target.provider === "compat" ? Facts.withModel(body.facts, NamedModels.inPath(target.target)) : body.facts
-          effective = control.policyOf(key, target.route, facts.models)
+          effective = control.policyOf(key, target.route, Facts.everyModel(facts))
           accounting = Estimate.accountingFor(target.accounting, facts)
           const { prices } = control.snapshot()
-          const price = Estimate.priceOf(facts.models, prices)
+          const price = Estimate.priceOf(facts, prices)
           const meters = metersOf(effective, scopesOf, now())
           const bound = OutputBound.of(target, facts, price, effective.policy, meters.all)
           const reserved = Estimate.wanted(accounting, facts, price, bound)
@@ -371,7 +371,7 @@ export class GovernedRequest extends Context.Service<
             estimatedCostNanos: wanted.nanos,
             unpricedModels:
               effective.policy.unpriced_models === "refuse" && charge === undefined
-                ? Estimate.unpriced(accounting, facts.models, prices)
+                ? Estimate.unpriced(accounting, facts, prices)
                 : []
           }
           const decision = Policy.decide(effective.policy, question)

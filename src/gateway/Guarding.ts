@@ -189,10 +189,13 @@ const rewritten = (
     (before.openAnswers > 0 || parsed.facts.largestOutput <= before.largestOutput) &&
     parsed.facts.service === before.service &&
     parsed.facts.unjudged === before.unjudged &&
-    parsed.facts.models.length === before.models.length &&
-    parsed.facts.models.every((model, index) => model === before.models[index])
+    equal(parsed.facts.models, before.models) &&
+    equal(parsed.facts.alsoNamed, before.alsoNamed)
   return same ? Result.succeed(body) : Result.fail(overstepped)
 }
+
+const equal = (some: ReadonlyArray<string>, others: ReadonlyArray<string>): boolean =>
+  some.length === others.length && some.every((one, index) => one === others[index])
 
 const isObject = (json: string): boolean => json.trimStart().startsWith("{")
 

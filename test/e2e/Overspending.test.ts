@@ -151,6 +151,7 @@ const shapes: ReadonlyArray<readonly [name: string, shape: Shape]> = [
   ["two bounds, of which the smaller is the protocol's", { body: { max_completion_tokens: 1, max_tokens: 2000 } }],
   ["no bound", { body: {} }],
   ["many answers without a bound", { body: { n: 40 } }],
+  ["an unknown name beside the model", { body: { fallbacks: ["zzz"], max_tokens: 2000 } }],
   ["many answers with one", { body: { n: 10, max_tokens: 100 } }],
   ["responses in the background", { path: "/v1/responses", body: { background: true } }],
   ["batches", { path: "/v1/messages/batches", body: { requests: [{ params: { model: "m", max_tokens: 900 } }] } }],

@@ -84,6 +84,69 @@ layer(Proxy.database)("A request is reserved", (it) => {
   )
 })
 
+layer(Proxy.database)("Names beside the model", (it) => {
+  const held = (nanos: number, tokens: number) => ({ tokens, nanos })
+  const bound = { max_tokens: 20_000 }
+
+  it.effect.each<[what: string, body: object]>([
+    ["a fallback", { fallbacks: ["zzz"] }],
+    ["a list of models", { models: ["zzz"] }],
+    ["extra_body", { extra_body: { model: "zzz" } }],
+    ["a hosted tool", { tools: [{ type: "image_generation", model: "zzz" }] }]
+  ])("leave the price of the model where it is, when they have none: %s", ([, members]) =>
+    Effect.gen(function* () {
+      const { reserved, wire } = yield* asked({ body: { ...bound, ...members, model: "large" } })
+      const input = (reserved?.tokens ?? 0) - bound.max_tokens
+      assert.deepStrictEqual(
+        [wire.status, reserved],
+        [200, held(input * 1000 + bound.max_tokens * 2000, input + 20_000)]
+      )
+    })
+  )
+
+  it.effect.each<[what: string, body: object, each: number]>([
+    ["a dearer fallback", { model: "large", fallbacks: ["huge"] }, 4000],
+    ["a cheaper fallback", { model: "large", fallbacks: ["small"] }, 2000],
+    ["a model without a price, whose fallback has one", { model: "zzz", fallbacks: ["large"] }, 2000],
+    ["no model, and a fallback", { fallbacks: ["large"] }, 2000]
+  ])("raise the price and never lower it: %s", ([, body, each]) =>
+    Effect.gen(function* () {
+      const { reserved, wire } = yield* asked({ body: { ...body, ...bound } })
+      assert.deepStrictEqual([wire.status, (reserved?.nanos ?? 0) >= bound.max_tokens * each], [200, true])
+      assert.isBelow(reserved?.nanos ?? 0, bound.max_tokens * each + 100_000)
+    })
+  )
+
+  it.effect("cost a request for a model without a price no less than it costs alone", () =>
+    Effect.gen(function* () {
+      const { reserved } = yield* asked({ body: { model: "zzz", max_tokens: 5, fallbacks: ["small"] } })
+      assert.strictEqual(reserved?.nanos, 10_000_000)
+    })
+  )
+
+  it.effect("leave the bill at the price of the model, too", () =>
+    Effect.gen(function* () {
+      const usage = { prompt_tokens: 10, completion_tokens: 50_000 }
+      const gateway = yield* Proxy.make({ configured: priced, upstream: Upstream.json({ usage }) })
+      const key = yield* Proxy.issueKey()
+      const ask = (body: object) => gateway.ask({ target: Proxy.chat, headers: key.headers, body })
+      yield* ask({ model: "large", fallbacks: ["zzz"] })
+      yield* ask({ model: "zzz", fallbacks: ["large"] })
+      for (const record of yield* gateway.records) {
+        assert.deepInclude(record, { cost_nanos: 10 * 1000 + 50_000 * 2000, cost_source: "price_table" })
+      }
+    })
+  )
+
+  it.effect("leave a batch at the price of the requests that have one", () =>
+    Effect.gen(function* () {
+      const requests = ["large", "zzz"].map((model) => ({ params: { model, ...bound } }))
+      const { reserved } = yield* asked({ target: "/v1/messages/batches", body: { requests } })
+      assert.isAbove(reserved?.nanos ?? 0, 2 * bound.max_tokens * 2000)
+    })
+  )
+})
+
 layer(Proxy.database)("A response in the background", (it) => {
   const body = { model: "large", background: true, max_output_tokens: 100 }
   const held = { tokens: 103, nanos: 3 * 1000 + 100 * 2000 }
@@ -163,6 +226,10 @@ layer(Proxy.database)("A key that refuses models without a price", (it) => {
       assert.include((yield* ask(Proxy.chat, {})).text, "the request names no model")
       const batch = { requests: [{ params: { model: "large" } }, { params: { model: "other" } }] }
       assert.include((yield* ask("/v1/messages/batches", batch)).text, '\\"other\\" has none')
+      const unnamed = { requests: [{ params: { model: "large" } }, { params: {} }] }
+      assert.include((yield* ask("/v1/messages/batches", unnamed)).text, "the request names no model")
+      const beside = yield* ask(Proxy.chat, { model: "large", fallbacks: ["other"] })
+      assert.include(beside.text, '\\"other\\" has none')
       assert.isEmpty(gateway.sent)
       assert.strictEqual((yield* ask(Proxy.chat, { model: "large" })).status, 200)
       assert.strictEqual((yield* ask("/v1/messages/count_tokens", { model: "large-alias" })).status, 200)
@@ -174,5 +241,5 @@ layer(Proxy.database)("A key that refuses models without a price", (it) => {
 const priced = Effect.gen(function* () {
   const { sql } = yield* Database
   yield* sql`INSERT INTO model_prices (model, input_nanos_per_million, output_nanos_per_million) VALUES
-    ('large', 1000000000, 2000000000)`
+    ('small', 1000, 2000), ('large', 1000000000, 2000000000), ('huge', 1000000000, 4000000000)`
 })

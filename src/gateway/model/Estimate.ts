@@ -1,7 +1,7 @@
 import type { RouteId, RouteMode } from "./CanonicalRoute.ts"
-import type { Facts } from "./Facts.ts"
+import { everyModel, type Facts } from "./Facts.ts"
 import type { KeyPolicy } from "./KeyPolicy.ts"
-import { cost, dearest, type ModelPrice, toNanos } from "./Price.ts"
+import { cost, dearest, type ModelPrice, type PricedTokens, toNanos } from "./Price.ts"
 
 /** What a request on a billable route counts as when nobody knows its price (reference §1.2). */
 export const defaultCostNanos = 10_000_000
@@ -42,7 +42,7 @@ export interface Wanted {
   /** The same, with the output that the gateway supposes. Only that part shrinks where a limit is smaller. */
   readonly tokens: number
   readonly nanos: number
-  /** No price is known for the request: `nanos` is a guess. */
+  /** `nanos` is what a request counts as whose price is not known. */
   readonly nanosGuessed: boolean
 }
 
@@ -105,7 +105,7 @@ export interface Reserved extends Wanted {
 export const wanted = (
   accounting: Accounting,
   facts: Facts,
-  price: ModelPrice | undefined,
+  price: RequestPrice | undefined,
   open: { readonly each: number; readonly written: boolean }
 ): Reserved => {
   if (accounting === "free") return free
@@ -114,11 +114,15 @@ export const wanted = (
   const named = hasOutput ? Math.max(boundedOutput, largestOutput) : 0
   const most = (each: number) => Math.max(named, boundedOutput + openAnswers * each)
   const output = most(open.each)
+  const nanos =
+    price === undefined
+      ? defaultCostNanos * requests
+      : charge(price, { input: inputTokens, output, cachedInput: 0, cacheWrite: 0 })
   return {
     inputTokens: inputTokens + most(1),
     tokens: inputTokens + output,
-    nanos: price === undefined ? defaultCostNanos * requests : costOf(price, inputTokens, output),
-    nanosGuessed: price === undefined,
+    nanos,
+    nanosGuessed: isDefault(price, nanos),
     output,
     mostOutput: most(open.written ? open.each : unboundedOutputTokens)
   }
@@ -129,22 +133,44 @@ const unboundedOutputTokens = 128_000
 
 const free: Reserved = { inputTokens: 0, tokens: 0, nanos: 0, nanosGuessed: false, output: 0, mostOutput: 0 }
 
-/** The models of a billable request whose price is not known; `""` where it names none. */
+/** What a request is priced by: the dearest of the models that it names, as far as their prices are known. */
+export interface RequestPrice extends ModelPrice {
+  /** Nano-dollars that it costs in any case, where a model that it asks for has no price. */
+  readonly least?: number
+}
+
+/** Nano-dollars. */
+export const charge = (price: RequestPrice, tokens: PricedTokens): number =>
+  Math.max(price.least ?? 0, cost(price, tokens))
+
+/** Whether `nanos`, charged by `price`, is the default of requests without a price. */
+export const isDefault = (price: RequestPrice | undefined, nanos: number): boolean =>
+  price === undefined || nanos === price.least
+
+/** A request of the body asks for no model by its name. */
+const isUnnamed = ({ leavesModel, models }: Facts): boolean => leavesModel || models.length === 0
+
+/** The models that a billable request may use and whose price is not known; `""` where it names none. */
 export const unpriced = (
   accounting: Accounting,
-  models: ReadonlyArray<string>,
+  facts: Facts,
   prices: ReadonlyMap<string, ModelPrice>
 ): ReadonlyArray<string> => {
   if (accounting === "free") return []
-  return models.length === 0 ? [""] : models.filter((model) => !prices.has(model))
+  const unknown = everyModel(facts).filter((model) => !prices.has(model))
+  return isUnnamed(facts) ? ["", ...unknown] : unknown
 }
 
-/** One model's price, or the dearest of a batch; unknown as soon as one of them is. */
-export const priceOf = (
-  models: ReadonlyArray<string>,
-  prices: ReadonlyMap<string, ModelPrice>
-): ModelPrice | undefined => {
-  if (models.length === 1) return prices.get(models[0]!)
-  const known = models.map((model) => prices.get(model)).filter((price) => price !== undefined)
-  return known.length === models.length ? dearest(known) : undefined
+/**
+ * A name costs the client nothing, so that none may lower a price: it is the dearest of all models whose price is
+ * known. Where a model that is asked for is not among them, the request costs at least what one without a price does;
+ * one that only stands beside it need not exist.
+ */
+export const priceOf = (facts: Facts, prices: ReadonlyMap<string, ModelPrice>): RequestPrice | undefined => {
+  const { alsoNamed, models, requests } = facts
+  if (models.length === 1 && alsoNamed.length === 0 && !facts.leavesModel) return prices.get(models[0]!)
+  const known = dearest(everyModel(facts).flatMap((model) => prices.get(model) ?? []))
+  return known !== undefined && (isUnnamed(facts) || !models.every((model) => prices.has(model)))
+    ? { ...known, least: defaultCostNanos * requests }
+    : known
 }

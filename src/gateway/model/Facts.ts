@@ -10,8 +10,10 @@ import { referredTo, type UpstreamObject } from "./UpstreamObjects.ts"
 export interface Facts {
   /** How many requests the body holds: one, or those of a message batch. */
   readonly requests: number
-  /** Every model that the request would use; several in a message batch. */
+  /** The models that its requests ask for: one, or several in a message batch. Prices go by them. */
   readonly models: ReadonlyArray<string>
+  /** Models that stand beside them, as in `fallbacks`: the upstream may use each, and need not know any. */
+  readonly alsoNamed: ReadonlyArray<string>
   /** A request of the body leaves its model to the upstream, on a route that has one. */
   readonly leavesModel: boolean
   /** A member that may choose a model in a way that nobody here can follow. */
@@ -45,6 +47,7 @@ export interface Facts {
 export const none: Facts = {
   requests: 1,
   models: [],
+  alsoNamed: [],
   leavesModel: false,
   unjudged: undefined,
   stream: false,
@@ -65,6 +68,10 @@ export const none: Facts = {
 
 /** Of a body that says nothing and has a size. */
 export const sized = (inputTokens: number): Facts => ({ ...none, inputTokens: Math.max(1, inputTokens) })
+
+/** Every model that the request may use. */
+export const everyModel = ({ alsoNamed, models }: Pick<Facts, "models" | "alsoNamed">): ReadonlyArray<string> =>
+  alsoNamed.length === 0 ? models : [...new Set([...models, ...alsoNamed])]
 
 /** As `facts`, of a request whose path names a model too. */
 export const withModel = (facts: Facts, model: string | undefined): Facts =>
@@ -312,6 +319,7 @@ const factsOf = (
   toolBytes: number
 ): Omit<Facts, "references"> => {
   const models: Array<string> = []
+  const alsoNamed: Array<string> = []
   let streams = false
   let toolCount = 0
   let leavesModel = false
@@ -325,7 +333,7 @@ const factsOf = (
     toolCount = Math.max(toolCount, toolsOf(request))
     if (routeId === "service") continue
     const named = NamedModels.beside(request)
-    models.push(...named.models)
+    alsoNamed.push(...named.models)
     unjudged ??= named.unjudged
     if (isObject(request["extra_body"])) {
       streams ||= request["extra_body"]["stream"] === true
@@ -335,6 +343,7 @@ const factsOf = (
   return {
     requests: requests.length,
     models: models.length < 2 ? models : [...new Set(models)],
+    alsoNamed,
     leavesModel,
     unjudged,
     stream: streams,

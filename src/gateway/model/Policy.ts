@@ -1,6 +1,6 @@
 import { type AllowList, allows } from "./AllowList.ts"
 import type { PolicyRoute, Provider } from "./CanonicalRoute.ts"
-import type { Facts } from "./Facts.ts"
+import { everyModel, type Facts } from "./Facts.ts"
 import type { KeyPolicy } from "./KeyPolicy.ts"
 import { exceeds, type Limit } from "./Limit.ts"
 import { toDollars } from "./Price.ts"
@@ -246,7 +246,7 @@ const checks: ReadonlyArray<Rule> = [
     name: "model",
     test: ({ allowed_models }, { facts }) => {
       if (allowed_models._tag !== "Allow") return undefined
-      if (!facts.models.every((model) => allows(allowed_models, model))) {
+      if (!everyModel(facts).every((model) => allows(allowed_models, model))) {
         return { message: "This key's policy does not allow the requested model.", param: "model" }
       }
       if (facts.unjudged !== undefined) {

@@ -19,6 +19,7 @@ describe("Facts", () => {
       {
         requests: 1,
         models: ["large"],
+        alsoNamed: [],
         leavesModel: false,
         unjudged: undefined,
         stream: true,

@@ -61,6 +61,7 @@ export const question: fc.Arbitrary<Question> = fc.record({
   facts: fc.record({
     requests: fc.nat(3),
     models: fc.subarray(models),
+    alsoNamed: fc.subarray(models),
     leavesModel: fc.boolean(),
     unjudged: fc.option(fc.constantFrom("route", "api_base"), { nil: undefined }),
     stream: fc.boolean(),
