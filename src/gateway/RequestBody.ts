@@ -69,12 +69,21 @@ export interface ReadOptions {
 /** Reads the body of a canonical route; `undefined` where none is due. What it says is for `understand`. */
 export const read = (
   wire: Wire,
-  { lease, limit, withinMs }: ReadOptions,
+  options: ReadOptions,
   done: (result: Result.Result<Buffer | undefined, GatewayError>) => void
 ): void => {
-  const unreadable = wire.method === "POST" ? unreadableType(wire.headers) : undefined
-  if (wire.method !== "POST") done(Result.succeed(undefined))
-  else if (unreadable !== undefined) {
+  if (wire.method === "POST") readJson(wire, options, done)
+  else done(Result.succeed(undefined))
+}
+
+/** The bytes of a body that its headers call JSON; another one is refused. */
+export const readJson = (
+  wire: Wire,
+  { lease, limit, withinMs }: Pick<ReadOptions, "lease" | "limit" | "withinMs">,
+  done: (result: Result.Result<Buffer, GatewayError>) => void
+): void => {
+  const unreadable = unreadableType(wire.headers)
+  if (unreadable !== undefined) {
     done(Result.fail(new GatewayError({ code: "unsupported_media_type", message: unreadable })))
   } else {
     wire.readBody({ maxBytes: limit.bytes, withinMs, lease }, (read) =>

@@ -32,6 +32,10 @@ export interface Streamed {
   readonly target: Routed
   readonly destination: Destination
   readonly key: KeyRecord | undefined
+  /** In the place of the client's stream: its body, which was read. */
+  readonly read?: Buffer | undefined
+  /** The upstream has begun to answer: it has the body. */
+  readonly onAnswer?: () => void
   /** What a policy leaves of the route's limits, and what its counters show. Nothing, where no policy is asked. */
   readonly admitted?: Admitted
   /** What the client is shown of the answer's headers; all of them, where this is left out. */
@@ -44,7 +48,10 @@ export interface Streamed {
   readonly settle?: (came: Came, then: () => void) => void
 }
 
-/** A request that nobody looks into: its body streams through, and so does the answer, each up to the route's limit. */
+/**
+ * A request whose content decides nothing any more: its body streams through, unless it was read, and so does the
+ * answer, each up to the route's limit.
+ */
 export const run = (
   upstream: Upstream["Service"],
   streamed: Streamed,
@@ -57,7 +64,7 @@ export const run = (
   const { config } = target
   const { policy, readings } = admitted
   const limit = strictest(config.maxRequestBodyBytes, policy.max_request_body_bytes)
-  const body = sendsBody(wire) ? passing(wire, limit.bytes, config.timeoutMs) : undefined
+  const body = streamed.read === undefined && sendsBody(wire) ? passing(wire, limit.bytes, config.timeoutMs) : undefined
   const sentAt = now()
   const passage: Forward.Passage = {
     exchange: Outbound.exchange({
@@ -66,7 +73,7 @@ export const run = (
       config,
       destination,
       key,
-      body: body?.bytes ?? null,
+      body: streamed.read ?? body?.bytes ?? null,
       read: watch !== undefined || judge !== undefined
     }),
     credential: destination.credential,
@@ -76,7 +83,7 @@ export const run = (
     endsByEvent: false,
     answerHeaders: Request.answerHeaders(request, readings, now()),
     ...(headers === undefined ? {} : { headers }),
-    onAnswer: () => {},
+    onAnswer: streamed.onAnswer ?? (() => {}),
     mayFallBack: false,
     watch,
     bodyRefusal: () => {

@@ -8,26 +8,30 @@ import { Destinations } from "./Destination.ts"
 import { GatewayError } from "./GatewayError.ts"
 import { controlStateUnavailable, queueFull } from "./GovernedRequest.ts"
 import { Guarding } from "./Guarding.ts"
+import * as Headers from "./Headers.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 import { Limits, type Reading, type Reservation } from "./Limits.ts"
 import * as Meters from "./Meters.ts"
+import { strictest } from "./model/BodyLimit.ts"
 import * as Facts from "./model/Facts.ts"
 import type { GuardrailPolicy } from "./model/GuardrailPolicy.ts"
 import * as Policy from "./model/Policy.ts"
 import * as Query from "./model/Query.ts"
-import type { UpstreamObject } from "./model/UpstreamObjects.ts"
+import { takesUploads, type UpstreamObject } from "./model/UpstreamObjects.ts"
 import { ObjectOwners } from "./ObjectOwners.ts"
 import * as ObjectRules from "./ObjectRules.ts"
 import * as PublicLocation from "./PublicLocation.ts"
 import * as Request from "./Request.ts"
+import * as RequestBody from "./RequestBody.ts"
 import * as StreamedRequest from "./StreamedRequest.ts"
 import type { Wildcard } from "./Target.ts"
 import { UsageLog } from "./UsageLog.ts"
 import * as UsageRecord from "./UsageRecord.ts"
+import type { Wire } from "./Wire.ts"
 
 /**
- * A path that no other route took. Path, query and bodies go on as they came, up to the settings' limits, and nothing
- * looks into a body or an answer. The key's policy holds as far as it can be held that way: `deny`, the route, the
+ * A path that no other route took. Path, query and bodies go on as they came, up to the settings' limits. Only where
+ * upstreams keep objects is a body read, for the objects that it refers to, and a list. The key's policy holds as far as it can be held that way: `deny`, the route, the
  * provider, the hours, sizes, and requests per minute and day. A request whose policy needs more than that is refused,
  * unless the settings let it go without. Tokens and money are not counted here.
  */
@@ -78,13 +82,18 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
     }
     const asked: ObjectRules.Asked = { owners, target, key }
     const effective = control.policyOf(key, target.route, [])
+    const lease = admission.lease(key.id)
+    const failed = (defect: unknown) => {
+      lease.release()
+      outcome.failed(defect)
+    }
     const guarded =
       <A>(step: (value: A) => void) =>
       (value: A): void => {
         try {
           step(value)
         } catch (defect) {
-          outcome.failed(defect)
+          failed(defect)
         }
       }
     const settle = (
@@ -93,6 +102,7 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
       denial: Denied.Denied | undefined,
       then: () => void
     ) => {
+      lease.release()
       const account = { ...unaccounted, ...came, request, target, key, denial, policy: effective, endedAt: now() }
       usageLog.settle(reservation, Billing.nothing.settled, UsageRecord.of(account), guarded<void>(then))
     }
@@ -132,10 +142,11 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
       return ignored
     }
     let gone = false
-    let hungUp: Request.HungUp = () => {
+    const noted = () => {
       gone = true
     }
-    const send = (reservation: Reservation, readings: ReadonlyArray<Reading>) => {
+    let hungUp: Request.HungUp = noted
+    const send = (body: Read | undefined, reservation: Reservation, readings: ReadonlyArray<Reading>) => {
       const settled = (came: Came, then: () => void) => settle(reservation, came, undefined, then)
       if (gone) {
         settled({ status: Request.clientClosed, error: undefined }, () => outcome.ended(Request.left))
@@ -146,13 +157,14 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
         owners.remember(target.provider, objects, key, () => {})
       )
       const leaves = ObjectRules.listFilter(asked)
-      const lease = admission.lease(key.id)
       const streamed: StreamedRequest.Streamed = {
         request,
         target,
         key,
         destination: destination.success,
         admitted,
+        read: body?.bytes,
+        onAnswer: lease.release,
         watch,
         judge: leaves && {
           lease,
@@ -160,7 +172,6 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
           judge: (text, done) => leaves(text, guarded(done))
         },
         settle: (came, then) => {
-          lease.release()
           const objects = watch?.objects() ?? []
           const end = () => settled(objects.length === 0 ? came : { ...came, objects }, then)
           // who reads an id may use it at once
@@ -168,32 +179,65 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
           else owners.remember(target.provider, objects, key, guarded<void>(end))
         }
       }
-      hungUp = StreamedRequest.run(upstream, streamed, now, outcome)
+      hungUp = StreamedRequest.run(upstream, streamed, now, { ...outcome, failed })
     }
-    limits.admit(
-      request.recordId,
-      countingRequests(metersOf(effective, (effective) => control.limitScopes(key, effective), now())),
-      nothingWanted,
-      guarded((exit) => {
-        if (Exit.isFailure(exit)) {
-          const unavailable = Option.getOrUndefined(Exit.findErrorOption(exit))
-          fork(Effect.logWarning("limits cannot be checked", { cause: unavailable?.cause ?? Cause.squash(exit.cause) }))
-          refuse(controlStateUnavailable, undefined, unavailable?.reservation)
-        } else if (exit.value._tag === "Refused") {
-          const { reading, wanted } = exit.value
-          refuse(Meters.refusal(reading.meter, reading.used, wanted, now()), Denied.ofLimit(reading.meter), undefined, [
-            reading
-          ])
-        } else {
-          const { readings, reservation } = exit.value
-          ObjectRules.refusalOf(
-            asked,
-            ObjectRules.usedBy(target.objects, []),
-            guarded((refusal) =>
-              refusal === undefined ? send(reservation, readings) : refuse(refusal, undefined, reservation, readings)
+    const admit = (body: Read | undefined) =>
+      limits.admit(
+        request.recordId,
+        countingRequests(metersOf(effective, (effective) => control.limitScopes(key, effective), now())),
+        nothingWanted,
+        guarded((exit) => {
+          if (Exit.isFailure(exit)) {
+            const unavailable = Option.getOrUndefined(Exit.findErrorOption(exit))
+            fork(
+              Effect.logWarning("limits cannot be checked", { cause: unavailable?.cause ?? Cause.squash(exit.cause) })
             )
-          )
-        }
+            refuse(controlStateUnavailable, undefined, unavailable?.reservation)
+          } else if (exit.value._tag === "Refused") {
+            const { reading, wanted } = exit.value
+            refuse(
+              Meters.refusal(reading.meter, reading.used, wanted, now()),
+              Denied.ofLimit(reading.meter),
+              undefined,
+              [reading]
+            )
+          } else {
+            const { readings, reservation } = exit.value
+            ObjectRules.refusalOf(
+              asked,
+              ObjectRules.usedBy(target.objects, body?.references ?? []),
+              guarded((refusal) =>
+                refusal === undefined
+                  ? send(body, reservation, readings)
+                  : refuse(refusal, undefined, reservation, readings)
+              )
+            )
+          }
+        })
+      )
+    if (!readsBody(request, target)) {
+      admit(undefined)
+      return () => hungUp()
+    }
+    let left = false
+    // before its body is whole: nothing was had, and that it asked is on record
+    hungUp = guarded<void>(() => {
+      left = true
+      settle(undefined, { status: Request.clientClosed, error: undefined }, undefined, () =>
+        outcome.ended(Request.left)
+      )
+    })
+    const limit = strictest(target.config.maxRequestBodyBytes, effective.policy.max_request_body_bytes)
+    RequestBody.readJson(
+      request.wire,
+      { lease, limit, withinMs: target.config.timeoutMs },
+      guarded((received) => {
+        if (left) return
+        hungUp = noted
+        const body = Result.flatMap(received, understood)
+        if (Result.isSuccess(body)) return admit(body.success)
+        const byPolicy = body.failure.code === "request_body_too_large" && limit.setBy !== "the route"
+        refuse(body.failure, byPolicy ? Denied.ofBody(effective) : undefined)
       })
     )
     return () => hungUp()
@@ -225,6 +269,33 @@ const questionOf = ({ provider, route }: Wildcard, running: number, now: number)
   estimatedCostNanos: 0,
   unpricedModels: []
 })
+
+/** A body that was read, and the objects that it refers to. */
+interface Read {
+  readonly bytes: Buffer
+  readonly references: Facts.Facts["references"]
+}
+
+/** Whether a body may refer to objects that belong to somebody. A form that uploads something does not. */
+const readsBody = ({ wire }: Request.Request, { config, objects }: Wildcard): boolean =>
+  config.ownership !== "shared" &&
+  objects._tag !== "None" &&
+  objects._tag !== "Unclear" &&
+  StreamedRequest.bringsBody(wire) &&
+  !(takesUploads(objects) && isForm(wire))
+
+const isForm = ({ headers }: Wire): boolean =>
+  Headers.all(headers, "content-type").every((type) => /^multipart\/form-data\s*(?:;|$)/i.test(type)) &&
+  Headers.get(headers, "content-type") !== undefined
+
+/** Refuses what two readers could understand differently, as on the gateway's own routes. */
+const understood = (bytes: Buffer): Result.Result<Read, GatewayError> =>
+  bytes.length === 0
+    ? Result.succeed({ bytes, references: [] })
+    : Result.mapBoth(Facts.parse("compat", bytes), {
+        onFailure: (problem) => new GatewayError(problem),
+        onSuccess: ({ facts: { references } }) => ({ bytes, references })
+      })
 
 /** Whether the request asks for something by a body, or by a query that some upstreams would take for one. */
 const decidesByBody = ({ wire }: Request.Request, { target }: Wildcard): boolean =>

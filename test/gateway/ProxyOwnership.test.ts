@@ -23,7 +23,14 @@ type Gateway = Effect.Success<ReturnType<typeof Proxy.make>>
 
 const asking =
   (gateway: Gateway) => (key: Proxy.IssuedKey, method: string, target: string, body?: ClientRequest["body"]) =>
-    gateway.ask({ method, target, headers: key.headers, ...(body === undefined ? {} : { body }) })
+    gateway.ask({
+      method,
+      target,
+      headers: body === undefined ? key.headers : [...key.headers, ...chunked],
+      ...(body === undefined ? {} : { body })
+    })
+
+const chunked = ["transfer-encoding", "chunked"]
 
 const setOwnership = (ownership: string) =>
   Effect.gen(function* () {
@@ -166,6 +173,81 @@ layer(Proxy.database)("objects at the upstream", (it) => {
     })
   )
 
+  it.effect.each([
+    ["/v1/batches", { input_file_id: "file-1", endpoint: "/v1/chat/completions" }],
+    ["/v1/batches", '{"input_file_id":"mine","input_file_id":"file-1"}'],
+    ["/v1/fine_tuning/jobs", { model: "m", training_file: "file-1" }],
+    ["/v1/assistants", { model: "m", tool_resources: { code_interpreter: { file_ids: ["file-1"] } } }],
+    ["/v1/vector_stores", { file_ids: ["file-1"] }],
+    ["/v1/containers", { name: "c", file_ids: ["file-1"] }],
+    ["/v1/threads", { messages: [{ content: "c", attachments: [{ file_id: "file-1" }] }] }]
+  ] as const)("a body that passes the wildcard may name only what its key may use: %s %j", ([target, body]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: project, upstream: upstream("file-1") })
+      const ask = asking(gateway)
+      const [alice, bob] = [yield* Proxy.issueKey(), yield* Proxy.issueKey()]
+      yield* ask(alice, "POST", "/v1/files", { purpose: "batch" })
+      const sent = gateway.sent.length
+      const foreign = yield* ask(bob, "POST", target, body)
+      const twice = typeof body === "string"
+      assert.deepStrictEqual(
+        [foreign.status, codeOf(foreign.text)],
+        twice ? [400, "invalid_request_body"] : [404, "object_not_found"]
+      )
+      assert.lengthOf(gateway.sent, sent)
+      if (twice) return
+      assert.strictEqual((yield* ask(alice, "POST", target, body)).status, 200)
+      assert.strictEqual(gateway.sent.at(-1)?.text, JSON.stringify(body))
+      yield* gateway.redisGoes
+      assert.strictEqual((yield* ask(alice, "POST", target, body)).status, 503)
+      yield* gateway.redisReturns
+    })
+  )
+
+  it.effect("a run below one's own thread names no other's assistant", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: project, upstream: upstream("thread_1") })
+      const ask = asking(gateway)
+      const alice = yield* Proxy.issueKey()
+      yield* ask(alice, "POST", "/v1/threads", {})
+      const run = yield* ask(alice, "POST", "/v1/threads/thread_1/runs", { assistant_id: "asst_2" })
+      assert.deepStrictEqual([run.status, codeOf(run.text)], [404, "object_not_found"])
+    })
+  )
+
+  it.effect.each([
+    ["/v1/batches", "text/plain", [], 415],
+    ["/v1/batches", "multipart/form-data; boundary=b", [], 415],
+    ["/v1/batches", "application/json", ["content-encoding", "gzip"], 415],
+    ["/v1/files", "multipart/form-data; boundary=b", [], 200],
+    ["/v1/files", "application/octet-stream", [], 415],
+    ["/v1/audio/speech", "text/plain", [], 200]
+  ] as const)(
+    "where objects are kept, a body that cannot be read goes nowhere: %s %s %j",
+    ([target, type, more, status]) =>
+      Effect.gen(function* () {
+        const gateway = yield* Proxy.make({ configured: project, upstream: upstream("file-1") })
+        const key = yield* Proxy.issueKey()
+        const wire = yield* gateway.ask({
+          method: "POST",
+          target,
+          headers: [...key.headers, ...chunked, "content-type", type, ...more],
+          body: '{"input_file_id":"file-2"}'
+        })
+        assert.strictEqual(wire.status, status)
+        assert.lengthOf(gateway.sent, status === 200 ? 1 : 0)
+      })
+  )
+
+  it.effect("a body that passes the wildcard is not read where every key may use every object", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: setOwnership("shared") })
+      const key = yield* Proxy.issueKey()
+      const wire = yield* asking(gateway)(key, "POST", "/v1/batches", '{"input_file_id":"file-1"')
+      assert.strictEqual(wire.status, 200)
+    })
+  )
+
   it.effect("a body may name what its key created", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({ configured: project, upstream: upstream("resp_1") })
@@ -246,7 +328,8 @@ describe("the use of an upstream's objects", () => {
     ["GET", "/openai/v1/threads/t/runs", { _tag: "Use", kind: "thread", id: "t" }],
     ["DELETE", "/v1/files", { _tag: "Unclear" }],
     ["GET", "/v1/files%EF%BC%8Fx", { _tag: "Unclear" }],
-    ["POST", "/v1/responses/input_tokens", { _tag: "None" }],
+    ["POST", "/v1/responses/input_tokens", { _tag: "BodyOnly" }],
+    ["POST", "/openai/v1/chat/completions", { _tag: "BodyOnly" }],
     ["POST", "/v1/audio/speech", { _tag: "None" }],
     ["GET", "/v1/chat/completions/c1", { _tag: "Use", kind: "chat_completion", id: "c1" }]
   ])("%s %s", (method, path, use) => {

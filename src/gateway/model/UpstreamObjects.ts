@@ -17,6 +17,8 @@ export type ObjectUse =
   | { readonly _tag: "Create"; readonly kind: string }
   | { readonly _tag: "List"; readonly kind: string }
   | { readonly _tag: "Use"; readonly kind: string; readonly id: string }
+  /** A request to a collection that creates nothing which is remembered; its body may refer to objects. */
+  | { readonly _tag: "BodyOnly" }
   /** The path may be one of an object, and it cannot be told of which. */
   | { readonly _tag: "Unclear" }
 
@@ -64,11 +66,20 @@ export const useOf = (method: string, segments: ReadonlyArray<string>): ObjectUs
   const id = segments[below + path.length]
   if (id === undefined || id === "") {
     // a completion is only kept where its request says so, and is not remembered
-    if (method === "POST") return kind === "chat_completion" ? unused : { _tag: "Create", kind }
+    if (method === "POST") return kind === "chat_completion" ? bodyOnly : { _tag: "Create", kind }
     return method === "GET" || method === "HEAD" ? { _tag: "List", kind } : { _tag: "Unclear" }
   }
-  return actions.has(`${kind}/${id}`) ? unused : { _tag: "Use", kind, id }
+  return actions.has(`${kind}/${id}`) ? bodyOnly : { _tag: "Use", kind, id }
 }
+
+const bodyOnly: ObjectUse = { _tag: "BodyOnly" }
+
+/** The kinds whose contents are uploaded as forms (`multipart/form-data`). */
+const uploadedKinds: ReadonlySet<string> = new Set(["container", "file", "skill", "upload", "video"])
+
+/** Whether a form that is sent there is an upload: it brings contents, and refers to no object. */
+export const takesUploads = (use: ObjectUse): boolean =>
+  (use._tag === "Create" || use._tag === "Use") && uploadedKinds.has(use.kind)
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
