@@ -45,6 +45,8 @@ describe("Estimate reserves", () => {
   })
 })
 
+const free: ModelPrice = { input: 0, output: 0, cachedInput: null, cacheWrite: null }
+
 describe("Estimate supposes for an answer that is left open", () => {
   const suppose = (
     more: Partial<Facts.Facts>,
@@ -76,7 +78,12 @@ describe("Estimate supposes for an answer that is left open", () => {
       4096
     ],
     ["no less for a limit of requests", suppose(open(1), {}, [{ unit: "requests", limit: 1 }]), 4096],
-    ["one token where nothing fits", suppose(open(1), {}, [{ unit: "tokens", limit: 10 }]), 1]
+    ["one token where nothing fits", suppose(open(1), {}, [{ unit: "tokens", limit: 10 }]), 1],
+    [
+      "no less for a model that costs nothing, where no money is left",
+      suppose(open(1), { max_cost_per_request: limited(0) }, [{ unit: "nanos", limit: 0 }], free),
+      4096
+    ]
   ])("%s", (_, supposed, expected) => {
     assert.strictEqual(supposed, expected)
   })

@@ -85,6 +85,7 @@ export const roomForOutput = (
   if (unit === "tokens" || price === undefined) return limit - inputTokens
   const nanos = limit - costOf(price, inputTokens, 0)
   if (nanos < 0) return -1
+  if (price.output === 0) return Number.POSITIVE_INFINITY
   const output = Math.floor((nanos * 1_000_000) / price.output)
   // the arithmetic may round by a nano-dollar or two
   return costOf(price, inputTokens, output) > limit ? output - Math.ceil(2_000_000 / price.output) : output
