@@ -38,7 +38,8 @@ export class SecretMask {
     let found = bytes.indexOf(this.#secret)
     if (found === -1) return bytes
     const out = Buffer.from(bytes)
-    for (; found !== -1; found = out.indexOf(this.#secret, found)) out.fill(star, found, found + this.#secret.length)
+    const { length } = this.#secret
+    for (; found !== -1; found = out.indexOf(this.#secret, found + length)) out.fill(star, found, found + length)
     return out
   }
 
