@@ -62,6 +62,8 @@ const builtIn = "pii-redact"
 /** A catalogue entry whose token is still sealed. */
 interface Entry {
   readonly definition: Definition
+  /** Where the provider listens; `null` for a built-in one. */
+  readonly origin: string | null
   readonly sealed: string | null
   readonly credentialOrigin: string | null
 }
@@ -82,6 +84,7 @@ const entry = (columns: object): Entry | undefined => {
       runtimeConfig: row.runtime_config,
       enabled: row.enabled
     },
+    origin: provider._tag === "Http" ? originOf(provider.url) : null,
     sealed: row.sealed_token,
     credentialOrigin: row.credential_origin
   }
@@ -113,6 +116,7 @@ const unreadable = ({ default_on, enabled, failure_policy, name }: Columns): Ent
           enabled: false,
           unreadable: true
         },
+        origin: null,
         sealed: null,
         credentialOrigin: null
       }
@@ -139,13 +143,13 @@ export const load = Effect.fnUntraced(function* (reader: RowReader) {
   return definitions
 })
 
-const opened = Effect.fnUntraced(function* ({ credentialOrigin, definition, sealed }: Entry) {
+const opened = Effect.fnUntraced(function* ({ credentialOrigin, definition, origin, sealed }: Entry) {
   const { name, provider } = definition
-  if (provider._tag === "BuiltIn") return definition
+  if (provider._tag === "BuiltIn" || origin === null) return definition
   const secret = yield* openCredential(sealed, tokenContext(name))
   const complete: Definition = {
     ...definition,
-    provider: { ...provider, token: sentTo(originOf(provider.url), { secret, origin: credentialOrigin }) }
+    provider: { ...provider, token: sentTo(origin, { secret, origin: credentialOrigin }) }
   }
   return complete
 })

@@ -69,6 +69,17 @@ layer(Proxy.database)("A row that this version cannot decode", (it) => {
     })
   )
 
+  it.effect("a guardrail whose address is none refuses, and the rest of the configuration is loaded", () =>
+    Effect.gen(function* () {
+      const gateway = yield* beside(
+        `INSERT INTO guardrail_definitions (name, description, provider_kind, modes, failure_policy, endpoint_url, default_on, enabled)
+          VALUES ('newer', '', 'http', '{pre_call}', 'fail_closed', 'https://[', false, true)`
+      )
+      const { headers } = yield* Proxy.issueKey()
+      assert.strictEqual((yield* gateway.ask({ target: Proxy.chat, headers, body })).status, 200)
+    })
+  )
+
   it.effect("a field of a newer version that restricts nothing is no obstacle", () =>
     Effect.gen(function* () {
       const gateway = yield* beside(
