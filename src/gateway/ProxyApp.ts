@@ -1,4 +1,5 @@
 import { Cause, Clock, Context, Effect, Exit, Layer, LogLevel, Option, Redacted, References, Result } from "effect"
+import * as Share from "../services/Share.ts"
 import { Upstream } from "../services/Upstream.ts"
 import * as Authentication from "./Authentication.ts"
 import * as Billing from "./Billing.ts"
@@ -118,7 +119,7 @@ export class ProxyApp extends Context.Service<
         const first = usable(usable(admitted))
         const known = control.knownKey(digest)
         if (known !== undefined) return first(known)
-        if (!mistyped(raw)) return lookUp(control.key(digest, request.wire.address), first)
+        if (!mistyped(raw)) return lookUp(control.key(digest, Share.callerAt(request.wire.address)), first)
         outcome.refused(Authentication.refusal("invalid_virtual_key"))
         return ignored
       }
