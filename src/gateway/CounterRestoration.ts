@@ -5,7 +5,7 @@ import { Redis, type Script } from "../services/Redis.ts"
 import type { CountedOwner } from "./LimitScopes.ts"
 import * as Scripts from "./LimitsScripts.ts"
 import * as Meters from "./Meters.ts"
-import { admittedCount, admittedEvent } from "./model/UsageSums.ts"
+import { admittedCount, admittedEvent, isAdmitted } from "./model/UsageSums.ts"
 import { usageQueue } from "./UsageQueue.ts"
 import * as UsageRow from "./UsageRow.ts"
 
@@ -121,7 +121,7 @@ const recorded = Effect.fnUntraced(function* (owner: CountedOwner, meter: Meters
   const sums: Sums = { requests: Number(row?.requests), tokens: Number(row?.tokens), nanos: Number(row?.nanos) }
   for (const record of waiting) {
     if (written.has(record.id)) continue
-    sums.requests += 1
+    if (record.admitted) sums.requests += 1
     sums.tokens += record.tokens
     sums.nanos += record.nanos
   }
@@ -135,6 +135,8 @@ interface WaitingRecord {
   readonly projectId: string
   readonly route: string
   readonly model: string
+  /** Limits on requests have counted it. */
+  readonly admitted: boolean
   readonly tokens: number
   readonly nanos: number
 }
@@ -155,6 +157,7 @@ const waitingRecords = Effect.fnUntraced(function* (needle: string) {
       projectId: field("project_id"),
       route: field("route"),
       model: field("model"),
+      admitted: isAdmitted(field("error_code")),
       tokens: Number(field("total_tokens")),
       nanos: Number(field("cost_nanos"))
     }

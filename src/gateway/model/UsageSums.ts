@@ -20,9 +20,14 @@ export const summands = [
   "fallback_count"
 ] as const
 
-/** Of an event: whether limits on requests have counted it. Checks before the limits may have refused it. */
-export const admittedEvent =
-  "error_code IS NULL OR error_code LIKE 'upstream_%' OR error_code IN ('response_body_too_large', 'guardrail_blocked')"
+const refusedAfterAdmission = ["response_body_too_large", "guardrail_blocked"]
+
+/** SQL of `usage_events`: limits on requests have counted the event. Checks before the limits refused all others. */
+export const admittedEvent = `error_code IS NULL OR error_code LIKE 'upstream_%' OR error_code IN ('${refusedAfterAdmission.join("', '")}')`
+
+/** The same of an event that is not in the table yet. `errorCode` is empty where there is none. */
+export const isAdmitted = (errorCode: string): boolean =>
+  errorCode === "" || errorCode.startsWith("upstream_") || refusedAfterAdmission.includes(errorCode)
 
 /** Of a row of sums: how many such events. Rows of older versions do not know it; those that succeeded were admitted. */
 export const admittedCount = "coalesce(admitted_count, CASE WHEN status_code < 400 THEN request_count ELSE 0 END)"
