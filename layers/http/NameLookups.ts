@@ -79,7 +79,7 @@ export class NameLookups {
       flight.waiting.delete(told)
       if (flight.waiting.size > 0 || flight.startedAt !== undefined) return
       clearTimeout(flight.patience)
-      this.#flights.delete(host)
+      if (this.#flights.get(host) === flight) this.#flights.delete(host)
     }
   }
 

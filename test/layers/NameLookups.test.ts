@@ -45,6 +45,21 @@ describe("NameLookups", () => {
     vi.useRealTimers()
   })
 
+  it("keeps a look-up that began after another one of the same host was given up twice", () => {
+    const { answers, ask, pass } = scripted()
+    for (const busy of ["x", "y"]) ask(busy)
+    const leave = ask("a")
+    leave()
+    ask("a")
+    leave()
+    ask("a")
+    answers("x", "3.3.3.3")
+    answers("y", "4.4.4.4")
+    pass(0)
+    answers("a", "1.1.1.1")
+    assert.deepStrictEqual(pass(0), ["a 1.1.1.1", "a 1.1.1.1"])
+  })
+
   it("asks once for a host, whoever asks, and again when the answer is old", () => {
     const { answers, ask, asked, pass } = scripted()
     for (let i = 0; i < 50; i++) ask("a")
