@@ -1,8 +1,9 @@
 import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import * as GuardrailPolicy from "../gateway/model/GuardrailPolicy.ts"
-import { KeyPolicy, KeyPolicyPatch, neutral, patched } from "../gateway/model/KeyPolicy.ts"
+import { KeyPolicyPatch, neutral, patched } from "../gateway/model/KeyPolicy.ts"
 import { policyOf } from "../gateway/model/KeyPreset.ts"
 import * as Secret from "../gateway/model/Secret.ts"
+import * as StoredPolicies from "../gateway/model/StoredPolicies.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, type Deed, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
@@ -82,7 +83,7 @@ const make = Effect.gen(function* () {
   const create = Effect.fn("Keys.create")(function* (input: NewKey) {
     const owner = input.owner_type ?? "project"
     const projectId = input.project_id ?? null
-    const policy = yield* policyText(patched(policyOf(input.preset ?? undefined), input.policy ?? {}))
+    const policy = StoredPolicies.encode(patched(policyOf(input.preset ?? undefined), input.policy ?? {}))
     const raw = Secret.mint(Secret.keyPrefix)
     return yield* audit.mutate(
       Effect.gen(function* () {
@@ -196,11 +197,11 @@ const make = Effect.gen(function* () {
   /** The version counts changes, so that a policy which says the same again keeps it. */
   const policyChange = Effect.fnUntraced(function* (before: typeof Row.Type, patch: KeyPatch) {
     const held = shown(before)
-    const policy = yield* policyText(
+    const policy = StoredPolicies.encode(
       patch.policy === null ? neutral : patched(patched(neutral, before.policy), patch.policy ?? {})
     )
     const guardrails = JSON.stringify(yield* guardrailsOf(sql, held.guardrail_policy, patch.guardrail_policy))
-    const samePolicy = policy === (yield* policyText(patched(neutral, before.policy)))
+    const samePolicy = policy === StoredPolicies.encode(patched(neutral, before.policy))
     if (samePolicy && guardrails === JSON.stringify(held.guardrail_policy)) return {}
     return { policy, guardrail_policy: guardrails, policy_version: before.policy_version + 1 }
   })
@@ -275,9 +276,6 @@ const shown = ({ guardrail_policy, policy, policy_version, ...key }: typeof Row.
 /** Who enables a key that nobody used for long gives it its days anew. */
 const enabled = ({ disabled }: typeof Row.Type) =>
   Effect.map(DateTime.now, (now) => (disabled ? { disabled: false, enabled_at: DateTime.toDateUtc(now) } : {}))
-
-const encodePolicy = Schema.encodeEffect(Schema.fromJsonString(KeyPolicy))
-const policyText = (policy: KeyPolicy) => Effect.orDie(encodePolicy(policy))
 
 const instant = (time: DateTime.Utc | null | undefined): Date | null => (time ? DateTime.toDateUtc(time) : null)
 

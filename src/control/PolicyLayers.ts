@@ -1,8 +1,9 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { PolicyRoute } from "../gateway/model/CanonicalRoute.ts"
 import * as GuardrailPolicy from "../gateway/model/GuardrailPolicy.ts"
-import { KeyPolicy, KeyPolicyPatch, neutral, patched } from "../gateway/model/KeyPolicy.ts"
+import { KeyPolicyPatch, neutral, patched } from "../gateway/model/KeyPolicy.ts"
 import * as SharedLimits from "../gateway/model/SharedLimits.ts"
+import * as StoredPolicies from "../gateway/model/StoredPolicies.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
@@ -102,7 +103,7 @@ const make = Effect.gen(function* () {
             WHERE layer_kind = ${input.kind} AND scope_id IS NOT DISTINCT FROM ${scope}::text FOR UPDATE`)
           if (before === undefined) yield* room
           const held = before === undefined ? undefined : shown(before)
-          const policy = yield* policyText(
+          const policy = StoredPolicies.encode(
             input.policy === undefined ? (held?.policy ?? neutral) : patched(neutral, input.policy ?? {})
           )
           const shared = yield* sharedText(
@@ -174,10 +175,8 @@ const shown = ({ guardrail_policy, policy, policy_version, shared, ...layer }: t
   guardrail_policy: GuardrailPolicy.of(guardrail_policy)
 })
 
-const encodePolicy = Schema.encodeEffect(Schema.fromJsonString(KeyPolicy))
 const encodeShared = Schema.encodeEffect(Schema.fromJsonString(SharedLimits.SharedLimits))
 const sharedText = (shared: SharedLimits.SharedLimits) => Effect.orDie(encodeShared(shared))
-const policyText = (policy: KeyPolicy) => Effect.orDie(encodePolicy(policy))
 
 const invalid = (message: string) => new ControlError("invalid_policy_payload", message, { param: "scope_id" })
 

@@ -20,8 +20,23 @@ export const decode = (row: { readonly policy: unknown; readonly guardrail_polic
   )
 })
 
+/**
+ * A policy as its row holds it: without the fields that are neutral. An older version does not know every field, and
+ * takes an unknown one for a restriction that it cannot enforce.
+ */
+export const encode = (policy: KeyPolicy): string =>
+  JSON.stringify(
+    Object.fromEntries(
+      Object.entries(encodePolicy(policy)).filter(([field, value]) => value !== neutralFields.get(field))
+    )
+  )
+
 /** The closed reading of policies that cannot be decoded. */
 export const denying: Policies = { policy: { ...neutral, deny: true }, guardrails: GuardrailPolicy.neutral }
+
+const encodePolicy = Schema.encodeSync(KeyPolicy)
+/** Every neutral value is a primitive on the wire. */
+const neutralFields: ReadonlyMap<string, unknown> = new Map(Object.entries(encodePolicy(neutral)))
 
 const strict = { onExcessProperty: "error" } as const
 const decodePolicy = Schema.decodeUnknownSync(KeyPolicyPatch, strict)
