@@ -20,7 +20,7 @@ describe("Store", () => {
       ]) {
         const refusal = yield* Effect.flip(settled(failure(reason)))
         assert.strictEqual(refusal.code, "store_unavailable")
-        assert.strictEqual(statusOf[refusal.code], 502)
+        assert.strictEqual(statusOf[refusal.code], 503)
         assert.notInclude(refusal.message, "secret detail")
       }
     })
