@@ -1,3 +1,4 @@
+import { CollectedBytes } from "../services/CollectedBytes.ts"
 import * as Forward from "./Forward.ts"
 import * as Headers from "./Headers.ts"
 import { madeKnown, type UpstreamObject } from "./model/UpstreamObjects.ts"
@@ -11,8 +12,10 @@ export class CreatedObjects implements Forward.AnswerWatch {
   readonly #created: boolean
   readonly #found: (objects: ReadonlyArray<UpstreamObject>) => void
   #reads: "json" | "events" | "nothing" = "nothing"
-  #chunks: Array<Buffer> = []
-  #length = 0
+  /** The JSON answer, or the begun line of a stream. */
+  readonly #collected = new CollectedBytes()
+  /** Bytes of the stream. */
+  #seen = 0
   #objects: ReadonlyArray<UpstreamObject> = []
 
   constructor(kind: string, created: boolean, found: (objects: ReadonlyArray<UpstreamObject>) => void) {
@@ -29,41 +32,52 @@ export class CreatedObjects implements Forward.AnswerWatch {
   }
 
   chunk(bytes: Buffer): void {
-    if (this.#reads === "nothing") return
-    this.#length += bytes.length
-    this.#chunks.push(bytes)
-    if (this.#reads === "events") this.#readEvents()
-    else if (this.#length > mostJson) this.#stop()
+    if (this.#reads === "json") {
+      this.#collected.add(bytes)
+      if (this.#collected.length > mostJson) this.#stop()
+    } else if (this.#reads === "events") this.#readEvents(bytes)
   }
 
   /** All that the answer made known, when it is over. */
   objects(): ReadonlyArray<UpstreamObject> {
     if (this.#reads === "json") {
-      this.#objects = madeKnown(this.#kind, parsed(Buffer.concat(this.#chunks).toString()), this.#created)
+      this.#objects = madeKnown(this.#kind, parsed(this.#collected.take().toString()), this.#created)
       this.#stop()
     }
     return this.#objects
   }
 
-  #readEvents(): void {
-    const text = Buffer.concat(this.#chunks).toString()
-    const lines = text.split(/\r\n|\r|\n/)
-    for (const line of lines.slice(0, -1)) {
-      const objects = line.startsWith("data:") ? madeKnown(this.#kind, parsed(line.slice(5)), this.#created) : []
-      if (objects.length === 0) continue
-      this.#objects = objects
-      this.#stop()
-      this.#found(objects)
-      return
+  /** Each line is read once, when it is whole, however the stream is cut. */
+  #readEvents(bytes: Buffer): void {
+    let from = 0
+    for (let end = bytes.indexOf(lineFeed); end !== -1; end = bytes.indexOf(lineFeed, from)) {
+      this.#collected.add(bytes.subarray(from, end))
+      from = end + 1
+      this.#readLine(this.#collected.take())
+      if (this.#reads === "nothing") return
     }
-    if (this.#length > mostOfStream) this.#stop()
+    this.#collected.add(bytes.subarray(from))
+    this.#seen += bytes.length
+    if (this.#seen > mostOfStream) this.#stop()
+  }
+
+  #readLine(line: Buffer): void {
+    if (!line.subarray(0, dataField.length).equals(dataField)) return
+    const objects = madeKnown(this.#kind, parsed(line.toString("utf8", dataField.length)), this.#created)
+    if (objects.length === 0) return
+    this.#objects = objects
+    this.#stop()
+    this.#found(objects)
   }
 
   #stop(): void {
     this.#reads = "nothing"
-    this.#chunks = []
+    this.#collected.clear()
   }
 }
+
+const lineFeed = 0x0a
+const dataField = Buffer.from("data:")
 
 const parsed = (text: string): unknown => {
   try {

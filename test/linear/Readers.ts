@@ -12,6 +12,7 @@ import * as UpstreamUiCookies from "../../src/control/UpstreamUiCookies.ts"
 import * as UpstreamUiPaths from "../../src/control/UpstreamUiPaths.ts"
 import * as UsageExport from "../../src/control/UsageExport.ts"
 import * as BodyLabels from "../../src/gateway/BodyLabels.ts"
+import { CreatedObjects } from "../../src/gateway/CreatedObjects.ts"
 import * as EventSize from "../../src/gateway/EventSize.ts"
 import * as Form from "../../src/gateway/Form.ts"
 import * as Headers from "../../src/gateway/Headers.ts"
@@ -31,6 +32,7 @@ import * as ServicePricing from "../../src/gateway/model/ServicePricing.ts"
 import * as UpstreamObjects from "../../src/gateway/model/UpstreamObjects.ts"
 import * as UpstreamPaths from "../../src/gateway/model/UpstreamPaths.ts"
 import * as PublicLocation from "../../src/gateway/PublicLocation.ts"
+import { SecretMask } from "../../src/gateway/SecretMask.ts"
 import * as UsageTap from "../../src/gateway/UsageTap.ts"
 import * as Mermaid from "../../src/graph/Mermaid.ts"
 import * as HttpGuardrail from "../../src/guardrails/HttpGuardrail.ts"
@@ -104,6 +106,18 @@ const tapped = (tap: UsageTap.UsageTap) => (chunk: Buffer) => {
   tap.push(chunk)
   return tap
 }
+
+/** Watches an answer of this type that begins with `begin`. */
+const watched =
+  (contentType: string, begin = ""): (() => (chunk: Buffer) => unknown) =>
+  () => {
+    const watch = new CreatedObjects("response", true, () => {})
+    watch.head(200, ["content-type", contentType])
+    watch.chunk(bytes(begin))
+    return (chunk) => {
+      watch.chunk(chunk)
+    }
+  }
 
 const now = Timestamp.ofMillis(1_764_000_000_000)
 const aliases = new ContractAliasConfig()
@@ -309,7 +323,18 @@ export const readers: ReadonlyArray<Reader> = [
     tapped(UsageTap.hidingUsage("a", 1_048_576))
   ),
   ...ofStream("sizes of events", [`${gateway}/EventSize.ts`], () => EventSize.follow(1_048_576)),
+  ...ofStream("refusals that repeat a credential", [`${gateway}/SecretMask.ts`], () => {
+    const mask = new SecretMask(Redacted.make("secret ".repeat(8)))
+    return (chunk) => mask.push(chunk)
+  }),
   ...ofStream("last events", [`${gateway}/LastEvent.ts`], () => LastEvent.follow()),
+  ...ofStream("objects in events", [`${gateway}/CreatedObjects.ts`], watched("text/event-stream")),
+  ...ofStream(
+    "objects in one event",
+    [`${gateway}/CreatedObjects.ts`],
+    watched("text/event-stream", 'data: {"response":"')
+  ),
+  ...ofStream("objects in an answer", [`${gateway}/CreatedObjects.ts`], watched("application/json")),
   ofJson("usage in an answer", [`${gateway}/UsageTap.ts`], (text) =>
     tapped(UsageTap.json("a", 1_048_576))(bytes(`{"usage":${text}}`)).seen()
   ),

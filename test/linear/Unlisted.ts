@@ -11,7 +11,6 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "src/control/Intake.ts",
       "src/control/KeyGuardrails.ts",
       "src/gateway/AnyBody.ts",
-      "src/gateway/CreatedObjects.ts",
       "src/gateway/GuardedAnswer.ts",
       "src/gateway/ObjectRules.ts",
       "src/gateway/RequestBody.ts",
