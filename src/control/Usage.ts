@@ -1,6 +1,7 @@
 import { Context, DateTime, Effect, Layer, Predicate, Schema, Semaphore } from "effect"
 import { SqlError } from "effect/sql"
 import type { Fragment } from "effect/sql/Statement"
+import { endpointOfEvent } from "../gateway/model/UsageSums.ts"
 import { Database } from "../services/Database.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
 import {
@@ -275,7 +276,7 @@ const fields: Readonly<
   route: { bucket: "route", event: "route", part: "part <> 'task'" },
   provider: { bucket: "provider", event: "provider", part: "part <> 'task'" },
   service: { bucket: "service_name", event: "service_name", part: "part <> 'task'" },
-  endpoint: { bucket: "endpoint", event: "coalesce(endpoint_template, endpoint_path)", part: "part <> 'task'" },
+  endpoint: { bucket: "endpoint", event: endpointOfEvent, part: "part <> 'task'" },
   model: { bucket: "model", event: "model", part: "part <> 'task'" },
   task_id: { bucket: "task_id", event: "task_id", part: "part = 'task'" },
   run_id: { bucket: "run_id", event: "run_id", part: "part = 'task'" }

@@ -2,7 +2,7 @@ import { DateTime, Schema, Struct } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { Fragment } from "effect/sql/Statement"
 import { toDollars, toNanos } from "../gateway/model/Price.ts"
-import { dimensions, summands } from "../gateway/model/UsageSums.ts"
+import { dimensions, endpointOfEvent, summands } from "../gateway/model/UsageSums.ts"
 import type { UsageFilter, UsageSummary } from "./api/UsageApi.ts"
 import { Count } from "./Store.ts"
 import { type Grain, type Span, split } from "./UsageSpans.ts"
@@ -42,19 +42,19 @@ export const make = (sql: SqlClient) => {
     ]
   }
 
-  const endpointOfEvent = sql.literal("coalesce(endpoint_template, endpoint_path)")
+  const summedEndpoint = sql.literal(endpointOfEvent)
 
   const ofEvents = (filter: UsageFilter, span: Span): Fragment =>
     sql.and([
       ...within(sql.literal("created_at"), span),
-      ...shared(filter, endpointOfEvent),
+      ...shared(filter, summedEndpoint),
       ...(filter.trace_id === undefined ? [] : [sql`trace_id = ${filter.trace_id}`]),
       ...(filter.min_cost_usd === undefined ? [] : [sql`cost_nanos >= ${toNanos(filter.min_cost_usd)}`])
     ])
 
   const eventColumns = (expensive: number) => sql`
     created_at AS at, project_id, key_id, route, model, provider, service_name, http_method,
-    ${endpointOfEvent} AS endpoint, status_code, task_id, run_id,
+    ${summedEndpoint} AS endpoint, status_code, task_id, run_id,
     1::bigint AS request_count,
     (usage_source = 'reported')::integer::bigint AS reported_count,
     (usage_source = 'estimated')::integer::bigint AS estimated_count,

@@ -100,7 +100,7 @@ const recordOf = (request: Request): UsageRecord => {
 }
 
 type Recorded = UsageRecord
-const endpointOf = (record: Recorded) => record.endpoint_template ?? record.endpoint_path
+const endpointOf = (record: Recorded) => record.endpoint_template ?? record.service_name
 
 /** A query parameter and what it leaves. */
 const narrowings = (value: number): ReadonlyArray<readonly [query: string, keeps: (record: Recorded) => boolean]> => [
@@ -113,7 +113,7 @@ const narrowings = (value: number): ReadonlyArray<readonly [query: string, keeps
   [`service=service-${value}`, (record) => record.service_name === `service-${value}`],
   ["method=post", (record) => record.http_method === "POST"],
   [`endpoint=${encodeURIComponent("/jobs/{id}")}`, (record) => endpointOf(record) === "/jobs/{id}"],
-  [`endpoint=${encodeURIComponent("/jobs/1")}`, (record) => endpointOf(record) === "/jobs/1"],
+  ["endpoint=service-1", (record) => endpointOf(record) === "service-1"],
   ["status=failure", ({ status_code }) => status_code >= 400],
   ["status_code=403", ({ status_code }) => status_code === 403],
   [`task_id=task-${value}`, ({ task_id }) => task_id === `task-${value}`],
@@ -279,6 +279,19 @@ suite("Sums of usage", (it) => {
       assert.deepStrictEqual([yield* roll(moment(8), 4), yield* mark, yield* summed], [false, moment(8), 8])
       assert.deepStrictEqual([yield* roll(moment(3), 4), yield* mark, yield* summed], [false, moment(8), 8])
       assert.deepStrictEqual([yield* roll(moment(20), 4), yield* mark, yield* summed], [false, moment(20), 10])
+    })
+  )
+
+  it.effect("the paths of a service without templates are one series, which has its name", () =>
+    Effect.gen(function* () {
+      yield* emptied
+      const same = recordOf({ ...plain, quarter: 4, service: 1, endpoint: 1 })
+      yield* write(Array.from({ length: 9 }, (_, n) => ({ ...same, id: randomUUID(), endpoint_path: `/jobs/${n}` })))
+      yield* Effect.repeat(roll(moment(8), 3), { while: (more) => more })
+      const { sql } = yield* Database
+      const rows =
+        yield* sql`SELECT endpoint, request_count FROM usage_rollups WHERE grain = 'day' AND part = 'untasked'`
+      assert.deepStrictEqual(rows, [{ endpoint: "service-1", request_count: 9n }])
     })
   )
 

@@ -114,7 +114,7 @@ const range = { from: Schema.optionalKey(Timestamp), to: Schema.optionalKey(Time
 
 /**
  * Every filter is an exact match; `from` is inside the range, `to` outside. `endpoint` is the template of an endpoint,
- * or its path where it has none. `min_cost_usd` leaves the requests that cost as much or more.
+ * or the name of its service where it has none. `min_cost_usd` leaves the requests that cost as much or more.
  */
 const filter = {
   ...range,

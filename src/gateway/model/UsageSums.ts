@@ -2,6 +2,12 @@
 export const dimensions =
   "project_id, key_id, route, model, provider, service_name, http_method, endpoint, status_code, task_id, run_id"
 
+/**
+ * Of an event: what sums know its endpoint by. Clients choose the paths of a service, so where no template of its
+ * document bounds how many there are, all of them count under the service's name.
+ */
+export const endpointOfEvent = "coalesce(endpoint_template, CASE WHEN endpoint_path IS NOT NULL THEN service_name END)"
+
 /** What it adds up, by column. */
 export const summands = [
   "request_count",
