@@ -94,7 +94,7 @@ class NodeWire implements Wire {
     // the connection outlives the body: there is an answer to give
     const chunks: AsyncIterator<Buffer> = incoming.iterator({ destroyOnReturn: false })
     let size = 0
-    /** The client's time alone: how fast the bytes go on is the upstream's affair. */
+    /** Counts only time spent waiting for the client, not for the upstream. */
     let waitedMs = 0
     try {
       for (;;) {
