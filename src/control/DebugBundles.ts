@@ -25,8 +25,7 @@ const make = Effect.gen(function* () {
       const record = yield* records.first(sql`
         SELECT request_id, key_id, project_id, route, model, provider, service_name, endpoint_template, trace_id, status_code,
           error_code, latency_ms, upstream_ms, usage_source, cost_source, streamed, fallback_count, fallback_reason,
-          policy_version, tools,
-          estimated_input_tokens, denial, created_at
+          policy_version, tools, estimated_input_tokens, denial, request_hash, response_hash, created_at
         FROM usage_events WHERE request_id = ${requestId} ORDER BY created_at DESC, id DESC LIMIT 1`)
       if (record === undefined) {
         return yield* new ControlError(
@@ -67,6 +66,8 @@ const Record = Schema.Struct({
   tools: Schema.NullOr(Schema.Boolean),
   estimated_input_tokens: Schema.NullOr(Count),
   denial: Schema.NullOr(Schema.Struct({ check: Schema.String, layer: Schema.optionalKey(Text) })),
+  request_hash: Text,
+  response_hash: Text,
   created_at: Schema.DateTimeUtcFromDate
 })
 
@@ -83,6 +84,9 @@ const executions = rows(Execution)
 /** `name=value`, where there is a value. */
 const line = (name: string, value: string | number | boolean | null | undefined): ReadonlyArray<string> =>
   value === null || value === undefined ? [] : [`${name}=${value}`]
+
+/** Names the construction, so that nobody takes it for a plain hash of the body. */
+const hashText = (hash: string | null): string | null => (hash === null ? null : `keyed-sha256:${hash}`)
 
 const statusIn = (reason: string | null): number | null => {
   const [, status] = /^http_(\d{3})$/.exec(reason ?? "") ?? []
@@ -132,8 +136,8 @@ const shown = (record: typeof Record.Type, guardrails: ReadonlyArray<typeof Exec
       latency_ms: null
     })),
     upstream_latency_ms: record.upstream_ms,
-    request_hash: null,
-    response_hash: null,
+    request_hash: hashText(record.request_hash),
+    response_hash: hashText(record.response_hash),
     redaction_version: 1,
     created_at: record.created_at
   }

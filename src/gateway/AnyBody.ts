@@ -1,4 +1,5 @@
 import { Result } from "effect"
+import type { BodyHash } from "./BodyHash.ts"
 import * as BodyLabels from "./BodyLabels.ts"
 import * as Form from "./Form.ts"
 import { GatewayError } from "./GatewayError.ts"
@@ -53,23 +54,24 @@ export const read = (
     done(() => Result.succeed(nobody))
     return
   }
-  const { lease, limit, withinMs } = options
+  const { hash, lease, limit, withinMs } = options
   const prices = service === undefined ? undefined : bodyPrices(service)
   const decides =
     said === "json" || prices !== undefined || lookedAt(Headers.get(wire.headers, "content-length") === undefined)
   const kind = readAs(said, decides)
   const mislabelled = BodyLabels.typedTwice(wire.headers) ?? (decides ? BodyLabels.unreadable(wire.headers) : undefined)
   if (mislabelled !== undefined) done(() => Result.fail(unsupported(mislabelled)))
-  else if (kind === "opaque") done(() => passing(wire, limit, withinMs))
+  else if (kind === "opaque") done(() => passing(wire, limit, withinMs, hash))
   else {
-    wire.readBody({ maxBytes: limit.bytes, withinMs, lease }, (read) =>
+    wire.readBody({ maxBytes: limit.bytes, withinMs, lease }, (read) => {
+      RequestBody.hashWhole(hash, read)
       done(() =>
         Result.flatMap(
           Result.mapError(read, (failure) => RequestBody.refusal(failure, limit, withinMs)),
           (bytes) => understand(bytes, kind, wire, { prices, decides }, options)
         )
       )
-    )
+    })
   }
 }
 
@@ -173,7 +175,7 @@ const parsed = (bytes: Buffer): { readonly value: Facts.Json; readonly isObject:
 }
 
 /** The body as it comes. What it counts as is known before it when it says its length, and else behind it. */
-const passing = (wire: Wire, limit: BodyLimit, idleMs: number): Result.Result<Body, GatewayError> => {
+const passing = (wire: Wire, limit: BodyLimit, idleMs: number, hash: BodyHash): Result.Result<Body, GatewayError> => {
   const declared = Number(Headers.get(wire.headers, "content-length") ?? Number.NaN)
   if (declared > limit.bytes) return Result.fail(RequestBody.refusal({ _tag: "TooLarge" }, limit, idleMs))
   let failed: BodyFailure | undefined
@@ -188,8 +190,10 @@ const passing = (wire: Wire, limit: BodyLimit, idleMs: number): Result.Result<Bo
   const counted = async function* () {
     for await (const chunk of bytes) {
       length += chunk.length
+      hash.update(chunk)
       yield chunk
     }
+    hash.complete()
   }
   return Result.succeed({
     ...nobody,

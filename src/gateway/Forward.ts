@@ -1,5 +1,6 @@
 import { Cause, Exit, type Redacted, Result } from "effect"
 import type { Cancel, Exchange, Flow, Sink, Upstream, UpstreamError } from "../services/Upstream.ts"
+import type { BodyHash } from "./BodyHash.ts"
 import * as EventSize from "./EventSize.ts"
 import { type ErrorCode, GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
@@ -37,6 +38,8 @@ export interface Passage {
   readonly bodyRefusal?: (() => GatewayError | undefined) | undefined
   /** Is shown the upstream's answer while it passes. */
   readonly watch?: AnswerWatch | undefined
+  /** Is shown the answer's body as the client gets it. */
+  readonly hash?: BodyHash | undefined
   readonly now: () => number
 }
 
@@ -194,6 +197,7 @@ class Answer implements Sink {
     this.#passage.watch?.chunk(chunk)
     const out = this.#tap.push(chunk)
     if (out === undefined || out.length === 0) return "continue"
+    this.#passage.hash?.update(out)
     this.#promised -= out.length
     const held = this.#mayEnd?.(out) === true || this.#promised <= 0
     return (held ? this.#hold(out) : this.#write(out)) ? "continue" : "pause"
@@ -226,10 +230,14 @@ class Answer implements Sink {
   }
 
   ended(exit: Exit.Exit<void, UpstreamError>, begun: boolean): Settleable {
-    const { mayFallBack, now } = this.#passage
+    const { hash, mayFallBack, now } = this.#passage
     this.#disarm?.()
     const whole = Exit.isSuccess(exit)
     const last = this.#last()
+    if (whole) {
+      if (last !== undefined) hash?.update(last)
+      hash?.complete()
+    }
     const clientGone = this.#cutBy === undefined && Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)
     const error = whole || clientGone ? undefined : refusalOf(exit, this.#cutBy, this.#passage)
     return {

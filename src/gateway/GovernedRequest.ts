@@ -3,6 +3,7 @@ import { Upstream } from "../services/Upstream.ts"
 import * as AnyBody from "./AnyBody.ts"
 import * as Billing from "./Billing.ts"
 import { BodyAdmission } from "./BodyAdmission.ts"
+import { BodyHash } from "./BodyHash.ts"
 import { ControlState } from "./ControlState.ts"
 import type { CreatedObjects } from "./CreatedObjects.ts"
 import { disabledRoute } from "./DelegatedRequest.ts"
@@ -80,14 +81,16 @@ export class GovernedRequest extends Context.Service<
       const readOptions = (
         { accounting, config, routeId, usageOnRequest }: Target.Target,
         policy: KeyPolicy,
-        lease: BodyLease
+        lease: BodyLease,
+        hash: BodyHash
       ): RequestBody.ReadOptions => ({
         routeId,
         limit: strictest(config.maxRequestBodyBytes, policy.max_request_body_bytes),
         withinMs: config.timeoutMs,
         lease,
         managed: config.mode === "managed_by_gateway",
-        asksForUsage: accounting === "answer" && usageOnRequest
+        asksForUsage: accounting === "answer" && usageOnRequest,
+        hash
       })
 
       const questionOf = (
@@ -116,6 +119,10 @@ export class GovernedRequest extends Context.Service<
           return () => {}
         }
         const lease = admission.lease(key.id)
+        const { bodyHashKey } = control.snapshot()
+        const sent = new BodyHash(bodyHashKey)
+        /** Of the answer that the client gets, which is another's after a fallback. */
+        let answered: BodyHash | undefined
         /** Until the body is read, without what it says. */
         let question = questionOf(target, key, outcome.runs(key.id))
         let facts = Facts.none
@@ -165,6 +172,8 @@ export class GovernedRequest extends Context.Service<
               facts,
               policy: effective,
               guardrails: guard?.executions,
+              requestHash: sent.digest(),
+              responseHash: answered?.digest(),
               endedAt: now()
             }),
             guarded<void>(() => {
@@ -232,6 +241,7 @@ export class GovernedRequest extends Context.Service<
           watch = ObjectRules.watchOf(target.objects, wire.method, (objects) =>
             owners.remember(answering, objects, key, () => {})
           )
+          answered = new BodyHash(bodyHashKey)
           const own = Request.answerHeaders(request, readings, now())
           const passage: Forward.Passage = {
             exchange: Outbound.exchange({
@@ -262,6 +272,7 @@ export class GovernedRequest extends Context.Service<
             mayFallBack,
             bodyRefusal: body.passing?.refusal,
             watch,
+            hash: answered,
             now
           }
           if (gone) return then(Forward.unsent(wire, passage))
@@ -452,7 +463,7 @@ export class GovernedRequest extends Context.Service<
             outcome.ended(Request.left)
           )
         })
-        const options = readOptions(target, effective.policy, lease)
+        const options = readOptions(target, effective.policy, lease, sent)
         const { service } = target
         const whenRead = <A>(step: (value: A) => void) =>
           guarded((value: A) => {

@@ -164,6 +164,8 @@ class HeldAnswer implements Sink {
     const status = this.#status ?? 502
     const mask = SecretMask.forStatus(status, this.#passage.credential)
     const body = mask === undefined ? clear : Buffer.concat([mask.push(clear), mask.flush()])
+    this.#passage.hash?.update(body)
+    this.#passage.hash?.complete()
     return this.#settleable({ status, whole: true, headSent: true }, () => {
       this.#wire.head(status, this.#answerHeaders(status, body.length))
       this.#wire.end(body.length === 0 ? undefined : body)

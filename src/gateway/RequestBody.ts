@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import * as BodyAdmission from "./BodyAdmission.ts"
+import type { BodyHash } from "./BodyHash.ts"
 import * as BodyLabels from "./BodyLabels.ts"
 import * as BodyPace from "./BodyPace.ts"
 import { GatewayError } from "./GatewayError.ts"
@@ -64,6 +65,8 @@ export interface ReadOptions {
   readonly managed: boolean
   /** The answer's tokens are to be accounted, and a stream tells them only when asked. */
   readonly asksForUsage: boolean
+  /** Is shown the body as it came. */
+  readonly hash: BodyHash
 }
 
 /** Reads the body of a canonical route; `undefined` where none is due. What it says is for `understand`. */
@@ -79,17 +82,29 @@ export const read = (
 /** The bytes of a body that its headers call JSON; another one is refused. */
 export const readJson = (
   wire: Wire,
-  { lease, limit, withinMs }: Pick<ReadOptions, "lease" | "limit" | "withinMs">,
+  {
+    hash,
+    lease,
+    limit,
+    withinMs
+  }: Pick<ReadOptions, "lease" | "limit" | "withinMs"> & Partial<Pick<ReadOptions, "hash">>,
   done: (result: Result.Result<Buffer, GatewayError>) => void
 ): void => {
   const unreadable = unreadableType(wire.headers)
   if (unreadable !== undefined) {
     done(Result.fail(new GatewayError({ code: "unsupported_media_type", message: unreadable })))
   } else {
-    wire.readBody({ maxBytes: limit.bytes, withinMs, lease }, (read) =>
+    wire.readBody({ maxBytes: limit.bytes, withinMs, lease }, (read) => {
+      if (hash !== undefined) hashWhole(hash, read)
       done(Result.mapError(read, (failure) => refusal(failure, limit, withinMs)))
-    )
+    })
   }
+}
+
+export const hashWhole = (hash: BodyHash, read: Result.Result<Buffer, BodyFailure>): void => {
+  if (Result.isFailure(read)) return
+  hash.update(read.success)
+  hash.complete()
 }
 
 /** A JSON object, or nothing where nothing is due. */

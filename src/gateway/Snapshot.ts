@@ -1,6 +1,7 @@
 import { Effect, Option, Schema } from "effect"
 import * as Definitions from "../guardrails/Definitions.ts"
 import { Database } from "../services/Database.ts"
+import * as BodyHash from "./BodyHash.ts"
 import * as FrontDoor from "./identity/FrontDoor.ts"
 import { type RouteConfig, RouteId, RouteMode } from "./model/CanonicalRoute.ts"
 import { readEpoch } from "./model/Changes.ts"
@@ -31,6 +32,7 @@ export interface Snapshot {
   readonly passthrough: Passthrough
   readonly layers: PolicyLayer.PolicyLayers
   readonly guardrails: Definitions.Definitions
+  readonly bodyHashKey: BodyHash.Key
   /** Rows that this version cannot decode; each of them switches off itself only. */
   readonly unreadable: ReadonlyArray<UnreadableRow>
 }
@@ -170,6 +172,7 @@ export const load = Effect.gen(function* () {
     passthrough,
     layers: PolicyLayer.indexed(reader.read(PolicyLayer.table, layers)),
     guardrails: yield* Definitions.load(reader),
+    bodyHashKey: yield* BodyHash.loadKey,
     unreadable: reader.unreadable
   }
   return snapshot

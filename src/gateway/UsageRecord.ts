@@ -94,6 +94,9 @@ export interface UsageRecord {
   readonly guardrails?: Maybe<ReadonlyArray<Execution>>
   /** Rows of `upstream_objects`, written with it too. */
   readonly objects?: Maybe<ReadonlyArray<UpstreamObject>>
+  /** Keyed fingerprints of the bodies, as the client sent and got them; only of bodies that were seen whole. */
+  readonly request_hash?: Maybe<string>
+  readonly response_hash?: Maybe<string>
 }
 
 /** What a request came to, for its record. */
@@ -118,6 +121,8 @@ export interface Account {
   readonly guardrails: ReadonlyArray<Execution> | undefined
   /** What the answer made known of objects at the upstream. */
   readonly objects?: ReadonlyArray<UpstreamObject> | undefined
+  readonly requestHash?: string | undefined
+  readonly responseHash?: string | undefined
   readonly endedAt: number
 }
 
@@ -159,7 +164,9 @@ export const of = (account: Account): UsageRecord => {
     denial: account.denial,
     guardrail_action_count: account.guardrails?.length,
     guardrails: account.guardrails,
-    objects: account.objects
+    objects: account.objects,
+    request_hash: account.requestHash,
+    response_hash: account.responseHash
   }
   return target.service === undefined ? record : { ...record, ...asked(target.service) }
 }

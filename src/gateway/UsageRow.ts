@@ -45,7 +45,9 @@ export const columns = [
   ["guardrails", "json"],
   ["upstream_ms", "bigint"],
   ["fallback_reason", "text"],
-  ["objects", "json"]
+  ["objects", "json"],
+  ["request_hash", "text"],
+  ["response_hash", "text"]
 ] as const satisfies ReadonlyArray<readonly [column: keyof UsageRecord, type: string]>
 
 /**
@@ -93,7 +95,9 @@ export const encode = (record: UsageRecord): string =>
     json(record.guardrails),
     record.upstream_ms,
     text(record.fallback_reason),
-    json(record.objects)
+    json(record.objects),
+    record.request_hash,
+    record.response_hash
   ].join("\t")
 
 const places = new Map<string, number>(columns.map(([name], place) => [name, place]))

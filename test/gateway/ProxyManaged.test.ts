@@ -42,6 +42,7 @@ layer(Proxy.database)("ProxyApp, managed by the gateway", (it) => {
       const [record, ...more] = yield* gateway.records
       assert.lengthOf(more, 0)
       assert.match(record?.id ?? "", /^[0-9a-f]{8}-[0-9a-f-]{27}$/)
+      for (const hash of [record?.request_hash, record?.response_hash]) assert.match(hash ?? "", /^[\w-]{22}$/)
       assert.deepStrictEqual<unknown>(record, {
         id: record?.id,
         created_at: Proxy.noon,
@@ -82,7 +83,9 @@ layer(Proxy.database)("ProxyApp, managed by the gateway", (it) => {
         denial: null,
         guardrail_action_count: null,
         guardrails: null,
-        objects: null
+        objects: null,
+        request_hash: record?.request_hash,
+        response_hash: record?.response_hash
       })
     })
   )

@@ -1,4 +1,4 @@
-import { Option, Result } from "effect"
+import { Option, Redacted, Result } from "effect"
 import * as FrontDoor from "../../src/gateway/identity/FrontDoor.ts"
 import { canonicalRoutes, type RouteConfig } from "../../src/gateway/model/CanonicalRoute.ts"
 import { off } from "../../src/gateway/model/FrontDoor.ts"
@@ -37,5 +37,6 @@ export const seededWith = (config: Partial<RouteConfig> = {}): Snapshot => ({
   passthrough: defaults,
   layers: PolicyLayer.none,
   guardrails: new Map(),
+  bodyHashKey: Redacted.make(Buffer.alloc(32)),
   unreadable: []
 })

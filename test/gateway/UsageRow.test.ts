@@ -61,6 +61,8 @@ const record: fc.Arbitrary<UsageRecord> = fc.record(
     estimated_input_tokens: count,
     denial: fc.constant({ check: "models", layer: "project" }),
     guardrail_action_count: count,
+    request_hash: fc.stringMatching(/^[\w-]{22}$/),
+    response_hash: fc.stringMatching(/^[\w-]{22}$/),
     guardrails: fc.constant([
       {
         guardrail_name: "pii-redact",

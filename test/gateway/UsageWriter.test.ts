@@ -305,6 +305,8 @@ function recordOf(more: Partial<UsageRecord> = {}): UsageRecord {
     estimated_input_tokens: 40,
     denial: { check: "models", layer: "project" },
     guardrail_action_count: 2,
+    request_hash: "q".repeat(22),
+    response_hash: "s".repeat(22),
     ...more
   }
 }

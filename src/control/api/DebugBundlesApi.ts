@@ -10,7 +10,7 @@ const Trace = Schema.Array(Schema.String)
 /**
  * What the gateway did with one request, put together from its usage record and its guardrails' executions (reference
  * §2.13). Traces are lines such as `policy_version=1`, `pre_call:pii-redact:allow`, `provider=upstream`.
- * `upstream_latency_ms` is of all upstreams together. Of bodies nothing is kept, so what would tell of them is `null`.
+ * `upstream_latency_ms` is of all upstreams together. Of bodies only keyed fingerprints are kept.
  */
 export const DebugBundle = Schema.Struct({
   request_id: Schema.String,
@@ -37,8 +37,14 @@ export const DebugBundle = Schema.Struct({
     })
   ),
   upstream_latency_ms: Schema.NullOr(Schema.Int),
-  request_hash: Text,
-  response_hash: Text,
+  request_hash: Text.annotate({
+    description:
+      "`keyed-sha256:` and 128 bits in base64url, of the request's body as the client sent it. Equal bodies have equal hashes within one installation; the key never leaves it. Null for an empty body, one that was not read whole, and on the wildcard"
+  }),
+  response_hash: Text.annotate({
+    description:
+      "The same of the upstream's answer as the client got it. Null for an empty answer, one that did not end whole, the gateway's own refusals, and on the wildcard"
+  }),
   redaction_version: Schema.Literal(1),
   created_at: Timestamp
 })

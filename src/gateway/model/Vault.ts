@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, hash, randomBytes } from "node:crypto"
+import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from "node:crypto"
 import { Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 
 /** A sealed secret that cannot be read: sealed under another key, bound to another row, or changed. */
@@ -34,6 +34,11 @@ export class Vault extends Context.Service<
     readonly open: (sealed: string, context: string) => Effect.Effect<Redacted.Redacted, UnreadableSecret>
     /** Whether `seal` would seal it no better: it is under the key that is in force. */
     readonly isCurrent: (sealed: string) => boolean
+    /**
+     * A key of 32 bytes for another purpose, the same for the same `salt` under the same encryption key. Without one the
+     * salt alone makes it, so the salt has to be secret then.
+     */
+    readonly derive: (salt: Uint8Array, purpose: string) => Redacted.Redacted<Buffer>
   }
 >()("svc/gateway/Vault") {
   static readonly layer = (key: Key, previous: Key = Option.none()): Layer.Layer<Vault> =>
@@ -78,7 +83,11 @@ const make = (key: Option.Option<SealingKey>, previous: Option.Option<SealingKey
           catch: () => new UnreadableSecret({ context, reason: "damaged" })
         })
       }),
-    isCurrent: (sealed) => sealed.startsWith(current)
+    isCurrent: (sealed) => sealed.startsWith(current),
+    derive: (salt, purpose) => {
+      const material = Option.match(key, { onNone: () => new Uint8Array(0), onSome: ({ bytes }) => bytes })
+      return Redacted.make(Buffer.from(hkdfSync("sha256", material, salt, purpose, 32)))
+    }
   }
 }
 
