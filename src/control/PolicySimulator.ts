@@ -10,7 +10,6 @@ import * as GuardrailPolicy from "../gateway/model/GuardrailPolicy.ts"
 import { patched } from "../gateway/model/KeyPolicy.ts"
 import { policyOf } from "../gateway/model/KeyPreset.ts"
 import { overdue, refusals, unusable } from "../gateway/model/KeyState.ts"
-import * as NamedModels from "../gateway/model/NamedModels.ts"
 import * as Path from "../gateway/model/Path.ts"
 import * as Policy from "../gateway/model/Policy.ts"
 import { nameOf, type PolicyLayer } from "../gateway/model/PolicyLayer.ts"
@@ -89,7 +88,7 @@ const make = Effect.gen(function* () {
     const text = input.body === undefined || !sends ? undefined : Buffer.from(JSON.stringify(input.body))
     const read = text === undefined ? undefined : factsOf(found, text, input.body)
     const said = read !== undefined && Result.isSuccess(read) ? read.success : Facts.none
-    const facts = found.provider === "compat" ? Facts.withModel(said, NamedModels.inPath(input.path)) : said
+    const facts = Facts.withTarget(said, { provider: found.provider, target: input.path })
 
     const own = yield* ownLayer(key?.own, input)
     const layersFor = (models: ReadonlyArray<string>) =>

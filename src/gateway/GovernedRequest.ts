@@ -22,7 +22,6 @@ import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
 import * as Estimate from "./model/Estimate.ts"
 import * as Facts from "./model/Facts.ts"
 import type { KeyPolicy } from "./model/KeyPolicy.ts"
-import * as NamedModels from "./model/NamedModels.ts"
 import * as Policy from "./model/Policy.ts"
 import * as Query from "./model/Query.ts"
 import { ObjectOwners } from "./ObjectOwners.ts"
@@ -365,8 +364,7 @@ export class GovernedRequest extends Context.Service<
 
         /** `received`: bytes of the body as it came. `charge`: what a registered service asks for it. */
         const decide = (body: RequestBody.Body, received: number, charge?: ServiceBilling.Charge) => {
-          facts =
-            target.provider === "compat" ? Facts.withModel(body.facts, NamedModels.inPath(target.target)) : body.facts
+          facts = Facts.withTarget(body.facts, target)
           effective = control.policyOf(key, target.route, Facts.everyModel(facts))
           accounting = Estimate.accountingFor(target.accounting, facts)
           const { prices } = control.snapshot()

@@ -179,18 +179,20 @@ const rewritten = (
   // a registered service takes any JSON, and nothing is decided on what is no object
   if (target.routeId === "service" && !isObject(text) && !isObject(changed)) return Result.succeed(body)
   const parsed = Result.getOrUndefined(Facts.parse(target.routeId, body))
+  // what the path names is among `before`, and no guardrail can change it
+  const after = parsed && Facts.withTarget(parsed.facts, target)
   const same =
-    parsed !== undefined &&
-    parsed.facts.stream === before.stream &&
-    parsed.facts.background === before.background &&
-    parsed.facts.requests === before.requests &&
-    parsed.facts.toolCount <= before.toolCount &&
-    parsed.facts.openAnswers <= before.openAnswers &&
-    (before.openAnswers > 0 || parsed.facts.largestOutput <= before.largestOutput) &&
-    parsed.facts.service === before.service &&
-    parsed.facts.unjudged === before.unjudged &&
-    equal(parsed.facts.models, before.models) &&
-    equal(parsed.facts.alsoNamed, before.alsoNamed)
+    after !== undefined &&
+    after.stream === before.stream &&
+    after.background === before.background &&
+    after.requests === before.requests &&
+    after.toolCount <= before.toolCount &&
+    after.openAnswers <= before.openAnswers &&
+    (before.openAnswers > 0 || after.largestOutput <= before.largestOutput) &&
+    after.service === before.service &&
+    after.unjudged === before.unjudged &&
+    equal(after.models, before.models) &&
+    equal(after.alsoNamed, before.alsoNamed)
   return same ? Result.succeed(body) : Result.fail(overstepped)
 }
 

@@ -83,7 +83,10 @@ const bodies = fc.record(
 const requests = fc.oneof(
   fc.record({
     method: fc.constant("POST" as const),
-    path: fc.constantFrom("/v1/chat/completions", "/v1/messages?beta=1", "/providers/compat/v1/chat/completions"),
+    path: fc.constantFrom(
+      ...["/v1/chat/completions", "/v1/messages?beta=1", "/providers/compat/v1/chat/completions"],
+      ...["/providers/compat/v1/chat/completions?x=/engines/%zz", "/providers/compat/v1/engines/large/completions"]
+    ),
     body: bodies
   }),
   fc.record({

@@ -50,6 +50,15 @@ layer(Proxy.database)("models beside model", (it) => {
     Effect.map(ask({ allowed_models: ["small"] }, Proxy.chat, body), ({ status }) => assert.strictEqual(status, 200))
   )
 
+  it.effect.each(["?x=/engines/zzz/", "?x=/engines/%zz", "?x=/models/zzz:generate"])(
+    "finds no model in a query: %s",
+    (query) =>
+      Effect.map(
+        ask({ allowed_models: ["small"] }, `/providers/compat/v1/chat/completions${query}`, small),
+        ({ status }) => assert.strictEqual(status, 200)
+      )
+  )
+
   it.effect("asks a key without a list for nothing of it", () =>
     Effect.map(ask({}, Proxy.chat, { ...small, route: "fallback", fallbacks: ["big"], api_base: "x" }), ({ status }) =>
       assert.strictEqual(status, 200)
@@ -83,6 +92,12 @@ describe("NamedModels", () => {
     ["/v1beta/models/gemini:generateContent", "gemini"],
     ["/v1/projects/p/models/a/b:predict", "a/b"],
     ["/v1/models/m", undefined],
+    ["/openai/d%65ployments/m/chat/completions", "m"],
+    ["/v1beta/models/gemini%3AgenerateContent", "gemini"],
+    ["/v1/chat/completions?x=/engines/zzz/", undefined],
+    ["/v1/chat/completions?x=/models/zzz:generate", undefined],
+    ["/v1/chat/completions?x=/engines/%zz", undefined],
+    ["/v1/engines/%zz", undefined],
     ["/v1/chat/completions", undefined]
   ])("of the path %s: %s", (path, model) => {
     assert.strictEqual(inPath(path), model)

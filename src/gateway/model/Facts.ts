@@ -1,5 +1,5 @@
 import { Result } from "effect"
-import type { RouteId } from "./CanonicalRoute.ts"
+import type { Provider, RouteId } from "./CanonicalRoute.ts"
 import * as InputEstimate from "./InputEstimate.ts"
 import * as JsonBounds from "./JsonBounds.ts"
 import * as JsonMembers from "./JsonMembers.ts"
@@ -73,9 +73,14 @@ export const sized = (inputTokens: number): Facts => ({ ...none, inputTokens: Ma
 export const everyModel = ({ alsoNamed, models }: Pick<Facts, "models" | "alsoNamed">): ReadonlyArray<string> =>
   alsoNamed.length === 0 ? models : [...new Set([...models, ...alsoNamed])]
 
-/** As `facts`, of a request whose path names a model too. */
-export const withModel = (facts: Facts, model: string | undefined): Facts =>
-  model === undefined || facts.models.includes(model) ? facts : { ...facts, models: [...facts.models, model] }
+/** As `facts`, of a request to `target`: a path of the compatible upstream may name a model too. */
+export const withTarget = (
+  facts: Facts,
+  { provider, target }: { readonly provider: Provider; readonly target: string }
+): Facts => {
+  const model = provider === "compat" ? NamedModels.inPath(target) : undefined
+  return model === undefined || facts.models.includes(model) ? facts : { ...facts, models: [...facts.models, model] }
+}
 
 /** What a form is read for. Under other names a registered service's is its own business. */
 export const fieldNames = (routeId: RouteId | "compat" | "service"): ReadonlyArray<string> =>

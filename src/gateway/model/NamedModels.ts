@@ -1,4 +1,6 @@
+import { Result } from "effect"
 import type { Json, JsonObject } from "./Facts.ts"
+import * as Path from "./Path.ts"
 
 /** What a request says beside `model` about who answers it. */
 export interface NamedModels {
@@ -60,8 +62,14 @@ const isList = (value: Json | undefined): value is ReadonlyArray<Json> => Array.
 const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** The model that a path names, as `/openai/deployments/m/…`, `/v1/engines/m/…` and `/v1beta/models/m:generateContent` do. */
-export const inPath = (path: string): string | undefined => {
-  const found = /\/(?:deployments|engines)\/([^/?]+)/i.exec(path) ?? /\/models\/([^?:]+):[^/?]*/i.exec(path)
-  return found?.[1] === undefined ? undefined : decodeURIComponent(found[1])
+/**
+ * The model that the path of a request target names, as `/openai/deployments/m/…`, `/v1/engines/m/…` and
+ * `/v1beta/models/m:generateContent` do. A query names none. A canonical path hides no slash behind an escape, so that
+ * it is read as upstreams decode it.
+ */
+export const inPath = (target: string): string | undefined => {
+  const canonical = Path.canonicalise(target)
+  if (Result.isFailure(canonical)) return undefined
+  const path = decodeURIComponent(canonical.success.path)
+  return (/\/(?:deployments|engines)\/([^/]+)/i.exec(path) ?? /\/models\/([^:]+):[^/]*/i.exec(path))?.[1]
 }
