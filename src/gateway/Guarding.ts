@@ -188,7 +188,7 @@ const rewritten = (
     after.requests === before.requests &&
     after.toolCount <= before.toolCount &&
     after.openAnswers <= before.openAnswers &&
-    (before.openAnswers > 0 || after.largestOutput <= before.largestOutput) &&
+    (before.openAnswers > 0 || after.namedOutput <= before.namedOutput) &&
     after.service === before.service &&
     after.unjudged === before.unjudged &&
     equal(after.models, before.models) &&

@@ -1,4 +1,4 @@
-import { Result } from "effect"
+import { Predicate, Result } from "effect"
 import * as BodyAdmission from "./BodyAdmission.ts"
 import type { BodyHash } from "./BodyHash.ts"
 import * as BodyLabels from "./BodyLabels.ts"
@@ -127,24 +127,36 @@ const unreadableType = (headers: Headers.RawHeaders): string | undefined => {
 }
 
 /** As text: writing a value anew would recurse into whatever the client has put there. */
-const asked = (body: string, given: boolean): string => {
-  const member = given ? JsonMembers.topLevel(body).find(({ key }) => key === "stream_options") : undefined
-  const options = member === undefined ? "{}" : body.slice(member.valueStart, member.end)
-  return JsonMembers.withMember(options, "include_usage", "true")
+const askingForUsage = (body: string): string => {
+  const options = valueIn(body, "stream_options")
+  const asked = JsonMembers.withMember(options.startsWith("{") ? options : "{}", "include_usage", "true")
+  return JsonMembers.withMember(body, "stream_options", asked)
 }
+
+const valueIn = (body: string, name: string): string => {
+  const member = JsonMembers.topLevel(body).find(({ key }) => key === name)
+  return member === undefined ? "" : body.slice(member.valueStart, member.end)
+}
+
+const asksForUsageItself = (options: Facts.Json | undefined): boolean =>
+  Predicate.isObject(options) && "include_usage" in options && options["include_usage"] === true
 
 /**
  * The client's own bytes, unless the gateway has something to say or to take out; then all others stay as they were.
  */
 const forwarded = (
-  { facts, streamOptions, text }: Facts.ParsedBody,
+  { extraStreamOptions, facts, streamOptions, text }: Facts.ParsedBody,
   bytes: Buffer,
   { asksForUsage, managed }: ReadOptions
 ): Omit<Body, "facts"> => {
-  const asks = asksForUsage && facts.stream && streamOptions?.["include_usage"] !== true
+  const reports = asksForUsageItself(streamOptions)
+  const extraHides = extraStreamOptions !== undefined && !asksForUsageItself(extraStreamOptions)
+  const asks = asksForUsage && facts.stream && (!reports || extraHides)
   const strips = managed && facts.namesGuardrails
   if (!asks && !strips) return { bytes, hideUsage: false }
   const own = strips ? JsonMembers.without(text, (key) => key === "guardrails") : text
-  const asking = asks ? JsonMembers.withMember(own, "stream_options", asked(own, streamOptions !== undefined)) : own
-  return { bytes: Buffer.from(asking), hideUsage: asks }
+  const asking = asks ? askingForUsage(own) : own
+  const extra = valueIn(own, "extra_body")
+  const sent = asks && extraHides ? JsonMembers.withMember(asking, "extra_body", askingForUsage(extra)) : asking
+  return { bytes: Buffer.from(sent), hideUsage: asks && !reports && !asksForUsageItself(extraStreamOptions) }
 }

@@ -11,12 +11,13 @@ const budget = 0.05
 const inputPrice = 1_000
 const outputPrice = 10_000
 
-/** An upstream that obeys whichever bound is the largest, answers all that it allows, and knows what that cost. */
+/** An upstream that lays `extra_body` over the request, obeys whichever bound is the largest, answers all that it allows, and knows what that cost. */
 class Greedy {
   spent = 0
 
   answer(path: string, text: string, response: ServerResponse): void {
-    const body: Asked = JSON.parse(text)
+    const said: Asked = JSON.parse(text)
+    const body: Asked = { ...said, ...said.extra_body }
     if (path.endsWith("/batches")) {
       for (const { params } of body.requests ?? []) this.#spend(params, text.length / body.requests!.length)
       end(response, { id: "batch", processing_status: "in_progress" })
@@ -54,6 +55,7 @@ interface Asked {
   readonly n?: number
   readonly stream?: boolean
   readonly background?: boolean
+  readonly extra_body?: Asked
   readonly requests?: ReadonlyArray<{ readonly params: Asked }>
 }
 
@@ -152,6 +154,8 @@ const shapes: ReadonlyArray<readonly [name: string, shape: Shape]> = [
   ["no bound", { body: {} }],
   ["many answers without a bound", { body: { n: 40 } }],
   ["an unknown name beside the model", { body: { fallbacks: ["zzz"], max_tokens: 2000 } }],
+  ["many answers in extra_body", { body: { extra_body: { n: 40 } } }],
+  ["a bound in extra_body", { body: { max_tokens: 5, extra_body: { max_tokens: 2000 } } }],
   ["many answers with one", { body: { n: 10, max_tokens: 100 } }],
   ["responses in the background", { path: "/v1/responses", body: { background: true } }],
   ["batches", { path: "/v1/messages/batches", body: { requests: [{ params: { model: "m", max_tokens: 900 } }] } }],

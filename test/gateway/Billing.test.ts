@@ -17,11 +17,11 @@ describe("Estimate reserves", () => {
     ["what some requests of a batch bound, and the others leave open", { ...open(2), boundedOutput: 7 }, 10, 127],
     [
       "a bound that the route does not know, where it is more than is supposed",
-      { ...open(1), largestOutput: 900 },
+      { ...open(1), largestOutput: 900, namedOutput: 900 },
       5,
       1000
     ],
-    ["no output where a route has none", { boundedOutput: 0, largestOutput: 50 }, 0, 100]
+    ["no output where a route has none", { boundedOutput: 0, largestOutput: 50, namedOutput: 50 }, 0, 100]
   ])("%s, at the model's price", (_, more, each, tokens) => {
     const reserved = Estimate.wanted("answer", { ...facts, ...more }, price, { each, written: true })
     assert.deepInclude(reserved, { tokens, nanos: 100 * 1000 + (tokens - 100) * 2000, nanosGuessed: false })

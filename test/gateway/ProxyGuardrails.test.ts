@@ -337,6 +337,19 @@ layer(Proxy.database)("ProxyApp, guardrails", (it) => {
     })
   )
 
+  it.effect("a guardrail may change the words of a request whose path names the model", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        egress: Egress.says({ action: "modify", request: { messages: ["instead"] } }),
+        configured: registered({ name: "guard", modes: ["pre_call"] })
+      })
+      const key = yield* Proxy.issueKey({}, { guardrails: { mandatory_guardrails: ["guard"] } })
+      const target = "/providers/compat/v1/engines/m/completions"
+      const wire = yield* gateway.ask({ target, headers: key.headers, body: { messages: [] } })
+      assert.deepStrictEqual([wire.status, gateway.sent[0]?.text], [200, '{"messages":["instead"]}'])
+    })
+  )
+
   it.effect("a guardrail that does not answer holds the request no longer than its timeout", () =>
     Effect.gen(function* () {
       const begun = yield* Deferred.make<void>()

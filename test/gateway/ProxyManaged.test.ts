@@ -252,6 +252,8 @@ layer(Proxy.database)("ProxyApp, managed by the gateway", (it) => {
       const asking = yield* ask('{"stream":true,"stream_options":{"include_usage":true}}')
       assert.strictEqual(asking.text, stream.join(""))
       yield* ask('{"stream":true,"stream_options":{"include_obfuscation":false}}')
+      const plain = '{"stream_options":{"include_usage":true},"stream":true,"extra_body":{"stream_options":'
+      assert.strictEqual((yield* ask(`${plain}{"include_usage":false}}}`)).text, stream.join(""))
       yield* ask('{"stream":false}')
       assert.deepStrictEqual(
         gateway.sent.map(({ text }) => text),
@@ -259,6 +261,7 @@ layer(Proxy.database)("ProxyApp, managed by the gateway", (it) => {
           '{"stream_options":{"include_usage":true},"model":"m", "stream":true}',
           '{"stream":true,"stream_options":{"include_usage":true}}',
           '{"stream":true,"stream_options":{"include_usage":true,"include_obfuscation":false}}',
+          `${plain}{"include_usage":true}}}`,
           '{"stream":false}'
         ]
       )

@@ -348,7 +348,7 @@ describe("the use of an upstream's objects", () => {
     },
     { messages: [{ content: 'file_id and "file_id": "x"' }] }
   ])("finds no object in %j", (body) => {
-    assert.deepStrictEqual(referredTo(JSON.stringify(body)), [])
+    assert.deepStrictEqual(referredTo(JSON.stringify(body), body), [])
   })
 })
 

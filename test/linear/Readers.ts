@@ -342,7 +342,10 @@ export const readers: ReadonlyArray<Reader> = [
     "objects that bodies and lists name",
     [`${model}/UpstreamObjects.ts`],
     (text) => [
-      UpstreamObjects.referredTo(`{"file_id":"file-1","input":${text}}`),
+      UpstreamObjects.referredTo(`{"file_id":"file-1","input":${text}}`, {
+        file_id: "file-1",
+        input: JSON.parse(text)
+      }),
       UpstreamObjects.listed(`{"data":[${text}]}`),
       UpstreamObjects.filtered(`{"data":[${text}]}`, [false])
     ],

@@ -110,9 +110,9 @@ export const wanted = (
   open: { readonly each: number; readonly written: boolean }
 ): Reserved => {
   if (accounting === "free") return free
-  const { boundedOutput, inputTokens, largestOutput, openAnswers, requests } = facts
+  const { boundedOutput, inputTokens, namedOutput, openAnswers, requests } = facts
   const hasOutput = boundedOutput > 0 || openAnswers > 0
-  const named = hasOutput ? Math.max(boundedOutput, largestOutput) : 0
+  const named = hasOutput ? namedOutput : 0
   const most = (each: number) => Math.max(named, boundedOutput + openAnswers * each)
   const output = most(open.each)
   const nanos =

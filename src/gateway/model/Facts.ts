@@ -35,6 +35,8 @@ export interface Facts {
   readonly openAnswers: number
   /** By whichever member an upstream may go, of the one request that asks for the most; 0 when none says. */
   readonly largestOutput: number
+  /** The same, summed over all requests. */
+  readonly namedOutput: number
   /** How many texts the one request asks for that asks for the most; 0 where a route has none to bound. */
   readonly answers: number
   /** Top-level `guardrails`: names that the client asks for. The member is the gateway's, and no upstream sees it. */
@@ -60,6 +62,7 @@ export const none: Facts = {
   boundedOutput: 0,
   openAnswers: 0,
   largestOutput: 0,
+  namedOutput: 0,
   answers: 0,
   guardrails: [],
   namesGuardrails: false,
@@ -105,7 +108,7 @@ export const ofForm = (
     models: typeof model === "string" ? [model] : [],
     stream: stream === true,
     background: routeId === "responses" && typeof background === "string" && !/^(?:false|0)$/i.test(background),
-    ...askedOutput(routeId, [request])
+    ...askedOutput(routeId, [[request]])
   })
 }
 
@@ -127,7 +130,9 @@ export interface ParsedBody {
   readonly text: string
   readonly facts: Facts
   /** `stream_options` as the client wrote it, when it is an object (family A). */
-  readonly streamOptions: { readonly [key: string]: unknown } | undefined
+  readonly streamOptions: JsonObject | undefined
+  /** The same of `extra_body`, where it says so anew. */
+  readonly extraStreamOptions: Json | undefined
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
@@ -158,6 +163,9 @@ export const parse = (
   if (routeId === "message-batches" && json["requests"] !== undefined && !Array.isArray(json["requests"])) {
     return Result.fail(problem('"requests" must be an array.', "requests"))
   }
+  if (routeId === "message-batches" && json["extra_body"] != null) {
+    return Result.fail(problem('A batch takes "extra_body" in the "params" of its requests.', "extra_body"))
+  }
   const requests = requestsOf(routeId, json)
   const mistyped = typeMistake(json, requests, routeId)
   if (mistyped !== undefined) return Result.fail(mistyped)
@@ -169,12 +177,14 @@ export const parse = (
       param: "guardrails"
     })
   }
+  const extra = routeId === "service" ? undefined : json["extra_body"]
   return Result.succeed({
     text,
     streamOptions: isObject(json["stream_options"]) ? json["stream_options"] : undefined,
+    extraStreamOptions: isObject(extra) ? extra["stream_options"] : undefined,
     facts: {
       ...factsOf(routeId, json, requests, guardrails, scanned.success),
-      references: routeId === "service" ? [] : referredTo(text)
+      references: routeId === "service" ? [] : referredTo(text, json)
     }
   })
 }
@@ -203,11 +213,15 @@ const problem = (message: string, param?: string): BodyProblem => ({
 
 const printable = (name: string): string => name.replace(/[^\x20-\x7e]/g, "?").slice(0, 64)
 
-/** The objects whose members decide: the body, and in a message batch each request and its `params`. */
+/** The objects whose members decide: the body, in a message batch each request and its `params`, and `extra_body`. */
 const decidingObjects = (routeId: RouteId | "compat" | "service", text: string): ReadonlyArray<string> => {
-  if (routeId !== "message-batches") return [text]
+  const extras = (objects: ReadonlyArray<string>) =>
+    text.includes('"extra_body"') ? objects.flatMap((object) => valuesOf(object, "extra_body")) : []
+  if (routeId === "service") return [text]
+  if (routeId !== "message-batches") return [text, ...extras([text])]
   const requests = valuesOf(text, "requests").flatMap(JsonMembers.items)
-  return [text, ...requests, ...requests.flatMap((request) => valuesOf(request, "params"))]
+  const params = requests.flatMap((request) => valuesOf(request, "params"))
+  return [text, ...requests, ...params, ...extras(params)]
 }
 
 const valuesOf = (text: string, key: string): ReadonlyArray<string> =>
@@ -278,10 +292,7 @@ const typeMistake = (
 ): BodyProblem | undefined => {
   for (let index = 0; index < requests.length; index++) {
     const request = requests[index]!
-    const mistake =
-      mistakeIn(request) ??
-      (routeId === "service" ? undefined : countMistakeIn(request)) ??
-      (routeId === "responses" ? backgroundMistakeIn(request) : undefined)
+    const mistake = mistakeOf(routeId, request) ?? extraMistakeOf(routeId, request)
     if (mistake === undefined) continue
     const [type, ...member] = mistake
     const path = (request === json ? member : ["requests", index, "params", ...member]).join(".")
@@ -290,7 +301,20 @@ const typeMistake = (
   return undefined
 }
 
-const mistakeIn = (request: Json): readonly [type: string, member?: string] | undefined => {
+type Mistake = readonly [type: string, ...path: ReadonlyArray<string>]
+
+const mistakeOf = (routeId: RouteId | "compat" | "service", request: Json): Mistake | undefined =>
+  mistakeIn(request) ??
+  (routeId === "service" ? undefined : countMistakeIn(request)) ??
+  (routeId === "responses" ? backgroundMistakeIn(request) : undefined)
+
+const extraMistakeOf = (routeId: RouteId | "compat" | "service", request: Json): Mistake | undefined => {
+  const extra = isObject(request) && routeId !== "service" ? request["extra_body"] : undefined
+  const mistake = isObject(extra) ? mistakeOf(routeId, extra) : undefined
+  return mistake && [mistake[0], "extra_body", ...mistake.slice(1)]
+}
+
+const mistakeIn = (request: Json): Mistake | undefined => {
   if (!isObject(request)) return ["an object"]
   const { model, stream, tools } = request
   if (model !== undefined && typeof model !== "string") return ["a string", "model"]
@@ -300,7 +324,7 @@ const mistakeIn = (request: Json): readonly [type: string, member?: string] | un
 }
 
 /** What goes by these names in a registered service's body is its own business. */
-const countMistakeIn = (request: Json): readonly [type: string, member: string] | undefined => {
+const countMistakeIn = (request: Json): Mistake | undefined => {
   if (!isObject(request)) return undefined
   const list = ["functions", "mcp_servers", "plugins"].find(
     (name) => request[name] != null && !Array.isArray(request[name])
@@ -311,7 +335,7 @@ const countMistakeIn = (request: Json): readonly [type: string, member: string] 
 }
 
 /** On other routes the member means something else, as how a picture is to look. */
-const backgroundMistakeIn = (request: Json): readonly [type: string, member: string] | undefined =>
+const backgroundMistakeIn = (request: Json): Mistake | undefined =>
   isObject(request) && request["background"] != null && typeof request["background"] !== "boolean"
     ? ["true or false", "background"]
     : undefined
@@ -323,25 +347,25 @@ const factsOf = (
   guardrails: ReadonlyArray<string>,
   toolBytes: number
 ): Omit<Facts, "references"> => {
+  const asked = requests.flatMap((request) => (isObject(request) ? [readingsOf(routeId, request)] : []))
   const models: Array<string> = []
   const alsoNamed: Array<string> = []
   let streams = false
   let toolCount = 0
   let leavesModel = false
   let unjudged: string | undefined
-  for (const request of requests) {
-    if (!isObject(request)) continue
-    const { model, stream } = request
+  for (const readings of asked) {
+    const [request] = readings
+    const { model } = request
     if (typeof model === "string" && model !== "") models.push(model)
     else leavesModel ||= asking.has(routeId)
-    streams ||= stream === true
+    streams ||= readings.some(({ stream }) => stream === true)
     toolCount = Math.max(toolCount, toolsOf(request))
     if (routeId === "service") continue
     const named = NamedModels.beside(request)
     alsoNamed.push(...named.models)
     unjudged ??= named.unjudged
     if (isObject(request["extra_body"])) {
-      streams ||= request["extra_body"]["stream"] === true
       toolCount = Math.max(toolCount, toolsOf(request) + toolsOf(request["extra_body"]))
     }
   }
@@ -352,19 +376,28 @@ const factsOf = (
     leavesModel,
     unjudged,
     stream: streams,
-    background: routeId === "responses" && json["background"] === true,
+    background:
+      routeId === "responses" && asked.some((readings) => readings.some(({ background }) => background === true)),
     tools: toolCount > 0,
     toolCount,
     toolSchemaBytes: toolCount > 0 ? toolBytes : 0,
     service: named(json["service"]) ?? named(json["service_name"]),
     inputTokens: estimateInput(json, routeId === "service" ? "anywhere" : "messages"),
-    ...askedOutput(routeId, requests),
+    ...askedOutput(routeId, asked),
     answers: answering.has(routeId)
-      ? requests.reduce<number>((most, request) => Math.max(most, isObject(request) ? choicesOf(request) : 1), 1)
+      ? asked.reduce((most, readings) => Math.max(most, ...readings.map(choicesOf)), 1)
       : 0,
     guardrails,
     namesGuardrails: json["guardrails"] !== undefined
   }
+}
+
+/** A request as upstreams may read it: as it stands, and with `extra_body` laid over it, as some do. */
+type Readings = readonly [request: JsonObject, ...laidOver: ReadonlyArray<JsonObject>]
+
+const readingsOf = (routeId: RouteId | "compat" | "service", request: JsonObject): Readings => {
+  const extra = routeId === "service" ? undefined : request["extra_body"]
+  return isObject(extra) ? [request, { ...request, ...extra }] : [request]
 }
 
 /** Routes of which each request goes to a model. */
@@ -420,27 +453,30 @@ export const decidingMembers: ReadonlySet<string> = new Set([
 
 /**
  * How much output the requests of the body bound, and how many answers they leave open. Upstreams differ in the member
- * that they obey, so of several the largest counts. A member that the route does not know bounds nothing.
+ * that they obey, so of several the largest counts. A member that the route does not know bounds nothing, and a request
+ * is bounded only where each of its readings is.
  */
 const askedOutput = (
   routeId: RouteId | "compat" | "service",
-  requests: ReadonlyArray<Json>
-): Pick<Facts, "boundedOutput" | "openAnswers" | "largestOutput"> => {
+  asked: ReadonlyArray<Readings>
+): Pick<Facts, "boundedOutput" | "openAnswers" | "largestOutput" | "namedOutput"> => {
   const own = ownOutputMembers[routeId] ?? outputMembers
   let boundedOutput = 0
   let openAnswers = 0
   let largestOutput = 0
-  for (const request of requests) {
-    if (!isObject(request)) continue
-    const largest = Math.max(0, ...outputsOf(request, outputMembers))
+  let namedOutput = 0
+  for (const readings of asked) {
+    const largest = Math.max(0, ...readings.flatMap((reading) => outputsOf(reading, outputMembers)))
     largestOutput = Math.max(largestOutput, largest)
-    if (outputsOf(request, own).length > 0) boundedOutput += largest
-    else openAnswers += choicesOf(request)
+    namedOutput += largest
+    if (readings.every((reading) => outputsOf(reading, own).length > 0)) boundedOutput += largest
+    else openAnswers += Math.max(...readings.map(choicesOf))
   }
   return {
     boundedOutput: routeId === "service" || opening.has(routeId) ? boundedOutput : 0,
     openAnswers: opening.has(routeId) ? openAnswers : 0,
-    largestOutput
+    largestOutput,
+    namedOutput
   }
 }
 

@@ -141,17 +141,20 @@ const mayRefer = new RegExp(`"(?:${[...topKinds.keys()].join("|")})"|\\\\u`)
 /** More than any honest request refers to. */
 export const maxReferences = 256
 
-/** The objects that the JSON body of a request refers to, each once; beyond `maxReferences` the rest is not looked for. */
-export const referredTo = (text: string): ReadonlyArray<UpstreamObject> => {
+/**
+ * The objects that the JSON `body` of a request refers to, which `text` was parsed to, each once; beyond `maxReferences`
+ * the rest is not looked for. Some upstreams lay `extra_body` over the request.
+ */
+export const referredTo = (text: string, body: unknown): ReadonlyArray<UpstreamObject> => {
   if (!mayRefer.test(text)) return none
-  const body = parsed(text)
+  const extra = isRecord(body) ? body["extra_body"] : undefined
   const found = new Map<string, UpstreamObject>()
   const pending: Array<unknown> = [body]
   while (pending.length > 0 && found.size <= maxReferences) {
     const value = pending.pop()
     if (Array.isArray(value)) for (const item of value) pending.push(item)
     else if (isRecord(value)) {
-      const kinds = value === body ? topKinds : deepKinds
+      const kinds = value === body || value === extra ? topKinds : deepKinds
       const called = typeof value["type"] === "string" && value["type"].endsWith("tool_use")
       for (const [name, member] of Object.entries(value)) {
         const kind = kinds.get(name)

@@ -33,6 +33,7 @@ describe("Facts", () => {
         boundedOutput: 12,
         openAnswers: 0,
         largestOutput: 12,
+        namedOutput: 12,
         answers: 1,
         guardrails: ["pii-redact"],
         namesGuardrails: true,
@@ -260,6 +261,54 @@ describe("Facts", () => {
         requests: 1,
         models: []
       })
+    })
+  })
+
+  describe("reads extra_body as upstreams do that lay it over the request, and as those that do not", () => {
+    it.each([
+      ["a bound", { max_tokens: 5, extra_body: { max_tokens: 16_000 } }, [16_000, 0, 16_000]],
+      ["a smaller bound", { max_tokens: 16_000, extra_body: { max_tokens: 5 } }, [16_000, 0, 16_000]],
+      ["a number of answers", { max_tokens: 100, extra_body: { n: 40 } }, [4000, 0, 4000]],
+      ["best_of", { max_tokens: 100, extra_body: { best_of: 3 } }, [300, 0, 300]],
+      ["a bound where the request has none", { n: 2, extra_body: { max_tokens: 10 } }, [0, 2, 20]],
+      ["answers without a bound", { extra_body: { n: 40 } }, [0, 40, 0]],
+      ["a bound taken back", { max_tokens: 5, extra_body: { max_tokens: null } }, [0, 1, 5]]
+    ] as const)("%s", (_, body, [bounded, open, named]) => {
+      const facts = factsOf(body)
+      assert.deepStrictEqual([facts.boundedOutput, facts.openAnswers, facts.namedOutput], [bounded, open, named])
+    })
+
+    it("in each request of a batch", () => {
+      const params = { max_tokens: 5, extra_body: { max_tokens: 1000 } }
+      const facts = factsOf({ requests: [{ params }, { params }] }, "message-batches")
+      assert.deepInclude(facts, { boundedOutput: 2000, largestOutput: 1000, namedOutput: 2000 })
+    })
+
+    it("background, streaming, tools and objects", () => {
+      const more = { background: true, stream: true, tools: [{}], previous_response_id: "resp_1", conversation: "c" }
+      const facts = factsOf({ extra_body: more }, "responses")
+      assert.deepInclude(facts, { background: true, stream: true, toolCount: 1, answers: 1 })
+      assert.sameDeepMembers(
+        [...facts.references],
+        [
+          { kind: "response", id: "resp_1" },
+          { kind: "conversation", id: "c" }
+        ]
+      )
+    })
+
+    it.each([
+      ['{"extra_body":{"max_tokens":1,"max_tokens":2}}', "max_tokens"],
+      ['{"extra_body":{"m\\u006fdel":"large"}}', "model"],
+      ['{"extra_body":{"stream":"true"}}', "extra_body.stream"],
+      ['{"extra_body":{"n":"40"}}', "extra_body.n"]
+    ])("refuses in it what it refuses in the request: %s", (text, param) => {
+      assert.strictEqual(Result.getOrThrow(Result.flip(parse(text))).param, param)
+    })
+
+    it("refuses one that may replace the requests of a batch", () => {
+      const text = '{"requests":[],"extra_body":{"requests":[{"params":{}}]}}'
+      assert.strictEqual(Result.getOrThrow(Result.flip(parse(text, "message-batches"))).param, "extra_body")
     })
   })
 

@@ -74,6 +74,7 @@ export const question: fc.Arbitrary<Question> = fc.record({
     boundedOutput: fc.nat(200),
     openAnswers: fc.nat(3),
     largestOutput: fc.nat(200),
+    namedOutput: fc.nat(200),
     answers: fc.nat(3),
     guardrails: fc.subarray(["pii-redact"]),
     namesGuardrails: fc.boolean(),
