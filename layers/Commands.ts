@@ -7,8 +7,10 @@ import type { ChainFault } from "../src/control/api/AuditApi.ts"
 import { RequestId } from "../src/control/api/Errors.ts"
 import { Operator } from "../src/control/api/Security.ts"
 import * as SecretRotation from "../src/control/SecretRotation.ts"
+import { keyId } from "../src/gateway/model/Vault.ts"
 import * as DatabasePostgres from "./DatabasePostgres.ts"
 import type { Settings } from "./Environment.ts"
+import * as SessionName from "./SessionName.ts"
 import * as Start from "./Start.ts"
 
 /** What was asked for was looked at, and is not so. */
@@ -29,7 +31,7 @@ export const withDatabase = Effect.fnUntraced(function* <A, E, R>(settings: Sett
     })
   }
   return yield* work.pipe(
-    Effect.provide(DatabasePostgres.layer({ url: settings.databaseUrl.value })),
+    Effect.provide(DatabasePostgres.layer({ url: settings.databaseUrl.value, name: SessionName.of(settings) })),
     Effect.catchDefect((defect) => (isOutdated(defect) ? Effect.fail(outdated) : Effect.die(defect)))
   )
 })
@@ -88,14 +90,22 @@ const faults: Readonly<Record<ChainFault["fault"], string>> = {
   no_head: "the head of the chain is gone"
 }
 
-/** Seals every secret under `GATEWAY_ENCRYPTION_KEY`, and says how many. */
-export const rotateSecrets = Effect.fnUntraced(function* (settings: Settings) {
+/**
+ * Seals every secret under `GATEWAY_ENCRYPTION_KEY`, and says how many. Not while processes are connected that could not
+ * read what it seals, unless by force.
+ */
+export const rotateSecrets = Effect.fnUntraced(function* (settings: Settings, force: boolean) {
   if (Option.isNone(settings.encryptionKey)) {
     return yield* new Start.StartRefused({
       message: "secrets rotate seals every secret under GATEWAY_ENCRYPTION_KEY, which is not set."
     })
   }
-  const { kept, resealed } = yield* SecretRotation.rotate.pipe(
+  const id = keyId(settings.encryptionKey.value)
+  const readable = Effect.gen(function* () {
+    const sessions = force ? 0 : yield* SessionName.withoutKey(id)
+    if (sessions > 0) return yield* new CommandFailed({ message: unreadyProcesses(sessions) })
+  })
+  const { kept, resealed } = yield* Effect.andThen(readable, SecretRotation.rotate).pipe(
     Effect.provide([Audit.layer, Start.vault(settings), author("secrets rotate")]),
     Effect.catchTag("UnreadableSecret", ({ message }) =>
       Effect.fail(new CommandFailed({ message: `Nothing was changed: ${message}.` }))
@@ -105,6 +115,9 @@ export const rotateSecrets = Effect.fnUntraced(function* (settings: Settings) {
   for (const [column, count] of Object.entries(resealed)) yield* Console.log(`${column}: ${count} sealed anew`)
   yield* Console.log(`${kept} were sealed under GATEWAY_ENCRYPTION_KEY already.`)
 })
+
+const unreadyProcesses = (sessions: number) =>
+  `Nothing was changed: ${sessions === 1 ? "1 database session belongs" : `${sessions} database sessions belong`} to processes that do not have this GATEWAY_ENCRYPTION_KEY. They could not read the credentials any more, and their requests would fail. Give every process the new key and the old one first. With --force the rotation goes on.`
 
 /** Whom the audit log names for a change that a command makes. */
 export const author = (command: string): Layer.Layer<Operator | RequestId> =>

@@ -13,6 +13,8 @@ export interface Options {
   readonly url: Redacted.Redacted
   /** Sessions for statements; followers of changes and pings share one more. */
   readonly maxConnections?: number
+  /** The sessions' `application_name`. */
+  readonly name?: string
 }
 
 const make = Effect.fnUntraced(function* (options: Options) {
@@ -23,7 +25,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     maxConnections: options.maxConnections ?? 10,
     connectTimeout: "5 seconds",
     keepAlive: "5 seconds",
-    applicationName: "svc-runtime"
+    applicationName: options.name ?? "svc-runtime"
   }
   const sql = yield* CountedSql.make(yield* PgPool.make(config))
   const { changes, ping } = yield* listener(config)

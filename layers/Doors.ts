@@ -11,6 +11,7 @@ import * as DatabasePostgres from "./DatabasePostgres.ts"
 import type { Environment, Settings } from "./Environment.ts"
 import * as RedisIoredis from "./RedisIoredis.ts"
 import * as RedisMemory from "./RedisMemory.ts"
+import * as SessionName from "./SessionName.ts"
 import * as UpstreamHttp from "./UpstreamHttp.ts"
 import * as UpstreamSimulator from "./UpstreamSimulator.ts"
 
@@ -114,7 +115,11 @@ export const choose = (wish: Wish, settings: Settings): Doors => {
     role: wish.role,
     database: Option.match(database.url, {
       onNone: () => ({ variant: "embedded", remark: endsWithProcess, layer: DatabaseEmbedded.layer }),
-      onSome: (url) => ({ variant: "postgres", remark: "DATABASE_URL", layer: DatabasePostgres.layer({ url }) })
+      onSome: (url) => ({
+        variant: "postgres",
+        remark: "DATABASE_URL",
+        layer: DatabasePostgres.layer({ url, name: SessionName.of(settings) })
+      })
     }),
     redis: Option.match(redis.url, {
       onNone: () => ({

@@ -72,10 +72,17 @@ const audit = Command.make("audit").pipe(
   ])
 )
 
+const force = Flag.Boolean("force").pipe(
+  Flag.withDefault(false),
+  Flag.withDescription("Also while processes are connected that do not have the key, and could not read what it sealed")
+)
+
 const secrets = Command.make("secrets").pipe(
   Command.withDescription("Stored credentials"),
   Command.withSubcommands([
-    Command.make("rotate", {}, () => Effect.flatMap(environment, Commands.rotateSecrets)).pipe(
+    Command.make("rotate", { force }, (flags) =>
+      Effect.flatMap(environment, (settings) => Commands.rotateSecrets(settings, flags.force))
+    ).pipe(
       Command.withDescription(
         "Seals every stored credential under GATEWAY_ENCRYPTION_KEY; GATEWAY_PREVIOUS_ENCRYPTION_KEY opens them until then"
       )

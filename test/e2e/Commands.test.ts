@@ -120,11 +120,24 @@ describe.skipIf(!Deployment.available)("secrets rotate", () => {
         const served = Effect.map(chat(gateway, key.raw), ({ status }) => status)
         assert.strictEqual(yield* served, 200)
 
-        const lost = yield* command(deployment, ["secrets", "rotate"], { GATEWAY_PREVIOUS_ENCRYPTION_KEY: "" })
+        // the first process has the old key alone: it could read nothing any more
+        const early = yield* command(deployment, ["secrets", "rotate"])
+        assert.strictEqual(early.code, 1)
+        assert.match(
+          early.output,
+          /^Nothing was changed: \d+ database sessions? belongs? to processes that do not have/
+        )
+        assert.deepStrictEqual(yield* sealed, old)
+
+        const lost = yield* command(deployment, ["secrets", "rotate", "--force"], {
+          GATEWAY_PREVIOUS_ENCRYPTION_KEY: ""
+        })
         assert.strictEqual(lost.code, 1)
         assert.match(lost.output, /^Nothing was changed: provider_configs\/\S+ is sealed under neither/)
         assert.deepStrictEqual(yield* sealed, old)
 
+        first.signal("SIGTERM")
+        yield* Effect.promise(() => first.exited)
         const rotated = yield* command(deployment, ["secrets", "rotate"])
         assert.strictEqual(rotated.code, 0, rotated.output)
         assert.match(rotated.output, /^provider_configs\.sealed_credential: 1 sealed anew$/m)

@@ -54,10 +54,11 @@ interface SealingKey {
   readonly bytes: Uint8Array
 }
 
-const keyed = (key: Redacted.Redacted<Uint8Array>): SealingKey => {
-  const bytes = Redacted.value(key)
-  return { id: hash("sha256", bytes, "hex").slice(0, 8), bytes }
-}
+/** Names a key wherever that is needed; it is no secret. */
+export const keyId = (key: Redacted.Redacted<Uint8Array>): string =>
+  hash("sha256", Redacted.value(key), "hex").slice(0, 8)
+
+const keyed = (key: Redacted.Redacted<Uint8Array>): SealingKey => ({ id: keyId(key), bytes: Redacted.value(key) })
 
 const make = (key: Option.Option<SealingKey>, previous: Option.Option<SealingKey>): Vault["Service"] => {
   const known = [...Option.toArray(key), ...Option.toArray(previous)]
