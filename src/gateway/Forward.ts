@@ -5,6 +5,7 @@ import * as EventSize from "./EventSize.ts"
 import { type ErrorCode, GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import * as LastEvent from "./LastEvent.ts"
+import type { Reader } from "./model/AnswerHeaders.ts"
 import type { Family } from "./model/CanonicalRoute.ts"
 import type { Limit } from "./model/Limit.ts"
 import { SecretMask } from "./SecretMask.ts"
@@ -30,6 +31,8 @@ export interface Passage {
   readonly answerHeaders: ReadonlyArray<readonly [string, string]>
   /** What the client is shown in the place of the upstream's fields. */
   readonly headers?: (upstreams: Headers.RawHeaders) => Headers.RawHeaders
+  /** Default: a program. */
+  readonly reader?: Reader | undefined
   /** The upstream has begun to answer: it has the request. */
   readonly onAnswer: () => void
   /** Another upstream stands ready: an answer that says "not now" is not shown to the client. */
@@ -181,10 +184,7 @@ class Answer implements Sink {
     // what the tap takes out is not counted in the upstream's length
     if (length !== undefined && length > 0 && !shortens) this.#promised = length
     this.#headSent = true
-    const theirs = Headers.get(headers, "x-request-id")
-    const shown = passage.headers === undefined ? headers : passage.headers(headers)
-    const out = Headers.forClient(shown, passage.answerHeaders)
-    if (theirs !== undefined) out.push("x-upstream-request-id", theirs)
+    const out = headersFor(passage, headers)
     this.#wire.head(status, shortens ? Headers.without(out, "content-length") : out)
     return "continue"
   }
@@ -302,6 +302,15 @@ const fallbackCodes: ReadonlySet<ErrorCode> = new Set(["upstream_connection", "u
 
 export const failsOver = (error: GatewayError | undefined): boolean =>
   error !== undefined && fallbackCodes.has(error.code)
+
+/** The answer's headers as the client gets them. */
+export const headersFor = (passage: Passage, upstreams: Headers.RawHeaders): Array<string> => {
+  const theirs = Headers.get(upstreams, "x-request-id")
+  const shown = passage.headers === undefined ? upstreams : passage.headers(upstreams)
+  const out = Headers.forClient(shown, passage.answerHeaders, passage.reader)
+  if (theirs !== undefined) out.push("x-upstream-request-id", theirs)
+  return out
+}
 
 export const bodied = (status: number): boolean => status !== 204 && status !== 304
 

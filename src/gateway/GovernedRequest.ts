@@ -28,6 +28,7 @@ import { ObjectOwners } from "./ObjectOwners.ts"
 import * as ObjectRules from "./ObjectRules.ts"
 import * as Outbound from "./Outbound.ts"
 import * as OutputBound from "./OutputBound.ts"
+import * as PublicLocation from "./PublicLocation.ts"
 import * as Request from "./Request.ts"
 import * as RequestBody from "./RequestBody.ts"
 import * as ServiceBilling from "./ServiceBilling.ts"
@@ -272,6 +273,7 @@ export class GovernedRequest extends Context.Service<
             bodyRefusal: body.passing?.refusal,
             watch,
             hash: answered,
+            headers: PublicLocation.atGateway(wire.target, target.target, destination.origin),
             now
           }
           if (gone) return then(Forward.unsent(wire, passage))

@@ -206,9 +206,7 @@ class HeldAnswer implements Sink {
   }
 
   #answerHeaders(status: number, length: number): Headers.RawHeaders {
-    const theirs = Headers.get(this.#headers, "x-request-id")
-    const out = Headers.without(Headers.forClient(this.#headers, this.#passage.answerHeaders), "content-length")
-    if (theirs !== undefined) out.push("x-upstream-request-id", theirs)
+    const out = Headers.without(Forward.headersFor(this.#passage, this.#headers), "content-length")
     if (Forward.bodied(status)) out.push("content-length", String(length))
     return out
   }

@@ -1,28 +1,13 @@
 import type { Redacted } from "effect"
-import { hopByHop, neverForwarded, oneOf } from "./model/ClientHeaders.ts"
+import { type Reader, strippedFor } from "./model/AnswerHeaders.ts"
+import { neverForwarded, oneOf } from "./model/ClientHeaders.ts"
 import { type CredentialStyle, credentialField } from "./model/CredentialStyle.ts"
-import { withoutOwnCookies } from "./model/OwnCookies.ts"
+import { isOwnCookie, withoutOwnCookies } from "./model/OwnCookies.ts"
 
 /** Header fields as they travel: name, value, name, value; in order, with their case and their repetitions. */
 export type RawHeaders = ReadonlyArray<string>
 
 const strippedFromRequests = oneOf(neverForwarded)
-/** What an upstream may not say to a client: things of the connection, of our origin, and what only the gateway says. */
-const strippedFromAnswers = oneOf([
-  ...hopByHop,
-  "alt-svc",
-  "proxy-authorization",
-  "authorization",
-  "x-svc-.*",
-  "strict-transport-security",
-  "public-key-pins",
-  "expect-ct",
-  "clear-site-data",
-  "service-worker-allowed",
-  "nel",
-  "report-to",
-  "reporting-endpoints"
-])
 
 /** Comparing lengths first spares most names a copy in lower case. */
 const isNamed = (candidate: string, name: string): boolean =>
@@ -61,12 +46,13 @@ const connectionNamed = (headers: RawHeaders): ReadonlySet<string> => {
   return named
 }
 
-const copyWithout = (headers: RawHeaders, drop: (name: string) => boolean): Array<string> => {
+const copyWithout = (headers: RawHeaders, drop: (name: string, value: string) => boolean): Array<string> => {
   const named = connectionNamed(headers)
   const kept: Array<string> = []
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const name = headers[i]!
-    if (!drop(name) && !(named.size > 0 && named.has(name.toLowerCase()))) kept.push(name, headers[i + 1]!)
+    if (!drop(name, headers[i + 1]!) && !(named.size > 0 && named.has(name.toLowerCase())))
+      kept.push(name, headers[i + 1]!)
   }
   return kept
 }
@@ -111,9 +97,17 @@ export const forUpstream = (headers: RawHeaders, injected: Injected): RawHeaders
 }
 
 /** The answer's headers for the client, with `own` in place of the upstream's fields of the same names (lower case). */
-export const forClient = (headers: RawHeaders, own: ReadonlyArray<readonly [string, string]>): Array<string> => {
+export const forClient = (
+  headers: RawHeaders,
+  own: ReadonlyArray<readonly [string, string]>,
+  reader: Reader = "program"
+): Array<string> => {
   const mine = own.map(([name]) => name)
-  const out = copyWithout(headers, (name) => strippedFromAnswers.test(name) || isAnyOf(name, mine))
+  const stripped = strippedFor[reader]
+  const out = copyWithout(
+    headers,
+    (name, value) => stripped.test(name) || isAnyOf(name, mine) || (isNamed(name, "set-cookie") && isOwnCookie(value))
+  )
   for (const [name, value] of own) out.push(name, value)
   return out
 }

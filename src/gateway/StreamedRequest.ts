@@ -7,6 +7,7 @@ import * as GuardedAnswer from "./GuardedAnswer.ts"
 import * as Headers from "./Headers.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 import type { Reading } from "./Limits.ts"
+import type { Reader } from "./model/AnswerHeaders.ts"
 import { strictest } from "./model/BodyLimit.ts"
 import type { KeyPolicy } from "./model/KeyPolicy.ts"
 import * as Outbound from "./Outbound.ts"
@@ -40,6 +41,7 @@ export interface Streamed {
   readonly admitted?: Admitted
   /** What the client is shown of the answer's headers; all of them, where this is left out. */
   readonly headers?: Forward.Passage["headers"]
+  readonly reader?: Reader
   /** Is shown the answer while it passes. */
   readonly watch?: Forward.AnswerWatch | undefined
   /** Reads the answer whole before the client sees any of it. */
@@ -58,7 +60,7 @@ export const run = (
   now: () => number,
   outcome: Request.Outcome
 ): Request.HungUp => {
-  const { admitted = unasked, destination, headers, judge, key, request, target, watch } = streamed
+  const { admitted = unasked, destination, headers, judge, key, reader, request, target, watch } = streamed
   const settle = streamed.settle ?? ((_, then) => then())
   const { wire } = request
   const { config } = target
@@ -83,6 +85,7 @@ export const run = (
     endsByEvent: false,
     answerHeaders: Request.answerHeaders(request, readings, now()),
     ...(headers === undefined ? {} : { headers }),
+    reader,
     onAnswer: streamed.onAnswer ?? (() => {}),
     mayFallBack: false,
     watch,

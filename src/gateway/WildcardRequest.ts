@@ -12,6 +12,7 @@ import * as Headers from "./Headers.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 import { Limits, type Reading, type Reservation } from "./Limits.ts"
 import * as Meters from "./Meters.ts"
+import type { Reader } from "./model/AnswerHeaders.ts"
 import { strictest } from "./model/BodyLimit.ts"
 import * as Facts from "./model/Facts.ts"
 import type { GuardrailPolicy } from "./model/GuardrailPolicy.ts"
@@ -163,6 +164,7 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
         key,
         destination: destination.success,
         admitted,
+        reader: readerOf(target),
         read: body?.bytes,
         onAnswer: lease.release,
         watch,
@@ -250,12 +252,22 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
       return ignored
     }
     const headers = PublicLocation.shown(request.wire.headers, destination.success.origin)
-    const streamed = { request, target, key: undefined, destination: destination.success, headers }
+    const streamed = {
+      request,
+      target,
+      key: undefined,
+      destination: destination.success,
+      headers,
+      reader: readerOf(target)
+    }
     return StreamedRequest.run(upstream, streamed, now, outcome)
   }
 
   return { keyed, open }
 })
+
+/** Without a UI that is exposed, only programs come by the wildcard. */
+const readerOf = ({ settings }: Wildcard): Reader => (settings.ui_exposure === "disabled" ? "program" : "browser")
 
 const questionOf = ({ provider, route }: Wildcard, running: number, now: number): Policy.Question => ({
   route,

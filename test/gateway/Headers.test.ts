@@ -185,16 +185,31 @@ describe("Headers for the client", () => {
 
   it("lets no upstream speak for the gateway or its origin", () => {
     const claims = ["X-Svc-Applied-Guardrails", "x-svc-anything", "Strict-Transport-Security", "Clear-Site-Data"]
-    const headers = [...claims, "Service-Worker-Allowed", "Authorization", "NEL"].flatMap((name) => [name, "claimed"])
+    const pages = [
+      "Access-Control-Allow-Origin",
+      "access-control-allow-credentials",
+      "Timing-Allow-Origin",
+      "Set-Cookie2"
+    ]
+    const headers = [...claims, ...pages, "Service-Worker-Allowed", "Authorization", "NEL"].flatMap((name) => [
+      name,
+      "claimed"
+    ])
     assert.deepStrictEqual(Headers.forClient([...headers, "etag", "1"], [["x-svc-applied-guardrails", "ours"]]), [
       ...["etag", "1"],
       ...["x-svc-applied-guardrails", "ours"]
     ])
   })
 
+  it("lets only the pages of an exposed UI set cookies, and nobody one of the gateway's own", () => {
+    const headers = ["Set-Cookie", "token=1", "set-cookie", "svc_operator=1", "Set-Cookie", "__Host-svc_ui=1; Secure"]
+    assert.deepStrictEqual(Headers.forClient(headers, []), [])
+    assert.deepStrictEqual(Headers.forClient(headers, [], "browser"), ["Set-Cookie", "token=1"])
+  })
+
   it("never merges repeated cookies", () => {
     const headers = ["Set-Cookie", "a=1", "set-cookie", "b=2", "Set-Cookie", "a=1"]
-    assert.deepStrictEqual(Headers.forClient(headers, []), headers)
+    assert.deepStrictEqual(Headers.forClient(headers, [], "browser"), headers)
   })
 })
 

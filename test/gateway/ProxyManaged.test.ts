@@ -7,7 +7,7 @@ import * as Upstream from "./ScriptedUpstream.ts"
 layer(Proxy.database)("ProxyApp, managed by the gateway", (it) => {
   it.effect("forwards path, query and body byte for byte, and the answer likewise", () =>
     Effect.gen(function* () {
-      const answer = ["Content-Type", "application/json", "Set-Cookie", "a=1", "set-cookie", "b=2"]
+      const answer = ["Content-Type", "application/json", "X-Own", "a=1", "x-own", "b=2"]
       const gateway = yield* Proxy.make({ upstream: Upstream.answers(201, answer, '{"id" : "c",', '"usage":null}\n') })
       const key = yield* Proxy.issueKey()
       const body = '{ "model" : "large", "seed":12345678901234567890, "messages":[] }\n'
