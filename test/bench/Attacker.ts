@@ -1,23 +1,17 @@
 import { connect, type Socket } from "node:net"
 import { constants, setPriority } from "node:os"
+import { type AttackName, attackNames } from "./Attacks.ts"
 import { path, silentModel } from "./Scenario.ts"
 
 /**
- * A hostile client, a process of its own: `node test/bench/Attacker.ts <origin> <credential> <connections>`. Every
- * connection does one of these, again and again:
- *
- * - begins a body and sends a byte of it now and then;
- * - sends a megabyte in one-byte chunks, and no end;
- * - sends JSON that nests as deep as fits;
- * - sends a form of very many fields;
- * - asks for an answer that does not come;
- * - asks for streams and reads nothing of them.
+ * A hostile client, a process of its own: `node test/bench/Attacker.ts <origin> <credential> <connections>
+ * [attack,…]`. Every connection makes one of the attacks below, again and again; by default all of them have as many.
  */
 
 // real attackers have processors of their own: what theirs take here is not to be taken for the gateway's slowness
 setPriority(constants.priority.PRIORITY_LOW)
 
-const [origin = "", credential = "", connections = "0"] = process.argv.slice(2)
+const [origin = "", credential = "", connections = "0", only = ""] = process.argv.slice(2)
 const { hostname, port } = new URL(origin)
 
 const head = (fields: string, target: string = path): string =>
@@ -36,21 +30,22 @@ const asking = (model: string, stream: boolean) =>
   framed("application/json", JSON.stringify({ model, stream, messages: [{ role: "user", content: "x" }] }))
 
 /** How a connection goes on, once it is there. */
-const attacks: ReadonlyArray<(socket: Socket) => void> = [
-  (socket) => {
+const attacks: Readonly<Record<AttackName, (socket: Socket) => void>> = {
+  trickle: (socket) => {
     socket.write(head(json(1_000_000)))
     const trickling = setInterval(() => socket.write(" "), 2_000)
     socket.once("close", () => clearInterval(trickling))
   },
-  (socket) => socket.write(oneByteChunks),
-  (socket) => socket.write(nested),
-  (socket) => socket.write(form),
-  (socket) => socket.write(asking(silentModel, false)),
-  (socket) => {
+  chunks: (socket) => socket.write(oneByteChunks),
+  nested: (socket) => socket.write(nested),
+  form: (socket) => socket.write(form),
+  silent: (socket) => socket.write(asking(silentModel, false)),
+  unread: (socket) => {
     socket.pause()
     for (let index = 0; index < 4; index++) socket.write(asking("bench-burst", true))
   }
-]
+}
+const chosen = attackNames.filter((name) => only === "" || only.split(",").includes(name))
 
 const longestMs = 20_000
 const pauseMs = 250
@@ -61,7 +56,10 @@ const attack = (index: number): void => {
   socket.on("error", () => {})
   // as soon as it is answered, it begins anew
   socket.on("data", () => socket.destroy())
-  socket.once("connect", () => attacks[index % attacks.length]?.(socket))
+  socket.once("connect", () => {
+    const name = chosen[index % chosen.length]
+    if (name !== undefined) attacks[name](socket)
+  })
   socket.once("close", () => {
     clearTimeout(timer)
     setTimeout(() => attack(index), pauseMs)

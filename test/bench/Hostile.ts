@@ -1,7 +1,8 @@
 import { Effect, Fiber } from "effect"
+import { type AttackName, attackNames } from "./Attacks.ts"
 import { start } from "./Child.ts"
 import type { Target } from "./Exchange.ts"
-import { peakMiB } from "./Footprint.ts"
+import { cpuMicros, peakMiB } from "./Footprint.ts"
 import * as Gateway from "./Gateway.ts"
 import { ms } from "./Latency.ts"
 import * as Load from "./Load.ts"
@@ -14,6 +15,10 @@ export interface Hostile {
   /** Of the gateway's process, in MiB. */
   readonly peak: number
   readonly running: boolean
+  readonly attacks: ReadonlyArray<AttackName>
+  readonly connections: number
+  /** Processor time during the attack, in cores. */
+  readonly cores: { readonly gateway: number; readonly attackers: number }
 }
 
 export interface Steady {
@@ -24,7 +29,7 @@ export interface Steady {
   readonly p99: number
 }
 
-export const connections = 2_000
+const allConnections = 2_000
 /** The hostile keys: half of the connections each, from a process of its own. */
 const policies = [{ deny: true, rpm_limit: 1 }, { rpm_limit: 1 }]
 /** Requests that the good key has under way at once. */
@@ -48,22 +53,30 @@ const steady = (target: Target, forMs: number) =>
 export const run = Effect.fnUntraced(function* (
   upstream: string,
   minutes: number,
+  attacks: ReadonlyArray<AttackName>,
   nodeFlags: ReadonlyArray<string>,
   say: (line: string) => void
 ) {
   const gateway = yield* Gateway.make("gateway", upstream, nodeFlags)
   const target = { origin: gateway.origin, headers: bearer(yield* gateway.key({})) }
   yield* steady(target, warmUpMs)
+  // an attack alone has its share of the connections, to be compared with all of them
+  const connections =
+    Math.ceil((allConnections * attacks.length) / attackNames.length / policies.length) * policies.length
   say("the good key alone")
   const alone = yield* steady(target, Math.min(20_000, minutes * 60_000))
   say(`beside ${connections} connections of keys with ${JSON.stringify(policies)}, for ${minutes} minutes`)
-  for (const policy of policies) {
-    const hostile = yield* gateway.key(policy)
-    yield* start({
-      name: "attacker",
-      args: ["test/bench/Attacker.ts", gateway.origin, hostile, String(connections / policies.length)]
+  const attackers = yield* Effect.forEach(
+    policies,
+    Effect.fnUntraced(function* (policy) {
+      const hostile = yield* gateway.key(policy)
+      const each = String(connections / policies.length)
+      const args = ["test/bench/Attacker.ts", gateway.origin, hostile, each, attacks.join(",")]
+      return yield* start({ name: "attacker", args })
     })
-  }
+  )
+  const gatewayBefore = cpuMicros(gateway.child.pid)
+  const begun = performance.now()
   const watching = yield* Effect.forkChild(
     Effect.forever(
       Effect.andThen(
@@ -75,7 +88,21 @@ export const run = Effect.fnUntraced(function* (
   const beside = yield* steady(target, minutes * 60_000)
   yield* Fiber.interrupt(watching)
   const running = gateway.child.running()
-  const result: Hostile = { minutes, alone, beside, peak: running ? peakMiB(gateway.child.pid) : Number.NaN, running }
+  const micros = (performance.now() - begun) * 1_000
+  const attackersTook = attackers.reduce((sum, { pid, running }) => sum + (running() ? cpuMicros(pid) : Number.NaN), 0)
+  const result: Hostile = {
+    minutes,
+    alone,
+    beside,
+    peak: running ? peakMiB(gateway.child.pid) : Number.NaN,
+    running,
+    attacks,
+    connections,
+    cores: {
+      gateway: running ? (cpuMicros(gateway.child.pid) - gatewayBefore) / micros : Number.NaN,
+      attackers: attackersTook / micros
+    }
+  }
   return result
 })
 

@@ -1,6 +1,6 @@
 import { includes, type Name, titles } from "./Entrants.ts"
 import { type Figures, type Metric, metrics } from "./Figures.ts"
-import { connections, type Hostile } from "./Hostile.ts"
+import type { Hostile } from "./Hostile.ts"
 import { cell, line, number, row } from "./Markdown.ts"
 import * as Memory from "./Memory.ts"
 import type { Plan } from "./Plan.ts"
@@ -159,7 +159,10 @@ export const soakReport = (soaked: Soaked, machine: string): string =>
     )
   ].join("\n")
 
-export const hostileReport = ({ alone, beside, minutes, peak, running }: Hostile, machine: string): string => {
+export const hostileReport = (
+  { alone, attacks, beside, connections, cores, minutes, peak, running }: Hostile,
+  machine: string
+): string => {
   const added = beside.p99 - alone.p99
   return [
     machine,
@@ -167,6 +170,7 @@ export const hostileReport = ({ alone, beside, minutes, peak, running }: Hostile
     `${minutes} minutes beside ${number(connections, 0)} hostile connections of keys that may do next to nothing. A good key's requests: ` +
       `alone p50 ${number(alone.p50, 1)} ms, p99 ${number(alone.p99, 1)} ms; beside them p50 ${number(beside.p50, 1)} ms, p99 ` +
       `${number(beside.p99, 1)} ms, ${number(beside.answered, 0)} answered.`,
+    `Attacks: ${attacks.join(", ")}. The gateway took ${number(cores.gateway, 2)} cores, the attackers, at the lowest priority, ${number(cores.attackers, 2)}.`,
     "",
     line(added <= 100, `p99 grew by ${number(added, 1)} ms; to reach: at most 100`),
     line(peak < 600, `the gateway's memory peaked at ${number(peak, 0)} MiB; to reach: below 600`),

@@ -2,6 +2,7 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
+import { type AttackName, attackNames } from "./Attacks.ts"
 import { BenchFailed } from "./Child.ts"
 import * as Entrants from "./Entrants.ts"
 import * as Hostile from "./Hostile.ts"
@@ -45,9 +46,13 @@ const soak = Effect.fnUntraced(function* (minutes: number, nodeFlags: ReadonlyAr
   yield* Console.log(Report.soakReport(soaked, yield* Machine.describe))
 })
 
-const hostile = Effect.fnUntraced(function* (minutes: number, nodeFlags: ReadonlyArray<string>) {
+const hostile = Effect.fnUntraced(function* (
+  minutes: number,
+  attacks: ReadonlyArray<AttackName>,
+  nodeFlags: ReadonlyArray<string>
+) {
   const { origin } = yield* Entrants.upstream
-  const result = yield* Hostile.run(origin, minutes, nodeFlags, say)
+  const result = yield* Hostile.run(origin, minutes, attacks, nodeFlags, say)
   yield* Console.log(Report.hostileReport(result, yield* Machine.describe))
 })
 
@@ -73,7 +78,7 @@ const command = Command.make(
     only: Flag.String("only").pipe(
       Flag.optional,
       Flag.withDescription(
-        `Some of ${Entrants.names.join(",")}, or with --messaging of ${Contenders.names.join(",")}, separated by commas`
+        `Some of ${Entrants.names.join(",")}, or with --messaging of ${Contenders.names.join(",")}, or with --hostile of ${attackNames.join(",")}, separated by commas`
       )
     ),
     messaging: Flag.Boolean("messaging").pipe(
@@ -90,7 +95,7 @@ const command = Command.make(
         "Instead: minutes of constant load with everything on, watching memory and records (or tasks)"
       )
     ),
-    hostile: Flag.Int("hostile").pipe(
+    hostile: Flag.Finite("hostile").pipe(
       Flag.optional,
       Flag.withDescription("Instead: minutes of a steady key beside 2,000 connections of hostile ones (10 show it)")
     ),
@@ -125,7 +130,9 @@ const command = Command.make(
       const contenders = yield* chosen(only, Contenders.names)
       return yield* Messaging.compare(contenders, quick ? MessagingPlan.quick : MessagingPlan.full, nodeFlags, say)
     }
-    if (Option.isSome(hostileMinutes)) return yield* hostile(hostileMinutes.value, nodeFlags)
+    if (Option.isSome(hostileMinutes)) {
+      return yield* hostile(hostileMinutes.value, yield* chosen(only, attackNames), nodeFlags)
+    }
     if (Option.isSome(rows)) return yield* usage(rows.value, nodeFlags)
     if (Option.isSome(minutes)) return yield* soak(minutes.value, nodeFlags)
     yield* compare(yield* chosen(only, Entrants.names), quick ? Plan.quick : Plan.full, nodeFlags)
