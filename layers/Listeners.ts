@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Duration, Effect, Layer } from "effect"
@@ -7,7 +8,8 @@ import { body, type ErrorCode, GatewayError } from "../src/gateway/GatewayError.
 import { ProxyApp } from "../src/gateway/ProxyApp.ts"
 import type { HungUp } from "../src/gateway/Request.ts"
 import type { Address } from "./Environment.ts"
-import { GatheringMessage } from "./http/GatheringMessage.ts"
+import { inTurns } from "./http/Arrivals.ts"
+import { GatheringMessage, mostTinyChunks, tinyChunk, tinyChunks } from "./http/GatheringMessage.ts"
 import { noted } from "./http/OwnListeners.ts"
 import { Remainders } from "./http/Remainders.ts"
 import * as Start from "./Start.ts"
@@ -96,6 +98,11 @@ const attended = (server: Server, form: Form): Server => {
     )
   }
 
+  function refuseTinyChunks(this: Socket): void {
+    if (running.get(this)?.outgoing.writableEnded === true) this.destroy()
+    else refuse(Object.assign(new Error(tinyChunks), { code: tinyChunks }), this)
+  }
+  server.on("connection", (socket) => socket.on(tinyChunks, refuseTinyChunks))
   return server.on("request", attend).on("checkContinue", attend).on("clientError", refuse)
 }
 
@@ -114,12 +121,19 @@ const unparsable: Readonly<Record<string, Unparsable>> = {
     "malformed_request",
     "The request's headers are larger than 16 KiB."
   ],
-  ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "request_body_timeout", "The request did not arrive in time."]
+  ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "request_body_timeout", "The request did not arrive in time."],
+  [tinyChunks]: [
+    "400 Bad Request",
+    "invalid_request_body",
+    `The request body came in more than ${mostTinyChunks} chunks of less than ${tinyChunk} bytes on average. Send larger chunks, or the body whole with its content-length.`
+  ]
 }
 
 const nodeServer = (form: Form, requestTimeout: number): Server =>
   attended(
-    noted(createServer({ ...clocks(requestTimeout), IncomingMessage: GatheringMessage }).setTimeout(longestMs)),
+    inTurns(
+      noted(createServer({ ...clocks(requestTimeout), IncomingMessage: GatheringMessage }).setTimeout(longestMs))
+    ),
     form
   )
 

@@ -13,22 +13,25 @@ import { heldMiB, reachableMiB } from "../HeldMemory.ts"
 import * as LocalPort from "../LocalPort.ts"
 import * as RawConnection from "../RawConnection.ts"
 
-const bytes = 262_144
-/** A `Buffer` for each byte takes about 100 MiB, and 25 MiB for as many as Node reads of a body that nobody asks for. */
+/** A body may have any number of chunks of this size, also where reads split some of them. */
+const smallest = 80
+const bytes = 40_000 * smallest
+/** A `Buffer` for each chunk takes about 19 MiB; for as many one-byte chunks as Node reads ahead by itself, 25 MiB. */
 const mostMiB = 8
 
 const head = "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
-const oneByteChunks = Buffer.from("1\r\nx\r\n".repeat(bytes))
+const smallestChunks = Buffer.from(`50\r\n${"x".repeat(smallest)}\r\n`.repeat(bytes / smallest))
+const oneByteChunks = Buffer.from("1\r\nx\r\n".repeat(262_144))
 /** Node reads at least so many chunks ahead, and by itself 64 times as many. */
 const readAhead = head.length + 6 * 1_000
 
-/** How much memory a body in one-byte chunks holds, which does not end, once `came` says that it is there. */
-const heldBySending = (origin: string, came: () => boolean) =>
+/** How much memory a body in such chunks holds, which does not end, once `came` says that it is there. */
+const heldBySending = (origin: string, chunks: Buffer, came: () => boolean) =>
   Effect.gen(function* () {
     const before = reachableMiB()
     const connection = yield* RawConnection.open(origin)
     connection.write(head)
-    connection.write(oneByteChunks)
+    connection.write(chunks)
     yield* eventually(Effect.sync(came), (all) => all)
     return reachableMiB() - before
   })
@@ -61,7 +64,7 @@ const serving = (handle: (request: HttpServerRequest.HttpServerRequest) => Effec
 const bytesRead = ({ source }: HttpServerRequest.HttpServerRequest): number =>
   "socket" in source && source.socket instanceof Socket ? source.socket.bytesRead : 0
 
-describe("a body in one-byte chunks holds about as much memory as it has bytes", () => {
+describe("a body in small chunks holds about as much memory as it has bytes", () => {
   it.live("while the gateway reads it", () =>
     Effect.gen(function* () {
       let taken = 0
@@ -73,7 +76,7 @@ describe("a body in one-byte chunks holds about as much memory as it has bytes",
         release: () => {}
       }
       const origin = yield* proxying((wire) => wire.readBody({ maxBytes: bytes, withinMs: 60_000, lease }, () => {}))
-      assert.isAtMost(yield* heldBySending(origin, () => taken === bytes), mostMiB)
+      assert.isAtMost(yield* heldBySending(origin, smallestChunks, () => taken === bytes), mostMiB)
     })
   )
 
@@ -84,7 +87,10 @@ describe("a body in one-byte chunks holds about as much memory as it has bytes",
         read = () => bytesRead(request)
         return request.text
       })
-      assert.isAtMost(yield* heldBySending(origin, () => read() === head.length + oneByteChunks.length), mostMiB)
+      assert.isAtMost(
+        yield* heldBySending(origin, smallestChunks, () => read() === head.length + smallestChunks.length),
+        mostMiB
+      )
     })
   )
 
@@ -96,7 +102,7 @@ describe("a body in one-byte chunks holds about as much memory as it has bytes",
         read = () => bytesRead(request)
         return Effect.as(Deferred.await(measured), "")
       })
-      assert.isAtMost(yield* heldBySending(origin, () => read() >= readAhead), mostMiB)
+      assert.isAtMost(yield* heldBySending(origin, oneByteChunks, () => read() >= readAhead), mostMiB)
       yield* Deferred.succeed(measured, undefined)
     })
   )
@@ -109,6 +115,40 @@ describe("a body in one-byte chunks holds about as much memory as it has bytes",
     assert.isAtMost(held, mostMiB)
     assert.strictEqual(tap.seen().guessedOutput, bytes / 4)
   })
+})
+
+describe("a body in more one-byte chunks than a client has reason to send", () => {
+  it.live("is refused by name, and its connection ends", () =>
+    Effect.gen(function* () {
+      const connection = yield* RawConnection.open(yield* serving((request) => request.text))
+      connection.write(head)
+      connection.write("1\r\nx\r\n".repeat(8_193))
+      const answer = RawConnection.answerOf(yield* connection.closed)
+      assert.strictEqual(answer.status, 400)
+      assert.match(answer.body.toString(), /more than 8192 chunks of less than 64 bytes.*"invalid_request_body"/)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("ends its connection, where it is answered already", () =>
+    Effect.gen(function* () {
+      const connection = yield* RawConnection.open(
+        yield* proxying((wire) => wire.answer(403, ["content-type", "text/plain"], "denied"))
+      )
+      connection.write(head)
+      yield* connection.until(/denied$/)
+      connection.write("1\r\nx\r\n".repeat(8_193))
+      assert.match(String(yield* connection.closed), /^HTTP\/1\.1 403 [\s\S]*denied$/)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("is read where it is not more", () =>
+    Effect.gen(function* () {
+      const origin = yield* serving((request) => Effect.map(request.text, (text) => `read ${text.length}`))
+      const chunked = yield* RawConnection.open(origin)
+      chunked.write(`${head}${"1\r\nx\r\n".repeat(8_192)}0\r\n\r\n`)
+      yield* chunked.until(/read 8192$/)
+    }).pipe(Effect.scoped)
+  )
 })
 
 describe("a body in chunks of all sizes", () => {
