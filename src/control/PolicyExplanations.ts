@@ -1,6 +1,7 @@
 import { Context, DateTime, Effect, Layer, Schema } from "effect"
-import { PolicyRoute, type Provider } from "../gateway/model/CanonicalRoute.ts"
+import { canonicalRoutes, PolicyRoute, type Provider } from "../gateway/model/CanonicalRoute.ts"
 import * as EffectivePolicy from "../gateway/model/EffectivePolicy.ts"
+import * as Estimate from "../gateway/model/Estimate.ts"
 import * as Facts from "../gateway/model/Facts.ts"
 import type { KeyPolicy } from "../gateway/model/KeyPolicy.ts"
 import * as Policy from "../gateway/model/Policy.ts"
@@ -96,20 +97,20 @@ const decidedNow = (
   prices: ReadonlyMap<string, ModelPrice>
 ) => {
   const effective = EffectivePolicy.of([...layers, key.own])
-  const tools = record.tools ?? false
+  const facts = factsOf(record, route, models)
+  const unpriced = Estimate.unpriced(accountingOf(record, route), facts, prices)
   const question: Policy.Question = {
     route,
     // the record says who answered, which after a fallback is another than was asked
     provider: providerOf(route),
     service: record.service_name === null ? undefined : { name: record.service_name, linked: key.services },
-    facts: { ...Facts.none, models, stream: record.streamed, tools, inputTokens: record.estimated_input_tokens ?? 0 },
+    facts,
     requestBytes: 0,
     responseBytes: undefined,
     hourUtc: DateTime.toDateUtc(record.created_at).getUTCHours(),
     running: 1,
     estimatedCostNanos: 0,
-    // of a service the record names one, and of what costs nothing the model is not asked for
-    unpricedModels: models.filter((model) => record.service_name === null && !prices.has(model))
+    unpricedModels: unpriced
   }
   return {
     policy_version: effective.version,
@@ -117,8 +118,36 @@ const decidedNow = (
     shared_limits: sharedLimits(effective),
     reasons: reasons(effective, question),
     decision: decided(effective, question),
-    unchecked: route === "/upstream/*" ? uncheckedAtWildcard(effective.policy) : uncheckedBy(effective.policy, tools)
+    unchecked:
+      route === "/upstream/*"
+        ? uncheckedAtWildcard(effective.policy)
+        : uncheckedBy(effective.policy, record, accountingOf(record, route))
   }
+}
+
+const canonicalAt = (route: PolicyRoute) => canonicalRoutes.find(({ pattern }) => pattern === route)?.id
+
+/** Lists and look-ups have no body, and what is refused before its body is read has none either. */
+const isRead = ({ estimated_input_tokens, model }: typeof Row.Type): boolean =>
+  model !== null || estimated_input_tokens !== null
+
+const factsOf = (record: typeof Row.Type, route: PolicyRoute, models: ReadonlyArray<string>): Facts.Facts => {
+  const id = canonicalAt(route)
+  return {
+    ...Facts.none,
+    models,
+    leavesModel: models.length === 0 && isRead(record) && id !== undefined && Facts.asking.has(id),
+    stream: record.streamed,
+    tools: record.tools ?? false,
+    inputTokens: record.estimated_input_tokens ?? 0
+  }
+}
+
+/** As the gateway accounts what it has read. A service has prices of its own, and the wildcard none. */
+const accountingOf = (record: typeof Row.Type, route: PolicyRoute): Estimate.Accounting => {
+  const id = canonicalAt(route)
+  if (id !== undefined && isRead(record)) return Estimate.accountingOf(id, "POST", "managed_by_gateway")
+  return route === "/providers/compat/*" && isRead(record) ? "answer" : "free"
 }
 
 const providerOf = (route: PolicyRoute): Provider =>
@@ -135,11 +164,21 @@ const uncheckedAtWildcard = (policy: KeyPolicy): ReadonlyArray<Policy.Check> => 
   ...(policy.max_response_body_bytes !== null ? (["response_bytes"] as const) : [])
 ]
 
-/** What a record does not tell: what ran beside the request, and what it asked for beside model, stream, tools and input. */
-const uncheckedBy = (policy: KeyPolicy, tools: boolean): ReadonlyArray<Policy.Check> => [
+/**
+ * What a record does not tell: what ran beside the request, and what it asked for beside model, stream, tools and input.
+ * It names one model, and the request may have named others.
+ */
+const uncheckedBy = (
+  policy: KeyPolicy,
+  { service_name, tools }: typeof Row.Type,
+  accounting: Estimate.Accounting
+): ReadonlyArray<Policy.Check> => [
+  ...(policy.allowed_models._tag === "Allow" ? (["model"] as const) : []),
+  ...(policy.allowed_services._tag === "Allow" && service_name === null ? (["service"] as const) : []),
+  ...(policy.unpriced_models === "refuse" && accounting !== "free" ? (["price"] as const) : []),
   ...(policy.max_concurrent_requests._tag === "Limited" ? (["concurrency"] as const) : []),
-  ...(tools && policy.max_tool_call_count._tag === "Limited" ? (["tool_count"] as const) : []),
-  ...(tools && policy.max_tool_schema_bytes._tag === "Limited" ? (["tool_schema"] as const) : []),
+  ...(tools === true && policy.max_tool_call_count._tag === "Limited" ? (["tool_count"] as const) : []),
+  ...(tools === true && policy.max_tool_schema_bytes._tag === "Limited" ? (["tool_schema"] as const) : []),
   ...(policy.max_request_body_bytes !== null ? (["request_bytes"] as const) : []),
   ...(policy.max_response_body_bytes !== null ? (["response_bytes"] as const) : []),
   ...(policy.max_output_tokens_per_request._tag === "Limited" ? (["output_tokens"] as const) : []),

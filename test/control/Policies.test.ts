@@ -498,6 +498,54 @@ suite("Policy explanation", (it) => {
     })
   )
 
+  it.effect.each<[what: string, policy: object, row: object, check: string | null, unchecked: ReadonlyArray<string>]>([
+    [
+      "a count of tokens costs nothing",
+      { unpriced_models: "refuse" },
+      { route: "/v1/messages/count_tokens", model: "unheard-of" },
+      null,
+      []
+    ],
+    ["a model without a price", { unpriced_models: "refuse" }, { model: "unheard-of" }, "price", ["price"]],
+    ["no model, where it must have a price", { unpriced_models: "refuse" }, {}, "price", ["price"]],
+    ["no model, where there is a list", { allowed_models: ["large"] }, {}, "model", ["model"]],
+    ["a model of the list", { allowed_models: ["large"] }, { model: "large" }, null, ["model"]],
+    [
+      "a list of batches",
+      { unpriced_models: "refuse", allowed_models: ["large"] },
+      { route: "/v1/messages/batches", estimated_input_tokens: null },
+      null,
+      ["model"]
+    ]
+  ])("decides as the gateway does: %s", ([, policy, row, check, unchecked]) =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const project_id = yield* Fixtures.project
+      const key_id = idOf(yield* ok("POST", keys, { body: { project_id, policy } }), "key")
+      const request_id = crypto.randomUUID()
+      yield* sql`INSERT INTO usage_events ${sql.insert({
+        id: crypto.randomUUID(),
+        created_at: new Date(),
+        request_id,
+        key_id,
+        project_id,
+        route: "/v1/chat/completions",
+        provider: "upstream",
+        status: "success",
+        status_code: 200,
+        latency_ms: 1,
+        usage_source: "reported",
+        cost_source: "none",
+        streamed: false,
+        estimated_input_tokens: 12,
+        ...row
+      })}`
+      const now = at(yield* ok("GET", `${admin}/policy/explain/${request_id}`), "now")
+      assert.deepInclude(Object(at(now, "decision")), { allowed: check === null, check })
+      assert.deepStrictEqual(at(now, "unchecked"), unchecked)
+    })
+  )
+
   it.effect("of requests with one id the latest; of wildcard traffic as of any other; of none nothing", () =>
     Effect.gen(function* () {
       const { sql } = yield* Database

@@ -28,7 +28,8 @@ const deciding = [
   "max_output_tokens_per_request",
   "max_request_body_bytes",
   "max_tool_call_count",
-  "max_tool_schema_bytes"
+  "max_tool_schema_bytes",
+  "unpriced_models"
 ]
 
 const encode = Schema.encodeSync(KeyPolicy)
@@ -72,6 +73,17 @@ const bodies = fc.record(
     tools: fc.array(fc.constant({ name: "look_up" }), { maxLength: 3 }),
     max_tokens: fc.nat(250),
     service: fc.constantFrom("ocr", "summary"),
+    fallbacks: fc.constantFrom(["small"], ["large"], ["huge"]),
+    route: fc.constant("fallback"),
+    extra_body: fc.record(
+      {
+        model: fc.constantFrom("large", "huge"),
+        max_tokens: fc.nat(250),
+        n: fc.constantFrom(2, "2"),
+        stream: fc.boolean()
+      },
+      { requiredKeys: [], noNullPrototype: true }
+    ),
     guardrails: fc.constant(["pii-redact"]),
     messages: fc.array(fc.record({ content: fc.string({ maxLength: 60 }) }, { noNullPrototype: true }), {
       maxLength: 3
@@ -84,7 +96,8 @@ const requests = fc.oneof(
   fc.record({
     method: fc.constant("POST" as const),
     path: fc.constantFrom(
-      ...["/v1/chat/completions", "/v1/messages?beta=1", "/providers/compat/v1/chat/completions"],
+      ...["/v1/chat/completions", "/v1/messages?beta=1", "/v1/messages/count_tokens"],
+      ...["/providers/compat/v1/chat/completions"],
       ...["/providers/compat/v1/chat/completions?x=/engines/%zz", "/providers/compat/v1/engines/large/completions"]
     ),
     body: bodies
@@ -143,6 +156,8 @@ layer(simulator)("the simulator and the gateway", (it) => {
       Effect.gen(function* () {
         yield* Proxy.reset
         const { sql } = yield* Database
+        yield* sql`INSERT INTO model_prices (model, input_nanos_per_million, output_nanos_per_million)
+          VALUES ('small', 1000000000, 2000000000), ('large', 10000000000000, 20000000000000)`
         const tokenId = randomUUID()
         yield* sql`INSERT INTO operator_tokens (id, token_prefix, token_hash)
           VALUES (${tokenId}, 'op_live_', ${new Uint8Array(32)})`

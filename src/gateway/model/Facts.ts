@@ -401,7 +401,7 @@ const readingsOf = (routeId: RouteId | "compat" | "service", request: JsonObject
 }
 
 /** Routes of which each request goes to a model. */
-const asking: ReadonlySet<string> = new Set([
+export const asking: ReadonlySet<string> = new Set([
   ...["chat-completions", "responses", "embeddings", "messages", "messages-count-tokens", "message-batches"]
 ])
 
