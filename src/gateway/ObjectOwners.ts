@@ -102,8 +102,10 @@ export class ObjectOwners extends Context.Service<
         ).addObserver(done)
       }
 
-      yield* sql`DELETE FROM upstream_objects WHERE ctid IN (
-        SELECT ctid FROM upstream_objects WHERE kind IN ${sql.in(passing)} AND created_at < now() - interval '60 days'
+      // of several processes one works at a time: the lock spares the others the same work
+      yield* sql`WITH lock AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(${deletionLock}) AS mine)
+        DELETE FROM upstream_objects WHERE ctid IN (
+        SELECT ctid FROM upstream_objects WHERE (SELECT mine FROM lock) AND kind IN ${sql.in(passing)} AND created_at < now() - interval '60 days'
         ORDER BY created_at LIMIT 10000) RETURNING 1 AS gone`.pipe(
         Effect.repeat({ while: (rows) => rows.length > 0 }),
         Effect.tapCause((cause) => Effect.logWarning("old upstream objects wait for the database", cause)),
@@ -132,6 +134,8 @@ const rememberedSeconds = 3600
 
 /** Kinds that providers delete on their own, after 30 days or less. */
 const passing = ["response", "message_batch", "batch", "upload", "container"]
+
+const deletionLock = 7_238_412
 
 /** The client is waiting. */
 const lookUpWithin = "2 seconds"
