@@ -4,6 +4,7 @@ import type { StudioTarget } from "../src/control/StudioConnection.ts"
 import * as CompatPaths from "../src/gateway/model/CompatPaths.ts"
 import * as FrontDoor from "../src/gateway/model/FrontDoor.ts"
 import { isPattern } from "../src/gateway/model/Path.ts"
+import { Ownership } from "../src/gateway/model/UpstreamObjects.ts"
 import { refusedUiPath } from "../src/gateway/model/UpstreamPaths.ts"
 import { isLoopback } from "../src/http/RequestHost.ts"
 import type { Addresses } from "./http/Addresses.ts"
@@ -30,6 +31,7 @@ export interface Settings {
   readonly upstreamUiPaths: ReadonlyArray<string>
   readonly directCompat: Option.Option<{ readonly origin: string; readonly serviceKey: Redacted.Redacted }>
   readonly directCompatPaths: ReadonlyArray<string>
+  readonly directCompatOwnership: Ownership
   /** Without a stored connection, the studio that services are imported from. */
   readonly studio: Option.Option<StudioTarget>
   /**
@@ -164,6 +166,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     upstreamUiPaths: withDefault("UPSTREAM_UI_PATHS", paths(refusedUiPath), []),
     directCompat: Option.all({ origin: compatOrigin, serviceKey: compatKey }),
     directCompatPaths: withDefault("DIRECT_COMPAT_ALLOWED_PATHS", paths(refusedCompatPath), CompatPaths.defaultPaths),
+    directCompatOwnership: withDefault("DIRECT_COMPAT_OWNERSHIP", ownership, "project"),
     studio: Option.map(studioBaseUrl, (base_url) => ({ base_url, token: studioToken })),
     addresses: {
       privateAddresses: withDefault("GATEWAY_EGRESS_PRIVATE_ADDRESSES", privateAddresses, "allow"),
@@ -282,6 +285,11 @@ const baseUrl: Reader<string> = (value) => {
   const refusal = refusedBaseUrl(value)
   return refusal === undefined ? Result.succeed(trimmedBaseUrl(value)) : Result.fail(refusal)
 }
+
+const ownership: Reader<Ownership> = refine(
+  (value) => Ownership.literals.find((one) => one === value),
+  `must be one of ${Ownership.literals.join(", ")}: who may use what a key creates at the direct compatible upstream`
+)
 
 const privateAddresses: Reader<Addresses["privateAddresses"]> = refine(
   (value) => (value === "allow" || value === "refuse" ? value : undefined),

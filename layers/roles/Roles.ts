@@ -165,6 +165,7 @@ const gatewaySettings = (doors: Doors, settings: Settings) =>
     upstreamUiPaths: settings.upstreamUiPaths,
     directCompat: settings.directCompat,
     directCompatPaths: settings.directCompatPaths,
+    directCompatOwnership: settings.directCompatOwnership,
     workerToken: settings.workerToken,
     maxBufferedRequests: settings.maxBufferedRequests,
     maxInflightBufferBytes: settings.maxInflightBufferBytes

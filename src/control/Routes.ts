@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { type Family, maxBodyBytes, maxTimeoutMs, type RouteId } from "../gateway/model/CanonicalRoute.ts"
-import { Ownership, withObjects } from "../gateway/model/UpstreamObjects.ts"
+import { Ownership } from "../gateway/model/UpstreamObjects.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, type Deed, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
@@ -87,10 +87,8 @@ const refusedOwnership =
   (id: RouteId) =>
   (word: string): Refusal => {
     if (!Ownership.literals.some((one) => one === word)) return `must be one of ${Ownership.literals.join(", ")}`
-    // the other routes create nothing that a second request could use
-    return withObjects.has(id) || word === "project"
-      ? undefined
-      : `is for routes that create or read objects: ${[...withObjects].join(", ")}`
+    // bodies name objects on every route that takes one
+    return id !== "models" || word === "project" ? undefined : "is for routes that create, read or name objects"
   }
 
 /** `family` decides which kind of target the audit event names; the API does not show it. */

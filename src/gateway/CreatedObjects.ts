@@ -1,26 +1,30 @@
 import { CollectedBytes } from "../services/CollectedBytes.ts"
 import * as Forward from "./Forward.ts"
 import * as Headers from "./Headers.ts"
-import { madeKnown, type UpstreamObject } from "./model/UpstreamObjects.ts"
+import { hostedNames, madeKnown, type Sought, type UpstreamObject } from "./model/UpstreamObjects.ts"
 
 /**
  * Reads, of an answer that passes, which objects of the upstream it makes known. An event stream names its response in
  * its first event, when the client may use it already: `found` is told of it at once.
  */
 export class CreatedObjects implements Forward.AnswerWatch {
-  readonly #kind: string
-  readonly #created: boolean
+  readonly #sought: Sought
   readonly #found: (objects: ReadonlyArray<UpstreamObject>) => void
   #reads: "json" | "events" | "nothing" = "nothing"
   /** The JSON answer, or the begun line of a stream. */
   readonly #collected = new CollectedBytes()
-  /** Bytes of the stream. */
-  #seen = 0
-  #objects: ReadonlyArray<UpstreamObject> = []
+  /** The rest of the line is not read: it is too long. */
+  #skips = false
+  /** The event that names what was created is still to come. */
+  #awaited: boolean
+  /** Bytes of the stream before that event. */
+  #before = 0
+  #untold: ReadonlyArray<UpstreamObject> = []
+  readonly #objects = new Map<string, UpstreamObject>()
 
-  constructor(kind: string, created: boolean, found: (objects: ReadonlyArray<UpstreamObject>) => void) {
-    this.#kind = kind
-    this.#created = created
+  constructor(sought: Sought, found: (objects: ReadonlyArray<UpstreamObject>) => void) {
+    this.#sought = sought
+    this.#awaited = sought.created
     this.#found = found
   }
 
@@ -41,33 +45,70 @@ export class CreatedObjects implements Forward.AnswerWatch {
   /** All that the answer made known, when it is over. */
   objects(): ReadonlyArray<UpstreamObject> {
     if (this.#reads === "json") {
-      this.#objects = madeKnown(this.#kind, parsed(this.#collected.take().toString()), this.#created)
+      const bytes = this.#collected.take()
+      const { created, hosted } = this.#sought
+      // most answers of tools name no container, and are not parsed for it
+      if (created || !hosted || namesHosted(bytes)) this.#untold = this.#add(bytes.toString())
       this.#stop()
     }
-    return this.#objects
+    return [...this.#objects.values()]
+  }
+
+  /** Those of them that `found` was not told of. */
+  untold(): ReadonlyArray<UpstreamObject> {
+    return this.#untold
   }
 
   /** Each line is read once, when it is whole, however the stream is cut. */
   #readEvents(bytes: Buffer): void {
     let from = 0
     for (let end = bytes.indexOf(lineFeed); end !== -1; end = bytes.indexOf(lineFeed, from)) {
-      this.#collected.add(bytes.subarray(from, end))
+      const line = this.#ended(bytes.subarray(from, end))
       from = end + 1
-      this.#readLine(this.#collected.take())
+      if (line !== undefined) this.#readLine(line)
       if (this.#reads === "nothing") return
     }
-    this.#collected.add(bytes.subarray(from))
-    this.#seen += bytes.length
-    if (this.#seen > mostOfStream) this.#stop()
+    this.#collect(bytes.subarray(from))
+    if (!this.#awaited) return
+    this.#before += bytes.length
+    if (this.#before > mostOfStream) this.#settle()
+  }
+
+  #collect(bytes: Buffer): void {
+    if (this.#skips) return
+    this.#collected.add(bytes)
+    if (this.#collected.length <= mostOfStream) return
+    this.#skips = true
+    this.#collected.clear()
+  }
+
+  /** The line that ends with these bytes. */
+  #ended(rest: Buffer): Buffer | undefined {
+    this.#collect(rest)
+    const line = this.#skips ? undefined : this.#collected.take()
+    this.#skips = false
+    return line
   }
 
   #readLine(line: Buffer): void {
     if (!line.subarray(0, dataField.length).equals(dataField)) return
-    const objects = madeKnown(this.#kind, parsed(line.toString("utf8", dataField.length)), this.#created)
-    if (objects.length === 0) return
-    this.#objects = objects
-    this.#stop()
-    this.#found(objects)
+    if (!this.#awaited && !namesHosted(line)) return
+    const objects = this.#add(line.toString("utf8", dataField.length))
+    if (this.#awaited && objects.some(({ kind }) => kind === this.#sought.kind)) this.#settle()
+    if (objects.length > 0) this.#found(objects)
+  }
+
+  /** What of these objects is new. */
+  #add(text: string): ReadonlyArray<UpstreamObject> {
+    const added = madeKnown(this.#sought, parsed(text)).filter(({ id, kind }) => !this.#objects.has(`${kind}/${id}`))
+    for (const object of added) this.#objects.set(`${object.kind}/${object.id}`, object)
+    return added
+  }
+
+  /** Nothing created is waited for any longer. */
+  #settle(): void {
+    this.#awaited = false
+    if (!this.#sought.hosted) this.#stop()
   }
 
   #stop(): void {
@@ -75,6 +116,8 @@ export class CreatedObjects implements Forward.AnswerWatch {
     this.#collected.clear()
   }
 }
+
+const namesHosted = (bytes: Buffer): boolean => hostedNames.some((name) => bytes.includes(name))
 
 const lineFeed = 0x0a
 const dataField = Buffer.from("data:")
@@ -90,5 +133,5 @@ const parsed = (text: string): unknown => {
 /** A longer answer makes nothing known. */
 const mostJson = 4_194_304
 
-/** The first event repeats the request's instructions and tools. */
-const mostOfStream = 262_144
+/** Of a line, and before the event that is waited for, which repeats the request's instructions and tools. */
+const mostOfStream = 1_048_576

@@ -24,6 +24,7 @@ import * as Facts from "./model/Facts.ts"
 import type { KeyPolicy } from "./model/KeyPolicy.ts"
 import * as Policy from "./model/Policy.ts"
 import * as Query from "./model/Query.ts"
+import type { UpstreamObject } from "./model/UpstreamObjects.ts"
 import { ObjectOwners } from "./ObjectOwners.ts"
 import * as ObjectRules from "./ObjectRules.ts"
 import * as Outbound from "./Outbound.ts"
@@ -238,9 +239,8 @@ export class GovernedRequest extends Context.Service<
         ) => {
           const read = accounting === "answer"
           const held = judge()
-          watch = ObjectRules.watchOf(target.objects, wire.method, (objects) =>
-            owners.remember(answering, objects, key, () => {})
-          )
+          const found = (objects: ReadonlyArray<UpstreamObject>) => owners.remember(answering, objects, key, () => {})
+          watch = ObjectRules.watchOf(target.objects, wire.method, found, facts)
           answered = new BodyHash(bodyHashKey)
           const own = Request.answerHeaders(request, readings, now())
           const passage: Forward.Passage = {
@@ -328,8 +328,9 @@ export class GovernedRequest extends Context.Service<
                 })
               })
             // who reads an id may use it at once
-            if (objects.length === 0) end()
-            else owners.remember(account.provider, objects, key, guarded<void>(end))
+            const untold = watch?.untold() ?? []
+            if (untold.length === 0) end()
+            else owners.remember(account.provider, untold, key, guarded<void>(end))
           }
           forward("gateway.upstream", first, body, Option.isSome(fallback), (settleable) => {
             if (settleable.passed.fallsBack && Option.isSome(fallback)) {

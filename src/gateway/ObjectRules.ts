@@ -2,7 +2,15 @@ import { Exit, Result } from "effect"
 import { CreatedObjects } from "./CreatedObjects.ts"
 import { GatewayError } from "./GatewayError.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
-import { filtered, listed, maxReferences, type ObjectUse, type UpstreamObject } from "./model/UpstreamObjects.ts"
+import {
+  filtered,
+  listed,
+  type Making,
+  maxReferences,
+  type ObjectUse,
+  soughtIn,
+  type UpstreamObject
+} from "./model/UpstreamObjects.ts"
 import type { ObjectOwners } from "./ObjectOwners.ts"
 import type { Routed } from "./Target.ts"
 
@@ -49,13 +57,19 @@ export const listFilter = ({ key, owners, target: { config, objects: use, provid
   }
 }
 
-/** Reads of the answer what it makes known; `undefined` where it makes nothing known. */
+/**
+ * Reads of the answer what it makes known; `undefined` where it makes nothing known. Of a request whose body nobody
+ * read, `making` is what most say.
+ */
 export const watchOf = (
   use: ObjectUse,
   method: string,
-  found: (objects: ReadonlyArray<UpstreamObject>) => void
-): CreatedObjects | undefined =>
-  use._tag === "Create" || use._tag === "Use" ? new CreatedObjects(use.kind, method === "POST", found) : undefined
+  found: (objects: ReadonlyArray<UpstreamObject>) => void,
+  making: Making = { stored: undefined, tools: true }
+): CreatedObjects | undefined => {
+  const sought = soughtIn(use, method, making)
+  return sought && new CreatedObjects(sought, found)
+}
 
 /** An upstream's refusal in JSON. */
 const isError = (text: string): boolean => {

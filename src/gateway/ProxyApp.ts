@@ -45,7 +45,8 @@ export class ProxyApp extends Context.Service<
       const settings = yield* GatewaySettings
       const paths: Target.Paths = {
         support: UpstreamPaths.supportWith(settings.upstreamUiPaths),
-        compat: settings.directCompatPaths
+        compat: settings.directCompatPaths,
+        compatOwnership: settings.directCompatOwnership
       }
       const upstream = yield* Upstream
       const wildcard = yield* WildcardRequest.make

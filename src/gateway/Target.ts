@@ -9,7 +9,7 @@ import type { Passthrough } from "./model/Passthrough.ts"
 import * as Path from "./model/Path.ts"
 import * as RouteTable from "./model/RouteTable.ts"
 import { byName, byPattern, type ServiceCall } from "./model/ServiceCall.ts"
-import { type ObjectUse, unused, useOf, withObjects } from "./model/UpstreamObjects.ts"
+import { type ObjectUse, type Ownership, useOf, useOfRoute } from "./model/UpstreamObjects.ts"
 import * as UpstreamPaths from "./model/UpstreamPaths.ts"
 import * as ServiceTarget from "./ServiceTarget.ts"
 import type { Snapshot } from "./Snapshot.ts"
@@ -48,14 +48,23 @@ export interface Wildcard extends Routed {
 }
 
 /** The direct compatible upstream has no row of settings (reference §1.2). */
-const compatConfig: RouteConfig = {
+const compatConfig = (ownership: Ownership): RouteConfig => ({
   enabled: true,
   mode: "managed_by_gateway",
   timeoutMs: 60_000,
   maxRequestBodyBytes: 1_048_576,
   maxResponseBodyBytes: 1_048_576,
-  ownership: "project"
+  ownership
+})
+
+const compatConfigs: Readonly<Record<Ownership, RouteConfig>> = {
+  project: compatConfig("project"),
+  key: compatConfig("key"),
+  shared: compatConfig("shared")
 }
+
+const compatUse = (method: string, segments: ReadonlyArray<string>, like: RouteId | undefined): ObjectUse =>
+  like === undefined ? useOf(method, segments) : useOfRoute(like, method, segments)
 
 /** The part of the upstreams' paths that a deployment decides by its environment. */
 export interface Paths {
@@ -63,9 +72,15 @@ export interface Paths {
   readonly support: UpstreamPaths.Support
   /** What of the direct compatible upstream is open. */
   readonly compat: ReadonlyArray<string>
+  /** Who may use what a key creates there. */
+  readonly compatOwnership: Ownership
 }
 
-export const defaultPaths: Paths = { support: UpstreamPaths.support, compat: CompatPaths.defaultPaths }
+export const defaultPaths: Paths = {
+  support: UpstreamPaths.support,
+  compat: CompatPaths.defaultPaths,
+  compatOwnership: "project"
+}
 
 /** Finds the target of a request, or says why there is none. */
 export const find = (
@@ -89,7 +104,7 @@ export const find = (
         family,
         config,
         target,
-        objects: withObjects.has(id) ? useOf(method, path.success.segments) : unused,
+        objects: useOfRoute(id, method, path.success.segments),
         accounting: accountingOf(id, method, config.mode),
         usageOnRequest: id === "chat-completions"
       })
@@ -101,10 +116,10 @@ export const find = (
         route: "/providers/compat/*",
         provider: "compat",
         family: familyOf(route.rest, []),
-        config: compatConfig,
+        config: compatConfigs[paths.compatOwnership],
         target: ServiceTarget.behind(target, 2),
-        objects: useOf(method, path.success.segments.slice(2)),
-        accounting: route.like === undefined ? "answer" : accountingOf(route.like.id, method, compatConfig.mode),
+        objects: compatUse(method, path.success.segments.slice(2), route.like?.id),
+        accounting: route.like === undefined ? "answer" : accountingOf(route.like.id, method, "managed_by_gateway"),
         usageOnRequest: route.like?.id === "chat-completions"
       })
     case "Service":

@@ -177,8 +177,9 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
           const objects = watch?.objects() ?? []
           const end = () => settled(objects.length === 0 ? came : { ...came, objects }, then)
           // who reads an id may use it at once
-          if (objects.length === 0) end()
-          else owners.remember(target.provider, objects, key, guarded<void>(end))
+          const untold = watch?.untold() ?? []
+          if (untold.length === 0) end()
+          else owners.remember(target.provider, untold, key, guarded<void>(end))
         }
       }
       hungUp = StreamedRequest.run(upstream, streamed, now, { ...outcome, failed })

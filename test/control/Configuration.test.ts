@@ -94,8 +94,6 @@ suite("Configuration", (it) => {
         ["timeout_ms", 0],
         ["timeout_ms", 600_001],
         ["ownership", "nobody"],
-        // embeddings leave nothing at the upstream
-        ["ownership", "key"],
         ["max_request_body_bytes", 104_857_601],
         ["max_response_body_bytes", -1]
       ] as const) {
@@ -105,6 +103,15 @@ suite("Configuration", (it) => {
       const alone = yield* ok("PATCH", `${path}/config`, { body: { mode: "managed_by_gateway" } })
       assert.deepInclude(alone, { mode: "managed_by_gateway", timeout_ms: 600_000 })
       assert.strictEqual(at(yield* ok("POST", `${path}/enable`), "enabled"), true)
+      // every route whose bodies or paths name objects
+      for (const route of ["family-a-routes/embeddings", "family-b-routes/messages", "family-b-routes/message-batch"]) {
+        for (const ownership of ["shared", "project"]) {
+          const config = yield* ok("PATCH", `${admin}/${route}/config`, { body: { ownership } })
+          assert.strictEqual(at(config, "ownership"), ownership)
+        }
+      }
+      const models = yield* call("PATCH", `${admin}/family-b-routes/models/config`, { body: { ownership: "shared" } })
+      assert.deepInclude(refusalOf(models), { status: 400, param: "ownership" })
     })
   )
 

@@ -53,6 +53,7 @@ const mistaken: Readonly<Record<string, string>> = {
   UPSTREAM_UI_PATHS: "/ok/*, canary-ui-paths",
   DIRECT_COMPAT_BASE_URL: "canary-compat",
   DIRECT_COMPAT_ALLOWED_PATHS: "/*, canary-compat-paths",
+  DIRECT_COMPAT_OWNERSHIP: "canary-ownership",
   DIRECT_COMPAT_SERVICE_KEY: "canary compat key",
   SVC_WORKER_TOKEN: "canary worker token",
   SVC_STUDIO_BASE_URL: "http://user:canary-studio@127.0.0.1",

@@ -172,6 +172,7 @@ export const settings: GatewaySettings["Service"] = {
   upstreamUiPaths: [],
   directCompat: Option.some({ origin: "https://compat.test", serviceKey: Redacted.make("compat-secret") }),
   directCompatPaths: CompatPaths.defaultPaths,
+  directCompatOwnership: "project",
   workerToken: Option.some(Redacted.make("worker-secret")),
   maxBufferedRequests: 100,
   maxInflightBufferBytes: 10_000_000

@@ -279,6 +279,140 @@ layer(Proxy.database)("objects at the upstream", (it) => {
     })
   )
 
+  /** Answers every POST with this, and everything else with an object. */
+  const answering =
+    (text: string, contentType = "application/json"): Upstream.Script =>
+    (sink, request) =>
+      (request.method === "POST"
+        ? Upstream.answers(200, ["content-type", contentType], text)
+        : Upstream.json({ id: "x" }))(sink, request)
+
+  const events = (...data: ReadonlyArray<unknown>) => data.map((one) => `data: ${JSON.stringify(one)}\n\n`).join("")
+  const codeRun = { type: "bash_code_execution_tool_result", content: { content: [{ file_id: "file-out" }] } }
+  const interpreted = { type: "code_interpreter_call", container_id: "box_1" }
+  const stream = "text/event-stream"
+  const code = { model: "m", tools: [{ type: "code" }] }
+
+  it.effect.each([
+    [Proxy.messages, JSON.stringify({ id: "msg_1", container: { id: "box_1" } }), undefined],
+    [Proxy.messages, events({ type: "message_delta", delta: { container: { id: "box_1" } } }), stream],
+    ["/v1/responses", JSON.stringify({ id: "resp_1", output: [interpreted] }), undefined],
+    ["/v1/responses", events({ response: { id: "resp_1" } }, { item: interpreted }), stream],
+    ["/providers/compat/v1/messages", JSON.stringify({ id: "msg_1", container: { id: "box_1" } }), undefined]
+  ] as const)("the container that tools ran in is its creator's: %s %s", ([target, text, contentType]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: project, upstream: answering(text, contentType) })
+      const [alice, bob] = [yield* Proxy.issueKey(), yield* Proxy.issueKey()]
+      const ask = asking(gateway)
+      const again =
+        target === "/v1/responses" ? { ...code, tools: [{ container: "box_1" }] } : { ...code, container: "box_1" }
+      assert.strictEqual((yield* ask(alice, "POST", target, again)).status, 404)
+      assert.strictEqual((yield* ask(alice, "POST", target, code)).status, 200)
+      assert.strictEqual((yield* ask(alice, "POST", target, again)).status, 200)
+      assert.strictEqual((yield* ask(bob, "POST", target, again)).status, 404)
+    })
+  )
+
+  it.effect("the files that code execution wrote are its creator's", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        configured: project,
+        upstream: answering(JSON.stringify({ id: "msg_1", content: [codeRun] }))
+      })
+      const [alice, bob] = [yield* Proxy.issueKey(), yield* Proxy.issueKey()]
+      const ask = asking(gateway)
+      yield* ask(alice, "POST", Proxy.messages, code)
+      assert.strictEqual((yield* ask(alice, "GET", "/v1/files/file-out/content")).status, 200)
+      assert.strictEqual((yield* ask(bob, "GET", "/v1/files/file-out/content")).status, 404)
+    })
+  )
+
+  it.effect.each([
+    [{ type: "message", role: "assistant", content: [{ type: "output_text", annotations: [{ file_id: "file-1" }] }] }],
+    [interpreted],
+    [{ type: "file_search_call", results: [{ file_id: "file-1" }] }]
+  ])("an item of an answer may come back with the next request: %j", ([item]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: project })
+      const wire = yield* asking(gateway)(yield* Proxy.issueKey(), "POST", "/v1/responses", {
+        model: "m",
+        input: [item]
+      })
+      assert.strictEqual(wire.status, 200)
+    })
+  )
+
+  it.effect.each([
+    ["project", 404],
+    ["shared", 200]
+  ] as const)("the environment decides whose the compatible upstream's objects are: %s", ([ownership, other]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: project, settings: { directCompatOwnership: ownership } })
+      const body = { model: "m", previous_response_id: "resp_1" }
+      const wire = yield* asking(gateway)(yield* Proxy.issueKey(), "POST", "/providers/compat/v1/responses", body)
+      assert.strictEqual(wire.status, other)
+    })
+  )
+
+  it.effect("what a file says makes no other file its reader's", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        configured: project,
+        upstream: (sink, request) =>
+          Upstream.json(request.method === "GET" ? { output_file_id: "file-other" } : { id: "file-1" })(sink, request)
+      })
+      const ask = asking(gateway)
+      const key = yield* Proxy.issueKey()
+      yield* ask(key, "POST", "/v1/files", {})
+      assert.strictEqual((yield* ask(key, "GET", "/v1/files/file-1/content")).status, 200)
+      assert.strictEqual((yield* ask(key, "GET", "/v1/files/file-1")).status, 200)
+      assert.strictEqual((yield* ask(key, "GET", "/v1/files/file-other")).status, 404)
+    })
+  )
+
+  it.effect.each([
+    [JSON.stringify({ id: "run_1", thread_id: "thread_1" }), undefined],
+    [events({ id: "thread_1", object: "thread" }, { id: "run_1", thread_id: "thread_1" }), stream]
+  ] as const)("a thread that is created with its run is its creator's: %s", ([text, contentType]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: project, upstream: answering(text, contentType) })
+      const [alice, bob] = [yield* Proxy.issueKey(), yield* Proxy.issueKey()]
+      const ask = asking(gateway)
+      assert.strictEqual((yield* ask(alice, "POST", "/v1/threads/runs", { thread: {} })).status, 200)
+      assert.strictEqual((yield* ask(alice, "GET", "/v1/threads/thread_1/runs/run_1")).status, 200)
+      assert.strictEqual((yield* ask(bob, "GET", "/v1/threads/thread_1/runs/run_1")).status, 404)
+    })
+  )
+
+  it.effect.each([
+    [Proxy.chat, undefined, 404],
+    [Proxy.chat, true, 200],
+    ["/v1/responses", undefined, 200],
+    ["/v1/responses", false, 404]
+  ] as const)("an answer is remembered where the upstream keeps it: %s, store %s", ([path, store, status]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: project, upstream: upstream("answer_1") })
+      const [alice, bob] = [yield* Proxy.issueKey(), yield* Proxy.issueKey()]
+      const ask = asking(gateway)
+      yield* ask(alice, "POST", path, { model: "m", ...(store === undefined ? {} : { store }) })
+      assert.strictEqual((yield* ask(alice, "GET", `${path}/answer_1`)).status, status)
+      assert.strictEqual((yield* ask(bob, "GET", `${path}/answer_1`)).status, 404)
+      yield* gateway.written
+      const { sql } = yield* Database
+      const rows = yield* sql`SELECT 1 FROM upstream_objects WHERE id = 'answer_1' AND key_id = ${alice.id}`
+      assert.lengthOf(rows, status === 200 ? 1 : 0)
+    })
+  )
+
+  it.effect("a body may name only what its key may use, whatever it says that it is", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: project })
+      const body = { model: "m", type: "tool_use", input: [{ type: "input_file", file_id: "file-9" }] }
+      const wire = yield* asking(gateway)(yield* Proxy.issueKey(), "POST", "/v1/responses", body)
+      assert.strictEqual(wire.status, 404)
+    })
+  )
+
   it.effect("the compatible upstream's objects are others than the model proxy's", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({ configured: project, upstream: upstream("resp_1") })
@@ -323,15 +457,17 @@ describe("the use of an upstream's objects", () => {
   check.each([
     ["POST", "/v1/files", { _tag: "Create", kind: "file" }],
     ["GET", "/V1/Files/", { _tag: "List", kind: "file" }],
-    ["GET", "/v1/files/File-A/content", { _tag: "Use", kind: "file", id: "File-A" }],
-    ["GET", "/v1/%66iles/x", { _tag: "Use", kind: "file", id: "x" }],
-    ["GET", "/openai/v1/threads/t/runs", { _tag: "Use", kind: "thread", id: "t" }],
+    ["GET", "/v1/files/File-A/content", { _tag: "Use", kind: "file", id: "File-A", below: "content" }],
+    ["GET", "/v1/%66iles/x", { _tag: "Use", kind: "file", id: "x", below: "" }],
+    ["GET", "/openai/v1/threads/t/runs", { _tag: "Use", kind: "thread", id: "t", below: "runs" }],
+    ["POST", "/v1/threads/runs", { _tag: "Create", kind: "thread" }],
+    ["GET", "/v1/threads/runs", { _tag: "Use", kind: "thread", id: "runs", below: "" }],
     ["DELETE", "/v1/files", { _tag: "Unclear" }],
     ["GET", "/v1/files%EF%BC%8Fx", { _tag: "Unclear" }],
     ["POST", "/v1/responses/input_tokens", { _tag: "BodyOnly" }],
-    ["POST", "/openai/v1/chat/completions", { _tag: "BodyOnly" }],
+    ["POST", "/openai/v1/chat/completions", { _tag: "Create", kind: "chat_completion" }],
     ["POST", "/v1/audio/speech", { _tag: "None" }],
-    ["GET", "/v1/chat/completions/c1", { _tag: "Use", kind: "chat_completion", id: "c1" }]
+    ["GET", "/v1/chat/completions/c1", { _tag: "Use", kind: "chat_completion", id: "c1", below: "" }]
   ])("%s %s", (method, path, use) => {
     assert.deepStrictEqual(useOf(method, path.slice(1).split("/")), use)
   })

@@ -111,7 +111,7 @@ const tapped = (tap: UsageTap.UsageTap) => (chunk: Buffer) => {
 const watched =
   (contentType: string, begin = ""): (() => (chunk: Buffer) => unknown) =>
   () => {
-    const watch = new CreatedObjects("response", true, () => {})
+    const watch = new CreatedObjects({ kind: "response", created: true, hosted: true }, () => {})
     watch.head(200, ["content-type", contentType])
     watch.chunk(bytes(begin))
     return (chunk) => {

@@ -44,6 +44,8 @@ export interface Facts {
   readonly namesGuardrails: boolean
   /** Objects at the upstream that the body refers to. */
   readonly references: ReadonlyArray<UpstreamObject>
+  /** Whether the upstream is to keep the answer. `undefined`: the body does not say. */
+  readonly stored: boolean | undefined
 }
 
 export const none: Facts = {
@@ -66,7 +68,8 @@ export const none: Facts = {
   answers: 0,
   guardrails: [],
   namesGuardrails: false,
-  references: []
+  references: [],
+  stored: undefined
 }
 
 /** Of a body that says nothing and has a size. */
@@ -184,10 +187,14 @@ export const parse = (
     extraStreamOptions: isObject(extra) ? extra["stream_options"] : undefined,
     facts: {
       ...factsOf(routeId, json, requests, guardrails, scanned.success),
-      references: routeId === "service" ? [] : referredTo(text, json)
+      references: routeId === "service" ? [] : referredTo(text, json),
+      stored: storedBy(extra) ?? storedBy(json)
     }
   })
 }
+
+const storedBy = (request: Json | undefined): boolean | undefined =>
+  isObject(request) && typeof request["store"] === "boolean" ? request["store"] : undefined
 
 const decoded = (bytes: Uint8Array): string | undefined => {
   try {
@@ -346,7 +353,7 @@ const factsOf = (
   requests: ReadonlyArray<Json>,
   guardrails: ReadonlyArray<string>,
   toolBytes: number
-): Omit<Facts, "references"> => {
+): Omit<Facts, "references" | "stored"> => {
   const asked = requests.flatMap((request) => (isObject(request) ? [readingsOf(routeId, request)] : []))
   const models: Array<string> = []
   const alsoNamed: Array<string> = []

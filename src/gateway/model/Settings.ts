@@ -1,4 +1,5 @@
 import { Context, type Option, type Redacted } from "effect"
+import type { Ownership } from "./UpstreamObjects.ts"
 
 /** What the environment decides for a gateway process (specification, start-up configuration; reference §0.3). */
 export class GatewaySettings extends Context.Service<
@@ -12,6 +13,8 @@ export class GatewaySettings extends Context.Service<
     readonly directCompat: Option.Option<{ readonly origin: string; readonly serviceKey: Redacted.Redacted }>
     /** What of its paths is open: exact ones, and `/prefix/*`. */
     readonly directCompatPaths: ReadonlyArray<string>
+    /** Who may use what a key creates there. */
+    readonly directCompatOwnership: Ownership
     readonly workerToken: Option.Option<Redacted.Redacted>
     readonly maxBufferedRequests: number
     readonly maxInflightBufferBytes: number

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import type { RouteId } from "./CanonicalRoute.ts"
 import * as UpstreamPaths from "./UpstreamPaths.ts"
 
 /** Who may use an object that a key created at the upstream: its project, the key alone, or every key. */
@@ -16,7 +17,8 @@ export type ObjectUse =
   | { readonly _tag: "None" }
   | { readonly _tag: "Create"; readonly kind: string }
   | { readonly _tag: "List"; readonly kind: string }
-  | { readonly _tag: "Use"; readonly kind: string; readonly id: string }
+  /** `below`: what of the object, as `content`; empty for the object itself. */
+  | { readonly _tag: "Use"; readonly kind: string; readonly id: string; readonly below: string }
   /** A request to a collection that creates nothing which is remembered; its body may refer to objects. */
   | { readonly _tag: "BodyOnly" }
   /** The path may be one of an object, and it cannot be told of which. */
@@ -24,10 +26,33 @@ export type ObjectUse =
 
 export const unused: ObjectUse = { _tag: "None" }
 
-/** The canonical routes that create, list or use objects. */
-export const withObjects: ReadonlySet<string> = new Set([
-  ...["responses", "message-batches", "message-batch", "message-batch-results", "message-batch-cancel"]
-])
+/** What a request to a canonical route does. */
+export const useOfRoute = (id: RouteId, method: string, segments: ReadonlyArray<string>): ObjectUse => {
+  switch (id) {
+    case "chat-completions":
+      return creates.completion
+    case "responses":
+      return creates.response
+    case "messages":
+      return creates.message
+    case "message-batches":
+    case "message-batch":
+    case "message-batch-results":
+    case "message-batch-cancel":
+      return useOf(method, segments)
+    case "embeddings":
+    case "messages-count-tokens":
+    case "models":
+      return unused
+  }
+}
+
+/** A message is nothing that can be asked for again; the container that its tools ran in is. */
+const creates = {
+  completion: { _tag: "Create", kind: "chat_completion" },
+  response: { _tag: "Create", kind: "response" },
+  message: { _tag: "Create", kind: "message" }
+} as const
 
 /** Where the objects of each kind are created and listed, below `/v1` or what stands in its place. */
 const collections: ReadonlyArray<readonly [kind: string, path: ReadonlyArray<string>]> = [
@@ -60,16 +85,19 @@ export const useOf = (method: string, segments: ReadonlyArray<string>): ObjectUs
   if (folded === undefined || folded.length !== segments.length) return { _tag: "Unclear" }
   const below = folded.lastIndexOf("v1") + 1
   const names = folded.slice(below)
+  if (method === "POST" && names.length === 1 && names[0] === "messages") return creates.message
   const found = collections.find(([, path]) => path.every((name, index) => name === names[index]))
   if (found === undefined) return unused
   const [kind, path] = found
   const id = segments[below + path.length]
   if (id === undefined || id === "") {
-    // a completion is only kept where its request says so, and is not remembered
-    if (method === "POST") return kind === "chat_completion" ? bodyOnly : { _tag: "Create", kind }
+    if (method === "POST") return { _tag: "Create", kind }
     return method === "GET" || method === "HEAD" ? { _tag: "List", kind } : { _tag: "Unclear" }
   }
-  return actions.has(`${kind}/${id}`) ? bodyOnly : { _tag: "Use", kind, id }
+  const rest = names.slice(path.length + 1).join("/")
+  // creates a thread and runs it; the answer is the run
+  if (kind === "thread" && id === "runs" && rest === "" && method === "POST") return { _tag: "Create", kind }
+  return actions.has(`${kind}/${id}`) ? bodyOnly : { _tag: "Use", kind, id, below: rest }
 }
 
 const bodyOnly: ObjectUse = { _tag: "BodyOnly" }
@@ -86,26 +114,99 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 const isId = (value: unknown): value is string => typeof value === "string" && /^[\x21-\x7e]{1,256}$/.test(value)
 
-/** The members of an answer that name files which the upstream made for the object. */
-const fileMembers = ["output_file_id", "error_file_id"]
+/** What an answer about `kind` is read for. */
+export interface Sought {
+  readonly kind: string
+  /** The object that the request created. */
+  readonly created: boolean
+  /** What the upstream's tools made while they ran: containers, and files of the second family. */
+  readonly hosted: boolean
+}
 
-/**
- * The objects that an answer about `kind` makes known to its client: itself, where the request created something, and
- * the files that the upstream made for it. A stream's event holds the response in `response`.
- */
-export const madeKnown = (kind: string, answer: unknown, created: boolean): ReadonlyArray<UpstreamObject> => {
+/** What a request says of the objects that its answer makes. */
+export interface Making {
+  /** Whether the upstream is to keep the answer. `undefined`: the request does not say. */
+  readonly stored: boolean | undefined
+  readonly tools: boolean
+}
+
+/** What the answer is to be read for; `undefined` where it makes nothing known. */
+export const soughtIn = (use: ObjectUse, method: string, { stored, tools }: Making): Sought | undefined => {
+  if (use._tag === "Create") {
+    const { kind } = use
+    const hosted = tools && hosting.has(kind)
+    const created = kind === "message" ? false : kind === "chat_completion" ? stored === true : stored !== false
+    return created || hosted ? { kind, created, hosted } : undefined
+  }
+  if (use._tag !== "Use") return undefined
+  const { below, kind } = use
+  if (kind === "video" && below === "remix" && method === "POST") return { kind, created: true, hosted: false }
+  // below an object may be what somebody wrote, as the content of a file
+  if (below !== "" && below !== "cancel" && below !== "complete") return undefined
+  return kind === "response" || filesOf.has(kind) ? { kind, created: false, hosted: hosting.has(kind) } : undefined
+}
+
+const hosting: ReadonlySet<string> = new Set(["response", "message"])
+
+type Members = Readonly<Record<string, unknown>>
+
+/** The files that the upstream made for an object of a kind. */
+const filesOf: ReadonlyMap<string, (about: Members) => ReadonlyArray<unknown>> = new Map([
+  ["batch", (about: Members) => [about["output_file_id"], about["error_file_id"]]],
+  ["upload", (about: Members) => [idOf(about["file"])]],
+  ["fine_tuning_job", (about: Members) => listOf(about["result_files"])]
+])
+
+const idOf = (value: unknown): unknown => (isRecord(value) ? value["id"] : undefined)
+const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
+
+/** The objects that an answer makes known to its client. A stream's event holds the response in `response`. */
+export const madeKnown = ({ created, hosted, kind }: Sought, answer: unknown): ReadonlyArray<UpstreamObject> => {
   if (!isRecord(answer)) return []
   const about = isRecord(answer["response"]) ? answer["response"] : answer
   const objects: Array<UpstreamObject> = []
-  if (created && isId(about["id"])) objects.push({ kind, id: about["id"] })
-  const { conversation, file, result_files: results } = about
-  for (const name of fileMembers) if (isId(about[name])) objects.push({ kind: "file", id: about[name] })
-  if (isRecord(file) && isId(file["id"])) objects.push({ kind: "file", id: file["id"] })
-  if (Array.isArray(results)) for (const id of results) if (isId(id)) objects.push({ kind: "file", id })
-  if (created && isRecord(conversation) && isId(conversation["id"])) {
-    objects.push({ kind: "conversation", id: conversation["id"] })
+  const add = (kind: string, id: unknown) => {
+    if (isId(id)) objects.push({ kind, id })
+  }
+  if (created) {
+    // a run of a thread names it
+    add(kind, (kind === "thread" ? about["thread_id"] : undefined) ?? about["id"])
+    if (kind === "response") add("conversation", idOf(about["conversation"]))
+  }
+  for (const id of filesOf.get(kind)?.(about) ?? []) add("file", id)
+  if (hosted && kind === "response") {
+    for (const item of [...listOf(about["output"]), answer["item"]]) add("container", containerOf(item))
+  }
+  if (hosted && kind === "message") {
+    for (const holder of [answer, answer["message"], answer["delta"]]) {
+      if (isRecord(holder)) add("container", idOf(holder["container"]))
+    }
+    for (const block of [...listOf(about["content"]), answer["content_block"]]) {
+      for (const id of writtenFiles(block)) add("file", id)
+    }
   }
   return objects
+}
+
+/** What one of these names is in the text of an answer whose tools made something. */
+export const hostedNames: ReadonlyArray<string> = ['"container', '"file_id"']
+
+/** Of a call that the upstream ran: where it ran. */
+const containerOf = (item: unknown): unknown => {
+  if (!isRecord(item)) return undefined
+  if (item["type"] === "code_interpreter_call") return item["container_id"]
+  const { environment } = item
+  return item["type"] === "shell_call" && isRecord(environment) ? environment["container_id"] : undefined
+}
+
+/** Of a result of code execution: the files that the code wrote. */
+const writtenFiles = (block: unknown): ReadonlyArray<unknown> => {
+  if (!isRecord(block) || typeof block["type"] !== "string" || !block["type"].endsWith("code_execution_tool_result")) {
+    return []
+  }
+  const { content } = block
+  const written = isRecord(content) ? listOf(content["content"]) : listOf(content)
+  return written.map((file) => (isRecord(file) ? file["file_id"] : undefined))
 }
 
 /** The members at the top of a request that name an object of an upstream, and its kind. */
@@ -132,8 +233,26 @@ const deepMembers = {
 const deepKinds: ReadonlyMap<string, string> = new Map(Object.entries(deepMembers))
 const topKinds: ReadonlyMap<string, string> = new Map(Object.entries({ ...topMembers, ...deepMembers }))
 
-/** What clients and models write there has names of its own. */
-const ownWords: ReadonlySet<string> = new Set(["parameters", "input_schema", "json_schema", "schema", "metadata"])
+/**
+ * What clients and models write there has names of its own; annotations, which models write, are only sent back with
+ * the answers that held them.
+ */
+const ownWords: ReadonlySet<string> = new Set([
+  ...["parameters", "input_schema", "json_schema", "schema", "metadata", "annotations"]
+])
+
+/** What the upstream said of its own work in items that come back with the next request: nothing is fetched by it. */
+const echoed: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
+  ["code_interpreter_call", ["container_id", "outputs"]],
+  ["file_search_call", ["results"]],
+  ["shell_call", ["environment"]]
+])
+
+const toolUse: ReadonlyArray<string> = ["input"]
+
+/** The members of an object in a request that refer to nothing, by its type. */
+const silentOf = (type: unknown): ReadonlyArray<string> | undefined =>
+  typeof type === "string" ? (type.endsWith("tool_use") ? toolUse : echoed.get(type)) : undefined
 
 /** A body names an object only where one of the members is in its text; an escape may hide one. */
 const mayRefer = new RegExp(`"(?:${[...topKinds.keys()].join("|")})"|\\\\u`)
@@ -141,6 +260,7 @@ const mayRefer = new RegExp(`"(?:${[...topKinds.keys()].join("|")})"|\\\\u`)
 /** More than any honest request refers to. */
 export const maxReferences = 256
 
+/**
 /**
  * The objects that the JSON `body` of a request refers to, which `text` was parsed to, each once; beyond `maxReferences`
  * the rest is not looked for. Some upstreams lay `extra_body` over the request.
@@ -154,12 +274,15 @@ export const referredTo = (text: string, body: unknown): ReadonlyArray<UpstreamO
     const value = pending.pop()
     if (Array.isArray(value)) for (const item of value) pending.push(item)
     else if (isRecord(value)) {
-      const kinds = value === body || value === extra ? topKinds : deepKinds
-      const called = typeof value["type"] === "string" && value["type"].endsWith("tool_use")
+      // a request has no type, and one that claims to be a call is read all the same
+      const isRequest = value === body || value === extra
+      const silent = isRequest ? undefined : silentOf(value["type"])
+      const kinds = isRequest ? topKinds : deepKinds
       for (const [name, member] of Object.entries(value)) {
+        if (silent?.includes(name) === true) continue
         const kind = kinds.get(name)
         if (kind !== undefined) for (const id of idsIn(member)) found.set(`${kind}/${id}`, { kind, id })
-        if (!ownWords.has(name) && !(called && name === "input")) pending.push(member)
+        if (!ownWords.has(name)) pending.push(member)
       }
     }
   }

@@ -37,7 +37,8 @@ describe("Facts", () => {
         answers: 1,
         guardrails: ["pii-redact"],
         namesGuardrails: true,
-        references: []
+        references: [],
+        stored: undefined
       }
     )
   })

@@ -78,7 +78,8 @@ export const question: fc.Arbitrary<Question> = fc.record({
     answers: fc.nat(3),
     guardrails: fc.subarray(["pii-redact"]),
     namesGuardrails: fc.boolean(),
-    references: fc.constant([])
+    references: fc.constant([]),
+    stored: fc.constant(undefined)
   })
 })
 

@@ -61,6 +61,20 @@ describe("DIRECT_COMPAT_ALLOWED_PATHS", () => {
   })
 })
 
+describe("DIRECT_COMPAT_OWNERSHIP", () => {
+  const read = (value: string) => Environment.read({ DIRECT_COMPAT_OWNERSHIP: value })
+
+  it("is the project's until an operator says otherwise", () => {
+    assert.strictEqual(Result.getOrThrow(read("")).directCompatOwnership, "project")
+    for (const word of ["project", "key", "shared"] as const) {
+      assert.strictEqual(Result.getOrThrow(read(word)).directCompatOwnership, word)
+    }
+    const [mistake] = Result.getOrThrow(Result.flip(read("everybody")))
+    assert.deepInclude(mistake, { variable: "DIRECT_COMPAT_OWNERSHIP" })
+    assert.include(mistake?.message, "project, key, shared")
+  })
+})
+
 describe("UpstreamPaths", () => {
   const segmentsOf = (path: string) => Option.getOrThrow(Result.getSuccess(Path.canonicalise(path))).segments
   const support = UpstreamPaths.supportWith(["/acme-assets/*", "/Acme/config"])
