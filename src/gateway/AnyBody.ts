@@ -1,4 +1,4 @@
-import { Result } from "effect"
+import { Predicate, Result } from "effect"
 import type { BodyHash } from "./BodyHash.ts"
 import * as BodyLabels from "./BodyLabels.ts"
 import * as Form from "./Form.ts"
@@ -6,7 +6,6 @@ import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import type { BodyLimit } from "./model/BodyLimit.ts"
 import * as Facts from "./model/Facts.ts"
-import * as JsonBounds from "./model/JsonBounds.ts"
 import type { ServiceCall } from "./model/ServiceCall.ts"
 import * as ServicePricing from "./model/ServicePricing.ts"
 import * as RequestBody from "./RequestBody.ts"
@@ -136,19 +135,19 @@ const understand = (
       )
     )
   }
-  const { excess } = JsonBounds.shapeOf(bytes)
-  if (excess !== undefined) {
-    return kind === "maybe" && !beginsAsJson(bytes) ? Result.succeed(opaque(bytes)) : Result.fail(unread(excess))
+  const read = Facts.readJson(bytes)
+  if (Result.isFailure(read)) {
+    const { isExcess, problem } = read.failure
+    const begins = beginsAsJson(bytes)
+    if (kind === "maybe" && !(begins && (decides || isExcess))) return Result.succeed(opaque(bytes))
+    return Result.fail(isExcess ? new GatewayError(problem) : notJson)
   }
-  const json = parsed(bytes)
-  if (json === undefined) {
-    return kind === "maybe" && !(decides && beginsAsJson(bytes)) ? Result.succeed(opaque(bytes)) : Result.fail(notJson)
+  const { json } = read.success
+  const select = prices !== undefined ? ServicePricing.selectJson(json) : ServicePricing.selectNothing
+  if (!Predicate.isObject(json) && !(options.routeId === "compat" && Array.isArray(json))) {
+    return Result.succeed({ ...nobody, bytes, facts: Facts.sized(Facts.estimateInput(json, "anywhere")), select })
   }
-  const select = prices !== undefined ? ServicePricing.selectJson(json.value) : ServicePricing.selectNothing
-  if (!json.isObject && !(options.routeId === "compat" && Array.isArray(json.value))) {
-    return Result.succeed({ ...nobody, bytes, facts: Facts.sized(Facts.estimateInput(json.value, "anywhere")), select })
-  }
-  return Result.map(RequestBody.understand(bytes, options), (body): Body => ({ ...body, select }))
+  return Result.map(RequestBody.ofJson(read.success, bytes, options), (body): Body => ({ ...body, select }))
 }
 
 const fieldOf = (pointer: string): ReadonlyArray<string> => {
@@ -162,17 +161,6 @@ const opaque = (bytes: Buffer): Body => ({
   opaque: true,
   facts: Facts.sized(Math.ceil(bytes.length / 4))
 })
-
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
-
-const parsed = (bytes: Buffer): { readonly value: Facts.Json; readonly isObject: boolean } | undefined => {
-  try {
-    const value: Facts.Json = JSON.parse(utf8.decode(bytes))
-    return { value, isObject: typeof value === "object" && value !== null && !Array.isArray(value) }
-  } catch {
-    return undefined
-  }
-}
 
 /** The body as it comes. What it counts as is known before it when it says its length, and else behind it. */
 const passing = (wire: Wire, limit: BodyLimit, idleMs: number, hash: BodyHash): Result.Result<Body, GatewayError> => {

@@ -110,11 +110,22 @@ export const hashWhole = (hash: BodyHash, read: Result.Result<Buffer, BodyFailur
 /** A JSON object, or nothing where nothing is due. */
 export const understand = (bytes: Buffer | undefined, options: ReadOptions): Result.Result<Body, GatewayError> => {
   if (bytes === undefined || (bytes.length === 0 && bodyOptional.has(options.routeId))) return Result.succeed(noBody)
-  return Result.mapBoth(Facts.parse(options.routeId, bytes), {
+  return bodyOf(Facts.parse(options.routeId, bytes), bytes, options)
+}
+
+/** The same of bytes that were read as `json`. */
+export const ofJson = (json: Facts.JsonText, bytes: Buffer, options: ReadOptions): Result.Result<Body, GatewayError> =>
+  bodyOf(Facts.ofJson(options.routeId, json), bytes, options)
+
+const bodyOf = (
+  parsed: Result.Result<Facts.ParsedBody, Facts.BodyProblem>,
+  bytes: Buffer,
+  options: ReadOptions
+): Result.Result<Body, GatewayError> =>
+  Result.mapBoth(parsed, {
     onFailure: (problem) => new GatewayError(problem),
     onSuccess: (parsed) => ({ ...forwarded(parsed, bytes, options), facts: parsed.facts })
   })
-}
 
 /** The gateway decides on what it reads, so a body that it cannot read goes nowhere. */
 const unreadableType = (headers: Headers.RawHeaders): string | undefined => {

@@ -145,21 +145,45 @@ export interface JsonObject {
   readonly [key: string]: Json
 }
 
-/** Reads the JSON object that a canonical route takes. Whatever two readers could understand differently is refused. */
+/** JSON of any kind, within the bounds of bodies. */
+export interface JsonText {
+  readonly text: string
+  readonly json: Json
+  readonly shape: JsonBounds.Shape
+}
+
+/** Why bytes are no `JsonText`; `isExcess`: they hold too much, whether or not they are JSON. */
+export interface NotRead {
+  readonly isExcess: boolean
+  readonly problem: BodyProblem
+}
+
+/** Reads JSON once, for all who look at it. */
+export const readJson = (bytes: Uint8Array): Result.Result<JsonText, NotRead> => {
+  const shape = JsonBounds.shapeOf(bytes)
+  if (shape.excess !== undefined) return Result.fail({ isExcess: true, problem: problem(shape.excess) })
+  const unread = (message: string) => Result.fail({ isExcess: false, problem: problem(message) })
+  const text = decoded(bytes)
+  if (text === undefined) return unread("The body is not valid UTF-8.")
+  const json = parsed(text)
+  if (json !== undefined) return Result.succeed({ text, json, shape })
+  return unread(text === "" ? "The body is empty; this route takes a JSON object." : "The body is not valid JSON.")
+}
+
+/** Reads the JSON object that a canonical route takes. */
 export const parse = (
   routeId: RouteId | "compat" | "service",
   bytes: Uint8Array
 ): Result.Result<ParsedBody, BodyProblem> => {
-  const shape = JsonBounds.shapeOf(bytes)
-  if (shape.excess !== undefined) return Result.fail(problem(shape.excess))
-  const text = decoded(bytes)
-  if (text === undefined) return Result.fail(problem("The body is not valid UTF-8."))
-  const json = parsed(text)
-  if (json === undefined) {
-    return Result.fail(
-      problem(text === "" ? "The body is empty; this route takes a JSON object." : "The body is not valid JSON.")
-    )
-  }
+  const read = readJson(bytes)
+  return Result.isFailure(read) ? Result.fail(read.failure.problem) : ofJson(routeId, read.success)
+}
+
+/** What a JSON object says. Whatever two readers could understand differently is refused. */
+export const ofJson = (
+  routeId: RouteId | "compat" | "service",
+  { json, shape, text }: JsonText
+): Result.Result<ParsedBody, BodyProblem> => {
   if (!isObject(json)) return Result.fail(problem("The body must be a JSON object."))
   const scanned = isPlain(routeId, json, shape) ? nothingFound : scan(decidingObjects(routeId, text))
   if (Result.isFailure(scanned)) return Result.fail(scanned.failure)
