@@ -50,7 +50,9 @@ export const adminLike = [
   ..."/alerting /cache /callbacks /cloudzero /email /policies /project /reload /router /search_tools".split(" "),
   ..."/sso /tag /v3 /v1/agents /v1/mcp /v1/memory /v1/tool /v1/workflows".split(" "),
   ..."/model/new /model/delete /invitation /update /add /scim /jwt /vector_store /get /settings /debug".split(" "),
-  ..."/v1/organization /v1/organizations /v1/projects /v1/model /v1/key /v1/vector_store /v1/config".split(" "),
+  ..."/v1/organization /v1/realtime/client_secrets /v1/realtime/sessions /v1/chatkit/sessions /v1/organizations /v1/projects /v1/model /v1/key /v1/vector_store /v1/config".split(
+    " "
+  ),
   ..."/v1/load_lora_adapter /v1/fine_tuning/checkpoints /v1/dashboard".split(" ")
 ]
 

@@ -91,7 +91,14 @@ describe("Headers for the upstream", () => {
 
   it("takes off credentials by the names that other providers and proxies have for them", () => {
     const names = ["api-key", "X-Goog-Api-Key", "x-litellm-api-key", "x-litellm-key", "Ocp-Apim-Subscription-Key"]
-    const others = ["x-amz-security-token", "X-Auth-Token", "x-access-token", "x-functions-key", "x-portkey-api-key"]
+    const others = [
+      "x-http-method-override",
+      "x-amz-security-token",
+      "X-Auth-Token",
+      "x-access-token",
+      "x-functions-key",
+      "x-portkey-api-key"
+    ]
     const headers = [...names, ...others].flatMap((name) => [name, "canary"])
     const out = Headers.forUpstream([...headers, "x-api-keys", "kept"], {
       ...{ credential, style: authorizationBearer, ownHeader: undefined, keyHeader, own: [], plainAnswer: false }

@@ -44,6 +44,10 @@ export const neverForwarded = [
   "x-trusted-gateway-signature",
   "x-svc-.*",
   "traceparent",
+  // a policy and a price were decided for the method of the request
+  "x-http-method",
+  "x-http-method-override",
+  "x-method-override",
   // framing: the driver states it anew, for the body that is really sent
   "host",
   "content-length",

@@ -31,6 +31,12 @@ const adminLikeNames = [
 /** `/files` is an administrator's, and `/v1/files` is where clients keep theirs. */
 const clientNames: ReadonlySet<string> = new Set(["files"])
 
+/** They answer with a short-lived credential of the upstream, which works there past every policy of the gateway. */
+const credentialPaths = [
+  ...["/v1/chatkit/sessions", "/v1/realtime/client_secrets", "/v1/realtime/sessions"],
+  "/v1/realtime/transcription_sessions"
+]
+
 /**
  * Governed by `admin_api_exposure`: what administrators call, at the root and below `/v1`, where upstreams serve many of
  * these paths a second time; and what only stands below `/v1`, such as the organization APIs of the providers.
@@ -39,7 +45,8 @@ const adminLikePaths = group(
   ...adminLikeNames.map((name) => `/${name}`),
   ...adminLikeNames.filter((name) => !clientNames.has(name)).map((name) => `/v1/${name}`),
   ...["/v1/agents", "/v1/dashboard", "/v1/fine_tuning/checkpoints", "/v1/load_lora_adapter", "/v1/memory"],
-  ...["/v1/organizations", "/v1/projects", "/v1/tool", "/v1/unload_lora_adapter", "/v1/workflows"]
+  ...["/v1/organizations", "/v1/projects", "/v1/tool", "/v1/unload_lora_adapter", "/v1/workflows"],
+  ...credentialPaths
 )
 export const isAdminLike = (segments: Segments): boolean => liesIn(adminLikePaths, segments)
 
