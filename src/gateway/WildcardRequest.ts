@@ -127,7 +127,7 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
     const unread =
       target.settings.body_policies === "skip" || !decidesByBody(request, target)
         ? undefined
-        : Policy.unread(effective.policy)
+        : Policy.unread(effective.policy, control.snapshot().layers.of.model.size > 0)
     if (unread !== undefined) {
       refuse(new GatewayError(unread), Denied.ofUnread(unread, effective))
       return ignored

@@ -105,6 +105,28 @@ layer(Proxy.database)("ProxyApp, by the wildcard", (it) => {
     })
   )
 
+  it.effect("holds every key to the layers of models, which a body may name", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        configured: Effect.gen(function* () {
+          const { sql } = yield* Database
+          yield* Proxy.openWildcard()
+          yield* sql`INSERT INTO policy_layers (layer_kind, scope_id, policy) VALUES ('model', 'layered', '{"deny":true}')`
+        })
+      })
+      const { headers } = yield* Proxy.issueKey()
+      const ask = (request: Partial<ClientRequest>) => gateway.ask({ target: "/v1/audio/speech", headers, ...request })
+      const framed = [...headers, "transfer-encoding", "chunked"]
+      const refused = yield* ask({ body: { model: "layered" }, headers: framed })
+      assert.deepStrictEqual([refused.status, codeOf(refused.text)], [403, "policy_denied"])
+      assert.strictEqual((yield* ask({ method: "GET", target: "/v1/realtime?model=layered" })).status, 403)
+      assert.isEmpty(gateway.sent)
+      assert.strictEqual((yield* ask({ method: "GET" })).status, 200)
+      const { sql } = yield* Database
+      yield* sql`DELETE FROM policy_layers`
+    })
+  )
+
   it.effect("lets a key go whose policy names the wildcard, and bodies where a policy can be skipped", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({ configured: Proxy.openWildcard({ body_policies: "skip" }) })

@@ -120,17 +120,21 @@ const bodyRules: ReadonlyArray<{
 export const hangsOnBodies = (policy: KeyPolicy): ReadonlyArray<Check> =>
   bodyRules.flatMap(({ check, needs }) => (needs(policy) ? [check] : []))
 
-/** Why a body that nothing reads cannot be judged by `policy`; `undefined` where nothing of it hangs on bodies. */
-export const unread = (policy: KeyPolicy): Denial | undefined => {
+/**
+ * Why a body that nothing reads cannot be judged by `policy`; `undefined` where nothing of it hangs on bodies.
+ * `modelLayers`: some models have policies of their own, and a body may name one of them.
+ */
+export const unread = (policy: KeyPolicy, modelLayers = false): Denial | undefined => {
   const rule = bodyRules.find(({ needs }) => needs(policy))
-  return (
-    rule && {
-      check: rule.check,
-      code: "policy_denied",
-      message: `This key's policy sets ${rule.field}, and bodies are not read here. Use a route that the gateway reads, or ask an operator to set body_policies to skip in the passthrough settings.`
-    }
-  )
+  if (rule !== undefined) return unreadBecause(rule.check, `This key's policy sets ${rule.field}`)
+  return modelLayers ? unreadBecause("model", "Some models have policies of their own") : undefined
 }
+
+const unreadBecause = (check: Check, reason: string): Denial => ({
+  check,
+  code: "policy_denied",
+  message: `${reason}, and bodies are not read here. Use a route that the gateway reads, or ask an operator to set body_policies to skip in the passthrough settings.`
+})
 
 /** Every check that fails, in their order: what one layer alone has against a request. */
 export const denials = (policy: KeyPolicy, question: Question): ReadonlyArray<Denial> =>
