@@ -106,7 +106,7 @@ const shortest = 5
 /** A picture's or a file's bytes, a signature: text that is for machines alone, and that a placeholder would break. */
 const isEncoded = (value: string, key: string | undefined): boolean =>
   value.startsWith("data:")
-    ? /^data:[^,\s]{0,256};base64,[A-Za-z0-9+/=_-]*$/.test(value)
+    ? /^data:(?:[\w.+-]{1,64}\/[\w.+-]{1,64})?(?:;charset=[\w-]{1,32})?;base64,[A-Za-z0-9+/=_-]*$/.test(value)
     : key !== undefined && encodedMembers.has(key) && /^[A-Za-z0-9+/=_-]*$/.test(value)
 
 const encodedMembers: ReadonlySet<string> = new Set(["signature", "encrypted_content", "b64_json", "file_data"])

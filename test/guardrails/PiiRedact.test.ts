@@ -185,6 +185,11 @@ describe("pii-redact", () => {
     )
   })
 
+  it("takes no prose for a data URL by what stands before its base64", () => {
+    const { value } = redact({ text: "data:john@example.com;base64,AAAA" })
+    assert.notInclude(JSON.stringify(value), "john@example.com")
+  })
+
   it("leaves a text in which it finds nothing byte for byte", () => {
     fc.assert(
       fc.property(json, fc.constantFrom(undefined, 1, "\t"), (value, space) => {
