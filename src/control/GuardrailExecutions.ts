@@ -6,7 +6,7 @@ import type { Cursor } from "./api/Fields.ts"
 import { type ExecutionFilter, GuardrailExecution, GuardrailSum } from "./api/GuardrailsApi.ts"
 import { keyset, type Page, page, position } from "./Paging.ts"
 import { Count, rows, type StoreFailure, settled } from "./Store.ts"
-import { ordered } from "./Usage.ts"
+import { bounded, ordered } from "./Usage.ts"
 
 type Unusable = Refused<"invalid_usage_query">
 
@@ -27,7 +27,8 @@ export class GuardrailExecutions extends Context.Service<
 const defaultLimit = 100
 
 const make = Effect.gen(function* () {
-  const { sql } = yield* Database
+  const database = yield* Database
+  const { sql } = database
 
   const matching = ({ from, guardrail, to, ...exact }: ExecutionFilter): Statement.Fragment =>
     sql.and([
@@ -41,22 +42,26 @@ const make = Effect.gen(function* () {
     list: Effect.fn("GuardrailExecutions.list")(function* ({ cursor, limit = defaultLimit, offset = 0, ...filter }) {
       yield* ordered(filter)
       const at = keyset(sql, "guardrail_execution_events", cursor)
-      const read = yield* executions.all(sql`
+      const read = yield* bounded(database, () =>
+        executions.all(sql`
         SELECT id, created_at, request_id, key_id, project_id, route, model, provider, guardrail_name, mode, action,
           failure_policy, latency_ms, reason, metadata, ${at.micros}
         FROM guardrail_execution_events
         WHERE ${matching(filter)} AND ${at.behind} ORDER BY ${at.order} LIMIT ${limit + 1} OFFSET ${offset}`)
+      )
       return page(read, limit, Struct.omit(["micros"]))
     }, settled),
 
     summary: Effect.fn("GuardrailExecutions.summary")(function* (filter) {
       yield* ordered(filter)
-      return yield* sums.all(sql`
+      return yield* bounded(database, () =>
+        sums.all(sql`
         SELECT guardrail_name, mode, action, failure_policy, count(*) AS count,
           coalesce(sum(latency_ms), 0)::bigint AS total_latency_ms
         FROM guardrail_execution_events WHERE ${matching(filter)}
         GROUP BY guardrail_name, mode, action, failure_policy
         ORDER BY guardrail_name COLLATE "C", mode, action, failure_policy LIMIT ${maxSums}`)
+      )
     }, settled)
   })
 })

@@ -19,6 +19,7 @@ import * as CircuitMetrics from "./CircuitMetrics.ts"
 import * as HealthCheck from "./HealthCheck.ts"
 import { credentialContext } from "./Services.ts"
 import { Count, rows, type StoreFailure, settled } from "./Store.ts"
+import { bounded } from "./Usage.ts"
 
 /** How providers and services are, as checks and requests saw it. */
 export class ProviderHealth extends Context.Service<
@@ -42,7 +43,8 @@ const mostNames = 1000
 const dayMs = 86_400_000
 
 const make = Effect.gen(function* () {
-  const { sql } = yield* Database
+  const database = yield* Database
+  const { sql } = database
   const audit = yield* Audit
   const vault = yield* Vault
   const upstream = yield* Upstream
@@ -132,7 +134,8 @@ const make = Effect.gen(function* () {
       }
       // what ends now has what was recorded this very moment
       const before = to === undefined ? sql`true` : sql`created_at < ${DateTime.toDateUtc(until)}`
-      return yield* observations.all(sql`
+      return yield* bounded(database, () =>
+        observations.all(sql`
         SELECT coalesce(service_name, provider) AS name, count(*) AS request_count,
           count(*) FILTER (WHERE status = 'failure') AS error_count,
           count(*) FILTER (WHERE status_code = 504) AS timeout_count,
@@ -140,6 +143,7 @@ const make = Effect.gen(function* () {
           coalesce(sum(latency_ms), 0)::bigint AS total_latency_ms
         FROM usage_events WHERE created_at >= ${DateTime.toDateUtc(since)} AND ${before}
         GROUP BY 1 ORDER BY 1 LIMIT ${mostNames}`)
+      )
     }, settled),
 
     states: states

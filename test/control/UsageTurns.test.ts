@@ -39,8 +39,10 @@ describe.skipIf(TemporaryDatabase.server === null)("usage queries on a server", 
           )
         )
         yield* Deferred.await(locked)
-        const asked = yield* Effect.forEach(Array.from({ length: 12 }), () =>
-          Effect.forkChild(call("GET", `${admin}/usage/summary`), { startImmediately: true })
+        const asked = yield* Effect.forEach(Array.from({ length: 12 }), (_, index) =>
+          Effect.forkChild(call("GET", `${admin}/${index % 2 === 0 ? "provider-health" : "usage/summary"}`), {
+            startImmediately: true
+          })
         )
         // of ten sessions one holds the lock, and three wait for it
         for (let i = 0; i < 3; i++) assert.strictEqual((yield* call("GET", `${admin}/projects`)).status, 200)
