@@ -8,6 +8,7 @@ import {
   patched
 } from "../gateway/model/GuardrailPolicy.ts"
 import { ControlError } from "./api/Errors.ts"
+import { secretMember } from "./SecretNames.ts"
 
 /**
  * The guardrail policy that `patch` makes of `held`: `null` clears it, absent keeps it. Every guardrail that the patch
@@ -27,6 +28,12 @@ export const guardrailsOf = Effect.fnUntraced(function* (
       : yield* sql<{ readonly name: string }>`SELECT name FROM guardrail_definitions WHERE ${sql.in("name", named)}`
   const unknown = named.find((name) => !known.some((one) => one.name === name))
   if (unknown !== undefined) return yield* refused(`There is no guardrail ${unknown} in the catalogue.`)
+  const secret = secretMember(patch.guardrail_config_overrides ?? {})
+  if (secret !== undefined) {
+    return yield* refused(
+      `guardrail_config_overrides.${secret} looks like a secret, and would be shown by the configuration and the audit log: give the guardrail its bearer_token in the catalogue, or call the member otherwise if it is none.`
+    )
+  }
   const policy = patched(held, patch)
   const idle = Object.keys(policy.guardrail_config_overrides).find((name) => policy.forbidden_guardrails.includes(name))
   if (idle !== undefined) {

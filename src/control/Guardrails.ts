@@ -13,6 +13,7 @@ import {
 } from "./api/GuardrailsApi.ts"
 import * as CredentialOrigin from "./CredentialOrigin.ts"
 import { type Refusal, refusedCredential, refusedUrl } from "./Rules.ts"
+import { secretMember, secretParameter } from "./SecretNames.ts"
 import { onDuplicate, rows, type StoreFailure, settled } from "./Store.ts"
 
 type Invalid = Refused<"invalid_guardrail_request">
@@ -54,13 +55,15 @@ const make = Effect.gen(function* () {
     held: CredentialOrigin.Change["before"]
   ) {
     const { bearer_token, config_schema, endpoint_url, modes, runtime_config, timeout_ms, ...rest } = input
-    if (endpoint_url !== undefined) yield* unless("endpoint_url", endpoint_url, refusedUrl)
+    if (endpoint_url !== undefined) yield* unless("endpoint_url", endpoint_url, refusedEndpoint)
     const { cleared, stored } = CredentialOrigin.outcomeOf({
       before: held,
       address: endpoint_url,
       sealed:
         bearer_token && vault.seal(yield* unless("bearer_token", bearer_token, refusedCredential), tokenContext(name))
     })
+    const secret = runtime_config && secretMember(runtime_config)
+    if (secret !== undefined) yield* Effect.fail(invalid(`runtime_config.${secret}`, secretShown))
     const set = {
       ...rest,
       ...(modes !== undefined && { modes: [...new Set(modes)] }),
@@ -205,6 +208,16 @@ const unknown = new ControlError("invalid_guardrail_request", "There is no guard
 const unless = <A>(param: string, value: A, rule: (value: A) => Refusal): Effect.Effect<A, Invalid> => {
   const refusal = rule(value)
   return refusal === undefined ? Effect.succeed(value) : Effect.fail(invalid(param, refusal))
+}
+
+const secretShown =
+  "looks like a secret, and would be shown by the configuration and the audit log: send it as bearer_token, which is sealed, or call it otherwise if it is none"
+
+const refusedEndpoint = (url: string): Refusal => {
+  const refusal = refusedUrl(url)
+  if (refusal !== undefined) return refusal
+  const parameter = secretParameter(url)
+  return parameter === undefined ? undefined : `has a parameter ${parameter} that ${secretShown}`
 }
 
 const invalid = (param: string, refusal: string): Invalid =>

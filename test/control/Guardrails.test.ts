@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto"
 import { assert } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, type Schema } from "effect"
 import type { GuardrailPolicyPatch } from "../../src/gateway/model/GuardrailPolicy.ts"
 import { Database } from "../../src/services/Database.ts"
 import * as Fixtures from "./Fixtures.ts"
@@ -50,6 +50,49 @@ suite("Guardrails", (it) => {
     })
   )
 
+  it.effect(
+    "what is named like a secret is refused wherever it would be shown, and what only resembles one is not",
+    () =>
+      Effect.gen(function* () {
+        const name = yield* Fixtures.guardrail
+        const refused = Effect.fnUntraced(function* (method: "PATCH" | "POST", path: string, body: Schema.Json) {
+          const answer = yield* call(method, `${admin}/${path}`, { body })
+          assert.deepInclude(refusalOf(answer), { status: 400, code: "invalid_guardrail_request" })
+          assert.include(answer.text, "bearer_token")
+          assert.notInclude(answer.text, "canary")
+        })
+        for (const member of [
+          "token",
+          "client_secret",
+          "Password",
+          "api_key",
+          "x-api-key",
+          "Authorization",
+          "accessToken"
+        ]) {
+          yield* refused("PATCH", `guardrails/${name}`, { runtime_config: { [member]: "canary" } })
+        }
+        const guardrail_policy = { guardrail_config_overrides: { [name]: { headers: { authorization: "canary" } } } }
+        yield* refused("POST", "keys", { owner_type: "individual", guardrail_policy })
+        yield* refused("POST", "policy-layers", { kind: "team", scope_id: "secretive", guardrail_policy })
+        const document = yield* ok("GET", `${admin}/configuration`)
+        assert(typeof document === "object" && document !== null && !Array.isArray(document))
+        const entries = entriesOf(document).map((entry) =>
+          at(entry, "name") === name && typeof entry === "object" && entry !== null
+            ? { ...entry, runtime_config: { secret: "canary" } }
+            : entry
+        )
+        const changed = { ...document, guardrails: entries }
+        const plan = yield* call("POST", `${admin}/configuration/plan`, { body: changed })
+        const base_hash = plan.status === 200 ? at(plan.json, "base_hash") : "none"
+        const apply = yield* call("POST", `${admin}/configuration/apply`, { body: { base_hash, document: changed } })
+        assert.strictEqual(apply.status, 400, apply.text)
+        const harmless = { max_tokens: 5, detect_secret: true, token: "", tokens: "word", keyword: "password" }
+        const kept = yield* ok("PATCH", `${admin}/guardrails/${name}`, { body: { runtime_config: harmless } })
+        assert.deepStrictEqual(at(kept, "runtime_config"), harmless)
+      })
+  )
+
   it.effect("a deleted one is in no policy any more: neither a layer's nor a key's", () =>
     Effect.gen(function* () {
       const name = yield* Fixtures.guardrail
@@ -95,6 +138,22 @@ suite("Guardrails", (it) => {
         ],
         ["POST", "", { ...good, name: "not a name" }, 422, "invalid_request", "name"],
         ["POST", "", { ...good, failure_policy: "fail" }, 422, "invalid_request", "failure_policy"],
+        [
+          "POST",
+          "",
+          { ...good, runtime_config: { a: [{ apiKey: "k" }] } },
+          400,
+          "invalid_guardrail_request",
+          "runtime_config.a.apiKey"
+        ],
+        [
+          "POST",
+          "",
+          { ...good, endpoint_url: "https://guard.example/?a=1&access_token=k" },
+          400,
+          "invalid_guardrail_request",
+          "endpoint_url"
+        ],
         ["POST", "", { ...good, runtime_config: [] }, 422, "invalid_request", "runtime_config"],
         ["POST", "", { ...good, modes: ["sometimes"] }, 422, "invalid_request", "modes.0"],
         ["POST", "", { ...good, token: "x" }, 422, "invalid_request", "token"],

@@ -45,7 +45,7 @@ const optional = {
   config_schema: Schema.optionalKey(Config),
   runtime_config: Schema.optionalKey(Config).annotate({
     description:
-      "Shown to operators, in exports of the configuration and in audit events: secrets belong into bearer_token."
+      "Shown to operators, in exports of the configuration and in audit events: secrets belong into bearer_token, and text members that are named like one (token, secret, password, api_key, authorization) are refused."
   }),
   enabled: Schema.optionalKey(Schema.Boolean)
 }
