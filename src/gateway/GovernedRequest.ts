@@ -438,8 +438,7 @@ export class GovernedRequest extends Context.Service<
           refuse(disabledRoute)
           return noted
         }
-        const misplaced =
-          target.routeId === "service" ? undefined : Query.deciding(target.target, Facts.decidingMembers)
+        const misplaced = target.routeId === "service" ? undefined : Query.deciding(target.target, Facts.bodyMembers)
         if (misplaced !== undefined && wire.method === "POST") {
           refuse(inTheQuery(misplaced))
           return noted

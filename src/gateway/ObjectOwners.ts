@@ -53,8 +53,17 @@ export class ObjectOwners extends Context.Service<
 
       const remember: ObjectOwners["Service"]["remember"] = (provider, objects, key, done) => {
         const owner = { keyId: key.id, projectId: Option.getOrNull(key.projectId) }
+        // an id that the upstream has just made is nobody's; what else an answer names may have an owner already
+        const made = objects.filter(({ kind }) => minted.has(kind))
+        const named = objects.filter(({ kind }) => !minted.has(kind))
+        const all = (some: ReadonlyArray<UpstreamObject>) =>
+          Effect.forEach(some, (object) => write(placeOf(provider, object), owner), { discard: true })
+        const learned = lookUp(provider, named).pipe(
+          Effect.flatMap((owners) => all(named.filter((_, index) => owners[index] === undefined))),
+          Effect.timeout(lookUpWithin)
+        )
         fork(
-          Effect.forEach(objects, (object) => write(placeOf(provider, object), owner), { discard: true }).pipe(
+          Effect.andThen(all(made), named.length === 0 ? Effect.void : learned).pipe(
             Effect.tapCause((cause) => Effect.logWarning("the owner of an upstream object is not in Redis yet", cause)),
             Effect.ignore
           )
@@ -134,6 +143,9 @@ const rememberedSeconds = 3600
 
 /** Kinds that providers delete on their own, after 30 days or less. */
 const passing = ["response", "message_batch", "batch", "upload", "container"]
+
+/** Kinds whose ids the upstream makes for the request that names them first. */
+const minted: ReadonlySet<string> = new Set(["response", "chat_completion", "message_batch"])
 
 const deletionLock = 7_238_412
 

@@ -451,6 +451,38 @@ layer(Proxy.database)("objects at the upstream", (it) => {
       assert.strictEqual((yield* ask(alice, "GET", `${batches}/msgbatch_1`)).status, 200)
     })
   )
+
+  it.effect("what Redis has forgotten is no other's who has an answer name it", () =>
+    Effect.gen(function* () {
+      const named: Upstream.Script = (sink, request) =>
+        Upstream.json({ id: `resp_${request.target.length}`, conversation: { id: "conv_1" } })(sink, request)
+      const gateway = yield* Proxy.make({ configured: project, upstream: named })
+      const [alice, bob] = [yield* Proxy.issueKey(), yield* Proxy.issueKey()]
+      const ask = asking(gateway)
+      yield* ask(alice, "POST", "/v1/responses", { model: "m" })
+      yield* gateway.written
+      yield* gateway.forgets("owners:upstream:conversation:conv_1")
+      assert.strictEqual((yield* ask(bob, "POST", "/v1/responses", { model: "m" })).status, 200)
+      assert.strictEqual((yield* ask(bob, "GET", "/v1/conversations/conv_1/items")).status, 404)
+      assert.strictEqual((yield* ask(alice, "GET", "/v1/conversations/conv_1/items")).status, 200)
+    })
+  )
+
+  it.effect("neither a form of the compatible upstream nor a query names another's object", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: project, upstream: upstream("file-1") })
+      const key = yield* Proxy.issueKey()
+      const form = yield* gateway.ask({
+        target: "/providers/compat/v1/batches",
+        headers: [...key.headers, "content-type", "application/x-www-form-urlencoded", ...chunked],
+        body: "endpoint=x&input_file_id=file-1"
+      })
+      assert.deepStrictEqual([form.status, codeOf(form.text)], [404, "object_not_found"])
+      const query = yield* asking(gateway)(key, "POST", "/v1/responses?previous_response_id=resp_1", { model: "m" })
+      assert.deepStrictEqual([query.status, codeOf(query.text)], [400, "invalid_request_body"])
+      assert.isEmpty(gateway.sent)
+    })
+  )
 })
 
 describe("the use of an upstream's objects", () => {
@@ -461,6 +493,8 @@ describe("the use of an upstream's objects", () => {
     ["GET", "/v1/%66iles/x", { _tag: "Use", kind: "file", id: "x", below: "" }],
     ["GET", "/openai/v1/threads/t/runs", { _tag: "Use", kind: "thread", id: "t", below: "runs" }],
     ["POST", "/v1/threads/runs", { _tag: "Create", kind: "thread" }],
+    ["GET", "/v1/openai/files/f", { _tag: "Use", kind: "file", id: "f", below: "" }],
+    ["GET", "/v1/files/f/content/v1", { _tag: "Use", kind: "file", id: "f", below: "content/v1" }],
     ["GET", "/v1/threads/runs", { _tag: "Use", kind: "thread", id: "runs", below: "" }],
     ["DELETE", "/v1/files", { _tag: "Unclear" }],
     ["GET", "/v1/files%EF%BC%8Fx", { _tag: "Unclear" }],

@@ -4,7 +4,7 @@ import * as InputEstimate from "./InputEstimate.ts"
 import * as JsonBounds from "./JsonBounds.ts"
 import * as JsonMembers from "./JsonMembers.ts"
 import * as NamedModels from "./NamedModels.ts"
-import { referredTo, type UpstreamObject } from "./UpstreamObjects.ts"
+import { referredTo, referringMembers, type UpstreamObject } from "./UpstreamObjects.ts"
 
 /** What a decision needs to know of a body, from one parse. */
 export interface Facts {
@@ -90,7 +90,7 @@ export const withTarget = (
 
 /** What a form is read for. Under other names a registered service's is its own business. */
 export const fieldNames = (routeId: RouteId | "compat" | "service"): ReadonlyArray<string> =>
-  routeId === "service" ? ["model", "stream"] : [...decidingMembers]
+  routeId === "service" ? ["model", "stream"] : [...decidingMembers, ...referringMembers]
 
 /** What a form says, as that of an audio transcription, by the fields that `fieldNames` has. A file counts as media do. */
 export const ofForm = (
@@ -111,7 +111,8 @@ export const ofForm = (
     models: typeof model === "string" ? [model] : [],
     stream: stream === true,
     background: routeId === "responses" && typeof background === "string" && !/^(?:false|0)$/i.test(background),
-    ...askedOutput(routeId, [[request]])
+    ...askedOutput(routeId, [[request]]),
+    references: routeId === "service" ? [] : referredTo(JSON.stringify(request), request)
   })
 }
 
@@ -481,6 +482,9 @@ export const decidingMembers: ReadonlySet<string> = new Set([
   "guardrails",
   ...countMembers
 ])
+
+/** The same, and those that refer to objects: in a query they would name one that nobody has judged. */
+export const bodyMembers: ReadonlySet<string> = new Set([...decidingMembers, ...referringMembers])
 
 /**
  * How much output the requests of the body bound, and how many answers they leave open. Upstreams differ in the member

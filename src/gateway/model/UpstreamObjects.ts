@@ -78,26 +78,33 @@ const actions: ReadonlySet<string> = new Set(["response/input_tokens", "response
 
 /**
  * What a request to this path does. The collection is recognised as a lax upstream would read it, and after any prefix
- * that ends with `v1` (`/openai/v1/files`); the id is taken as it is written.
+ * (`/v1/openai/files`); the id is taken as it is written.
  */
 export const useOf = (method: string, segments: ReadonlyArray<string>): ObjectUse => {
   const folded = UpstreamPaths.folded(`/${segments.join("/")}`)
   if (folded === undefined || folded.length !== segments.length) return { _tag: "Unclear" }
-  const below = folded.lastIndexOf("v1") + 1
-  const names = folded.slice(below)
-  if (method === "POST" && names.length === 1 && names[0] === "messages") return creates.message
-  const found = collections.find(([, path]) => path.every((name, index) => name === names[index]))
+  if (method === "POST" && folded.at(-1) === "messages" && folded.at(-2) === "v1") return creates.message
+  const found = firstCollection(folded)
   if (found === undefined) return unused
-  const [kind, path] = found
-  const id = segments[below + path.length]
+  const { kind, end } = found
+  const id = segments[end]
   if (id === undefined || id === "") {
     if (method === "POST") return { _tag: "Create", kind }
     return method === "GET" || method === "HEAD" ? { _tag: "List", kind } : { _tag: "Unclear" }
   }
-  const rest = names.slice(path.length + 1).join("/")
+  const rest = folded.slice(end + 1).join("/")
   // creates a thread and runs it; the answer is the run
   if (kind === "thread" && id === "runs" && rest === "" && method === "POST") return { _tag: "Create", kind }
   return actions.has(`${kind}/${id}`) ? bodyOnly : { _tag: "Use", kind, id, below: rest }
+}
+
+/** `end`: just after the collection's name. */
+const firstCollection = (names: ReadonlyArray<string>): { readonly kind: string; readonly end: number } | undefined => {
+  for (let start = 0; start < names.length; start++) {
+    const found = collections.find(([, path]) => path.every((name, index) => name === names[start + index]))
+    if (found !== undefined) return { kind: found[0], end: start + found[1].length }
+  }
+  return undefined
 }
 
 const bodyOnly: ObjectUse = { _tag: "BodyOnly" }
@@ -226,12 +233,16 @@ const deepMembers = {
   container_id: "container",
   file_id: "file",
   file_ids: "file",
+  skill_id: "skill",
   vector_store_id: "vector_store",
   vector_store_ids: "vector_store"
 }
 
 const deepKinds: ReadonlyMap<string, string> = new Map(Object.entries(deepMembers))
 const topKinds: ReadonlyMap<string, string> = new Map(Object.entries({ ...topMembers, ...deepMembers }))
+
+/** The members at the top of a request that refer to objects. */
+export const referringMembers: ReadonlyArray<string> = [...topKinds.keys()]
 
 /**
  * What clients and models write there has names of its own; annotations, which models write, are only sent back with
@@ -260,7 +271,6 @@ const mayRefer = new RegExp(`"(?:${[...topKinds.keys()].join("|")})"|\\\\u`)
 /** More than any honest request refers to. */
 export const maxReferences = 256
 
-/**
 /**
  * The objects that the JSON `body` of a request refers to, which `text` was parsed to, each once; beyond `maxReferences`
  * the rest is not looked for. Some upstreams lay `extra_body` over the request.
