@@ -186,7 +186,7 @@ export const ofJson = (
   { json, shape, text }: JsonText
 ): Result.Result<ParsedBody, BodyProblem> => {
   if (!isObject(json)) return Result.fail(problem("The body must be a JSON object."))
-  const scanned = isPlain(routeId, json, shape) ? nothingFound : scan(decidingObjects(routeId, text))
+  const scanned = isPlain(routeId, json, shape) ? nothingFound : scan(routeId, decidingObjects(routeId, text))
   if (Result.isFailure(scanned)) return Result.fail(scanned.failure)
   if (routeId === "message-batches" && json["requests"] !== undefined && !Array.isArray(json["requests"])) {
     return Result.fail(problem('"requests" must be an array.', "requests"))
@@ -268,17 +268,25 @@ const valuesOf = (text: string, key: string): ReadonlyArray<string> =>
 const isPlain = (routeId: RouteId | "compat" | "service", json: JsonObject, { members }: JsonBounds.Shape): boolean =>
   routeId !== "message-batches" &&
   toolMembers.every((name) => json[name] === undefined) &&
-  members === Object.keys(json).length
+  members === Object.keys(json).length &&
+  (routeId === "service" || Object.keys(json).every((name) => usualName.test(name)))
+
+/** As clients write the members of requests. What is written otherwise may be taken for one of them. */
+const usualName = /^[a-z0-9_]*$/
 
 const nothingFound = Result.succeed(0)
 
 /**
  * What two readers could understand differently: a key that appears twice, and a plain one in disguise
  * (`"m\u006fdel"`). V8's own parser is one of the readers: it can take an escaped key for another one that an earlier
- * body had in its place (nodejs/node#63785), and then a model, a stream or a tool would pass unseen. Where there is
- * none of it, the answer is the most bytes that the tools of one object have.
+ * body had in its place (nodejs/node#63785), and then a model, a stream or a tool would pass unseen. Some upstreams
+ * match names without regard to case. Where there is none of it, the result is the most bytes that the tools of one
+ * object have.
  */
-const scan = (objects: ReadonlyArray<string>): Result.Result<number, BodyProblem> => {
+const scan = (
+  routeId: RouteId | "compat" | "service",
+  objects: ReadonlyArray<string>
+): Result.Result<number, BodyProblem> => {
   let most = 0
   for (const object of objects) {
     const seen = new Set<string>()
@@ -289,6 +297,10 @@ const scan = (objects: ReadonlyArray<string>): Result.Result<number, BodyProblem
       }
       if (escaped && plainKey.test(key)) {
         return Result.fail(problem(`"${key.slice(0, 64)}" must be written without escapes.`, key))
+      }
+      const folded = key.normalize("NFKC").trim().toLowerCase()
+      if (routeId !== "service" && folded !== key && bodyMembers.has(folded)) {
+        return Result.fail(problem(`"${printable(key)}" must be written "${folded}".`, printable(key)))
       }
       if (toolMembers.includes(key)) bytes += Buffer.byteLength(object.slice(valueStart, end))
       seen.add(key)
@@ -444,13 +456,15 @@ const opening: ReadonlySet<string> = new Set([...answering, "compat"])
 
 /** What a request offers to be used: its own functions, and what the upstream's side hosts. */
 const toolsOf = (request: JsonObject): number => {
-  const { functions, mcp_servers, plugins, tools, web_search_options } = request
+  const { functions, mcp_servers, plugins, prompt, tools, web_search_options } = request
   return (
     lengthOf(tools) +
     lengthOf(functions) +
     lengthOf(mcp_servers) +
     lengthOf(plugins) +
-    (web_search_options == null ? 0 : 1)
+    (web_search_options == null ? 0 : 1) +
+    // a prompt that is stored at the upstream may bring tools
+    (isObject(prompt) ? 1 : 0)
   )
 }
 

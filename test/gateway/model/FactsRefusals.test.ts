@@ -74,6 +74,15 @@ describe("Facts refuses a body that two readers could understand differently", (
       }
     )
 
+    it.each(["Model", "Stream", "TOOLS", "Max_Tokens", "N", "Background", "Previous_Response_Id", "\uff4dodel"])(
+      "%s is refused, because some upstreams match names without regard to case",
+      (name) => {
+        const body = JSON.stringify({ model: "m", [name]: null })
+        assert.strictEqual(refusal("chat-completions", body).code, "invalid_request_body")
+        assert.isTrue(Result.isSuccess(Facts.parse("service", Buffer.from(body))))
+      }
+    )
+
     it("in a batch as well", () => {
       const hidden = '{"requests":[{"params":{"mo\\u0064el":"dear"}}]}'
       assert.strictEqual(refusal("message-batches", hidden).param, "model")
