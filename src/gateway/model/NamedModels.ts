@@ -17,8 +17,19 @@ const listMembers = [
 
 /** Routers take these for another deployment, upstream, credential or stored configuration, each with its own model. */
 const unfollowed = [
-  ...["api_base", "api_key", "base_url", "custom_llm_provider", "deployment_id", "litellm_params", "model_list"],
-  ...["plugins", "preset", "prompt_id", "provider", "route", "router_settings_override", "user_config"]
+  ...["api_base", "api_key", "base_url", "custom_llm_provider", "deployment_id", "extra_headers", "extra_query"],
+  ...[
+    "litellm_params",
+    "model_id",
+    "model_list",
+    "plugins",
+    "preset",
+    "prompt_id",
+    "provider",
+    "route",
+    "router_settings_override",
+    "user_config"
+  ]
 ]
 
 /** `extra_body` is laid over the request by some readers, so that its members are read like those of the request. */
@@ -49,6 +60,8 @@ export const beside = (request: JsonObject): NamedModels => {
     for (const name of listMembers) if (from[name] !== undefined) collect(from[name], place + name)
     const found = unfollowed.find((name) => from[name] != null)
     if (found !== undefined) doubt(place + found)
+    // a prompt that is stored at the upstream may bring a model and tools of its own
+    if (isObject(from["prompt"])) doubt(`${place}prompt`)
     // some hosted tools are models of their own
     const { tools } = from
     if (isList(tools))
