@@ -11,7 +11,11 @@ import { KeyHolder } from "./api/Security.ts"
 import { type StoreFailure, settled } from "./Store.ts"
 
 type Refusal = ControlError<
-  "invalid_guardrail_request" | "guardrail_blocked" | "guardrail_forbidden" | "guardrail_unavailable"
+  | "invalid_guardrail_request"
+  | "guardrail_blocked"
+  | "guardrail_forbidden"
+  | "guardrail_test_busy"
+  | "guardrail_unavailable"
 >
 
 /** Guardrails as the holder of a key meets them: by the key's own policy, without layers. */
@@ -31,6 +35,7 @@ export class KeyGuardrails extends Context.Service<
 const make = Effect.gen(function* () {
   const runner = yield* Runner.Guardrails
   const context = yield* Effect.context<Database | Vault>()
+  const alone = oneTestAtATime()
   const catalogue = settled(Effect.suspend(() => Effect.provideContext(Definitions.load(new RowReader()), context)))
 
   return KeyGuardrails.of({
@@ -61,26 +66,55 @@ const make = Effect.gen(function* () {
       const steps = Selection.inMode(selected.success, mode)
       const names = steps.map(({ definition }) => definition.name)
       if (requested.some((name) => !names.includes(name))) return yield* otherMode
-      const run = yield* runner.run(steps, {
-        requestId: yield* RequestId,
-        mode,
-        context: {
-          key_id: keyId,
-          team_id: Option.getOrNull(teamId),
-          user_id: null,
-          project_id: Option.getOrNull(projectId),
-          model: null,
-          route: testRoute,
-          provider: "none"
-        },
-        text: JSON.stringify(input),
-        memory: new Map()
-      })
+      const run = yield* alone(keyId)(
+        runner.run(steps, {
+          requestId: yield* RequestId,
+          mode,
+          context: {
+            key_id: keyId,
+            team_id: Option.getOrNull(teamId),
+            user_id: null,
+            project_id: Option.getOrNull(projectId),
+            model: null,
+            route: testRoute,
+            provider: "none"
+          },
+          text: JSON.stringify(input),
+          memory: new Map()
+        })
+      )
       if (run.stopped !== undefined) return yield* new ControlError(run.stopped.code, run.stopped.message)
       return { input: yield* parsed(run.text), applied_guardrails: names, results: run.executions }
     })
   })
 })
+
+const busy = new ControlError(
+  "guardrail_test_busy",
+  "Another guardrail test of this key is running, or tests of many keys are. Send one at a time."
+)
+
+/** Tests that run at once in this process. */
+const mostTests = 4
+
+/**
+ * Runs one test of a key at a time, and then rests for as long as the test took: redaction of a long text takes the
+ * processor of the whole process, which no limit of the key's policy bounds here.
+ */
+export const oneTestAtATime = () => {
+  const running = new Set<string>()
+  return (keyId: string) =>
+    <A, E, R>(test: Effect.Effect<A, E, R>) =>
+      Effect.suspend((): Effect.Effect<A, E | typeof busy, R> => {
+        if (running.has(keyId) || running.size >= mostTests) return Effect.fail(busy)
+        running.add(keyId)
+        return Effect.timed(test).pipe(
+          Effect.tap(([took]) => Effect.sleep(took)),
+          Effect.map(([, result]) => result),
+          Effect.ensuring(Effect.sync(() => running.delete(keyId)))
+        )
+      })
+}
 
 /** What an HTTP guardrail is told of where a text comes from. */
 const testRoute = "/admin-ui/v1/guardrails/test"

@@ -37,7 +37,13 @@ export const KeyGuardrailsApi = HttpApiGroup.make("key-guardrails")
     HttpApiEndpoint.post("test", "/test", {
       payload: GuardrailTest,
       success: GuardrailTestResult,
-      error: refusals("invalid_guardrail_request", "guardrail_blocked", "guardrail_forbidden", "guardrail_unavailable")
+      error: refusals(
+        "invalid_guardrail_request",
+        "guardrail_blocked",
+        "guardrail_forbidden",
+        "guardrail_test_busy",
+        "guardrail_unavailable"
+      )
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Try guardrails on a text",
