@@ -109,7 +109,7 @@ const control = <E, R>(listener: Layer.Layer<never, E, R>, entrance: string, set
     Layer.provide(listener),
     Layer.provide(Layer.succeed(ControlHosts, [...settings.controlHosts, settings.controlAddress.host.toLowerCase()])),
     Layer.provide(Observability.level(settings.logLevels.gateway_api)),
-    Layer.provide(Listeners.server(settings.controlAddress, "5 seconds"))
+    Layer.provide(Listeners.server(settings.controlAddress, "5 seconds", { requestWithin: "30 seconds" }))
   )
 
 /** Opens the listener of the upstream's UI where the environment has an address for it, and says where browsers find it. */
@@ -128,7 +128,7 @@ const upstreamUi = (settings: Settings) =>
         })
       ).pipe(
         Layer.provide(Observability.level(settings.logLevels.gateway_api)),
-        Layer.provide(Listeners.server(address, "5 seconds"))
+        Layer.provide(Listeners.server(address, "5 seconds", { requestWithin: "60 seconds" }))
       )
   })
 
