@@ -196,7 +196,7 @@ const rows: ReadonlyArray<Row> = [
       'response with `"background": true`',
       "its acknowledgement, its stream, or none: the client left",
       "as without it",
-      "the reservation: it is made later, and fetched past the gateway's eyes"
+      "the reservation: it is made later, and fetched by a request that the gateway does not bill"
     ],
     target: "/v1/responses",
     body: { ...large, background: true, max_output_tokens: 100 },
