@@ -2,14 +2,14 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 const statements = [
-  // What the wildcard does about policies that it cannot hold: it looks into no body and no answer.
+  // The wildcard reads few bodies and no answers: these settings say whether it refuses what it cannot judge.
   `ALTER TABLE upstream_passthrough_settings
     ADD COLUMN guardrails text NOT NULL DEFAULT 'refuse' CHECK (guardrails IN ('refuse', 'skip')),
     ADD COLUMN body_policies text NOT NULL DEFAULT 'refuse' CHECK (body_policies IN ('refuse', 'skip')),
     ADD COLUMN ownership text NOT NULL DEFAULT 'project' CHECK (ownership IN ('project', 'key', 'shared'))`,
   `ALTER TABLE canonical_routes
     ADD COLUMN ownership text NOT NULL DEFAULT 'project' CHECK (ownership IN ('project', 'key', 'shared'))`,
-  // What keys created at an upstream that they share a credential for. Redis has the same for a month; this outlives it.
+  // The objects that keys created at an upstream. Redis holds the same for an hour; this table outlives it.
   `CREATE TABLE upstream_objects (
     provider text NOT NULL,
     kind text NOT NULL,

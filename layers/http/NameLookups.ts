@@ -10,9 +10,9 @@ export type Resolve = (host: string, told: Told) => void
  */
 export const system: Resolve = (host, told) => lookup(host, { all: true, hints: ADDRCONFIG }, told)
 
-/** How long an answer is used without asking again. */
+/** An answer is used for so long without asking again. */
 const freshMs = 10_000
-/** How long an old answer stands in where the name server does not answer, or says to try again. */
+/** An old answer stands in for so long where the name server does not answer, or says to try again. */
 const staleMs = 600_000
 /** When an old answer is used rather than waiting longer. */
 const patienceMs = 500

@@ -5,7 +5,7 @@ const everyMs = 10
 const readsAtOnce = 4
 
 /**
- * What is left of bodies whose requests are answered already. A client that writes all of its body before it reads has
+ * Reads the rest of bodies whose requests are answered already. A client that writes all of its body before it reads has
  * its answer only when somebody takes the rest; but reading on at full speed would let clients that are refused keep the
  * process busy with bytes that nobody wants. All remainders together are therefore read at a bounded rate, in turns.
  */

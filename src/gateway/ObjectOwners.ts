@@ -5,7 +5,7 @@ import type { KeyRecord } from "./KeyRecord.ts"
 import type { Provider } from "./model/CanonicalRoute.ts"
 import type { Ownership, UpstreamObject } from "./model/UpstreamObjects.ts"
 
-/** Neither Redis nor the database could say whose an object is. */
+/** Redis or the database did not say who owns an object. */
 export class OwnersUnavailable extends Data.TaggedError("OwnersUnavailable")<{ readonly cause: unknown }> {}
 
 /**
