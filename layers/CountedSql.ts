@@ -1,10 +1,11 @@
 import { makeCompiler } from "@effect/sql-pg/PgClient"
 import type { PgConnection } from "@effect/sql-pg/PgConnection"
 import type { PgPool } from "@effect/sql-pg/PgPool"
-import { Effect, Metric, Predicate, Stream } from "effect"
+import { Duration, Effect, Metric, Predicate, Stream } from "effect"
 import type { Reactivity } from "effect/reactivity"
 import { SqlClient, type SqlConnection, SqlError } from "effect/sql"
-import { within } from "./SqlDeadline.ts"
+import { StatementDeadline } from "../src/services/Database.ts"
+import { atMost, within } from "./SqlDeadline.ts"
 
 /**
  * Every statement sent through the door, transaction control included. What keeps an idle listener alive is not one.
@@ -24,7 +25,10 @@ const spanAttributes = [["db.system.name", "postgresql"]] as const
 export const make = Effect.fnUntraced(function* (
   pool: PgPool
 ): Effect.fn.Return<SqlClient.SqlClient, never, Reactivity.Reactivity> {
-  const acquirer = Effect.map(pool.reserve, counted)
+  const acquirer = Effect.map(
+    inTime((deadline) => atMost(deadline)(pool.reserve), pool.reserve),
+    counted
+  )
   const client = yield* SqlClient.make({
     acquirer,
     compiler: makeCompiler(),
@@ -71,17 +75,26 @@ const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlEr
         )
   )
 
+/** `bounded` where whoever asks has a deadline, else `unbounded`. */
+const inTime = <A, R>(
+  bounded: (deadline: Duration.Duration) => Effect.Effect<A, SqlError.SqlError, R>,
+  unbounded: Effect.Effect<A, SqlError.SqlError, R>
+): Effect.Effect<A, SqlError.SqlError, R> =>
+  Effect.flatMap(StatementDeadline, (deadline) => (Duration.isFinite(deadline) ? bounded(deadline) : unbounded))
+
 const counted = (session: PgConnection): SqlConnection.Connection => {
   const send = <A>(answer: Effect.Effect<A, SqlError.SqlError>) =>
     Effect.mapError(Effect.andThen(Metric.update(statements, 1), answer), lossOfSession)
+  const answered = <A>(answer: Effect.Effect<A, SqlError.SqlError>) =>
+    send(inTime((deadline) => within(deadline)(answer), answer))
   const rows = (sql: string, params: ReadonlyArray<unknown>, prepare: boolean) =>
-    send(Effect.map(session.query(sql, params, prepare), (result) => result.rows))
+    answered(Effect.map(session.query(sql, params, prepare), (result) => result.rows))
   return {
     execute: (sql, params, transform) => transformed(rows(sql, params, true), transform),
     executeUnprepared: (sql, params, transform) => transformed(rows(sql, params, false), transform),
-    executeRaw: (sql, params) => send(session.query(sql, params)),
-    executeValues: (sql, params) => send(session.queryValues(sql, params)),
-    executeValuesUnprepared: (sql, params) => send(session.queryValues(sql, params, false)),
+    executeRaw: (sql, params) => answered(session.query(sql, params)),
+    executeValues: (sql, params) => answered(session.queryValues(sql, params)),
+    executeValuesUnprepared: (sql, params) => answered(session.queryValues(sql, params, false)),
     executeStream: (sql, params, transform) => {
       const answer = Stream.unwrap(send(Effect.sync(() => session.stream(sql, params))))
       const stream = Stream.mapError(answer, lossOfSession)

@@ -20,6 +20,12 @@ export const within =
       )
     })
 
+/** As `within`, for a wait that can be interrupted where it runs. */
+export const atMost =
+  (deadline: Duration.Input) =>
+  <A, R>(wait: Effect.Effect<A, SqlError.SqlError, R>): Effect.Effect<A, SqlError.SqlError, R> =>
+    Effect.timeoutOrElse(wait, { duration: deadline, orElse: () => Effect.fail(silence(deadline)) })
+
 const silence = (deadline: Duration.Input) => {
   const message = `The database did not answer within ${Duration.format(Duration.fromInputUnsafe(deadline))}`
   return new SqlError.SqlError({

@@ -1,4 +1,4 @@
-import { Context, type Effect, type Scope, type Stream } from "effect"
+import { Context, Duration, type Effect, type Scope, type Stream } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 
 /**
@@ -39,3 +39,12 @@ export class Database extends Context.Service<
     readonly ping: Effect.Effect<void, SqlError.SqlError>
   }
 >()("svc/Database") {}
+
+/**
+ * How long a statement waits for a session, and then for its answer, before it fails with a connection error. Default:
+ * for ever, because work that nobody waits for has deadlines of its own. Where somebody waits, set it: a server that
+ * fell silent on an open connection never answers.
+ */
+export const StatementDeadline = Context.Reference<Duration.Duration>("svc/Database/StatementDeadline", {
+  defaultValue: () => Duration.infinity
+})

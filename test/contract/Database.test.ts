@@ -4,7 +4,7 @@ import { Deferred, Duration, Effect, Exit, Fiber, Layer, Option, Redacted, Sched
 import { SqlClient } from "effect/sql"
 import * as DatabaseEmbedded from "../../layers/DatabaseEmbedded.ts"
 import * as DatabasePostgres from "../../layers/DatabasePostgres.ts"
-import { Database } from "../../src/services/Database.ts"
+import { Database, StatementDeadline } from "../../src/services/Database.ts"
 import * as TcpProxy from "../TcpProxy.ts"
 import * as TemporaryDatabase from "../TemporaryDatabase.ts"
 import { suite } from "./Database.ts"
@@ -181,6 +181,34 @@ describe.skipIf(TemporaryDatabase.server === null)("on a server", () => {
         yield* ping
       }).pipe(Effect.scoped, Effect.provide(DatabasePostgres.layer({ url: through(proxy) })))
     }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "fails what has a deadline when the server falls silent: a statement, a transaction, and who waits for a session",
+    () =>
+      Effect.gen(function* () {
+        const proxy = yield* proxied
+        yield* Effect.gen(function* () {
+          const { sql, transaction } = yield* Database
+          yield* sql`SELECT 1`
+          yield* proxy.freeze
+          const errors = yield* Effect.all(
+            [
+              Effect.flip(sql`SELECT 1`),
+              Effect.flip(transaction(sql`SELECT 2`)),
+              Effect.flip(sql`SELECT 3`),
+              Effect.flip(sql`SELECT 4`.values)
+            ],
+            { concurrency: "unbounded" }
+          ).pipe(Effect.provideService(StatementDeadline, Duration.seconds(1)), Effect.timeout("20 seconds"))
+          assert.deepStrictEqual(
+            errors.map(({ reason }) => reason._tag),
+            ["ConnectionError", "ConnectionError", "ConnectionError", "ConnectionError"]
+          )
+          yield* proxy.thaw
+          assert.deepStrictEqual(yield* Effect.retry(sql`SELECT 5 AS five`, { times: 3 }), [{ five: 5 }])
+        }).pipe(Effect.provide(DatabasePostgres.layer({ url: through(proxy), maxConnections: 2 })))
+      }).pipe(Effect.scoped)
   )
 
   it.live("closes in time when the server hangs, whatever is under way", () =>
