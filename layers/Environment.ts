@@ -7,7 +7,9 @@ import { isPattern } from "../src/gateway/model/Path.ts"
 import { Ownership } from "../src/gateway/model/UpstreamObjects.ts"
 import { refusedUiPath } from "../src/gateway/model/UpstreamPaths.ts"
 import { isLoopback } from "../src/http/RequestHost.ts"
+import * as Share from "../src/services/Share.ts"
 import type { Addresses } from "./http/Addresses.ts"
+import type { Most } from "./http/OpenConnections.ts"
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -56,6 +58,8 @@ export interface Settings {
   readonly encryptionKey: Option.Option<Redacted.Redacted<Uint8Array>>
   /** Opens what was sealed before the key was changed; `secrets rotate` seals it anew. */
   readonly previousEncryptionKey: Option.Option<Redacted.Redacted<Uint8Array>>
+  /** Connections to the proxy listener that are open at once. */
+  readonly connections: Most
   readonly maxBufferedRequests: number
   readonly maxInflightBufferBytes: number
   readonly drainSeconds: number
@@ -91,6 +95,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
   const withDefault = <A>(variable: string, reader: Reader<A>, fallback: A): A =>
     Option.getOrElse(optional(variable, reader), () => fallback)
 
+  const mostConnections = withDefault("GATEWAY_MAX_CONNECTIONS", positive, 16_384)
   const compatOrigin = optional("DIRECT_COMPAT_BASE_URL", origin)
   const compatKey = optional("DIRECT_COMPAT_SERVICE_KEY", credential)
   if (Option.isSome(compatOrigin) !== Option.isSome(compatKey)) {
@@ -190,6 +195,10 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     workerToken: optional("SVC_WORKER_TOKEN", credential),
     encryptionKey: optional("GATEWAY_ENCRYPTION_KEY", encryptionKey),
     previousEncryptionKey: optional("GATEWAY_PREVIOUS_ENCRYPTION_KEY", encryptionKey),
+    connections: {
+      inAll: mostConnections,
+      perAddress: withDefault("GATEWAY_MAX_CONNECTIONS_PER_ADDRESS", positive, Share.of(mostConnections))
+    },
     maxBufferedRequests: withDefault("GATEWAY_MAX_BUFFERED_REQUESTS", positive, 4096),
     maxInflightBufferBytes: withDefault("GATEWAY_MAX_INFLIGHT_BUFFER_BYTES", positive, 536_870_912),
     drainSeconds: withDefault("GATEWAY_DRAIN_SECONDS", positive, 30),

@@ -8,8 +8,9 @@ import { body, type ErrorCode, GatewayError } from "../src/gateway/GatewayError.
 import { ProxyApp } from "../src/gateway/ProxyApp.ts"
 import type { HungUp } from "../src/gateway/Request.ts"
 import type { Address } from "./Environment.ts"
-import { inTurns } from "./http/Arrivals.ts"
+import { type Arrivals, inTurns } from "./http/Arrivals.ts"
 import { GatheringMessage, mostTinyChunks, tinyChunk, tinyChunks } from "./http/GatheringMessage.ts"
+import { type Most, OpenConnections } from "./http/OpenConnections.ts"
 import { noted } from "./http/OwnListeners.ts"
 import { Remainders } from "./http/Remainders.ts"
 import * as Start from "./Start.ts"
@@ -32,6 +33,12 @@ const clocks = (requestTimeout: number) => ({
  * it reads is to have its answer.
  */
 const lingersSeconds = 30
+
+/**
+ * For listeners that people and monitors ask. Also where one is reached by a stranger, the process keeps descriptors and
+ * memory for its other listeners.
+ */
+export const few: Most = { inAll: 1_024, perAddress: 512 }
 
 /** The longest `timeout_ms` that a route can have. */
 const longestMs = 660_000
@@ -59,8 +66,10 @@ interface Running {
  * - A closing server hangs up on connections that are idle, and waits for the others. Those that become idle meanwhile
  *   are hung up on here, or a client's kept-alive connection would hold the exit for `keepAliveTimeout`.
  * - A request that goes on behind its answer holds its connection for a while, and a closing server for a second.
+ * - A connection whose request was refused takes its next turn among the new ones: otherwise refused requests, one after
+ *   the other on open connections, would take as much of the event loop as they like.
  */
-const attended = (server: Server, form: Form): Server => {
+const attended = (server: Server, arrivals: Arrivals, form: Form): Server => {
   const running = new WeakMap<Duplex, Running>()
 
   const attend = (incoming: IncomingMessage, outgoing: ServerResponse) => {
@@ -71,7 +80,10 @@ const attended = (server: Server, form: Form): Server => {
   // one for all of them, so that a request costs none
   function answered(this: ServerResponse): void {
     if (!server.listening) server.closeIdleConnections()
-    if (!this.req.complete && !this.req.socket.destroyed) linger(this.req)
+    const { complete, socket } = this.req
+    if (socket.destroyed) return
+    if (!complete) linger(this.req)
+    else if (this.statusCode >= 400 && running.get(socket)?.outgoing === this) arrivals.again(socket)
   }
 
   const linger = (incoming: IncomingMessage) => {
@@ -90,12 +102,7 @@ const attended = (server: Server, form: Form): Server => {
       return
     }
     const [status, code, message] = unparsable[cause.code ?? ""] ?? notHttp
-    const requestId = crypto.randomUUID()
-    const answer = form({ code, message, requestId })
-    socket.end(
-      `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\nx-request-id: ${requestId}\r\ncontent-length: ${Buffer.byteLength(answer)}\r\nconnection: close\r\n\r\n${answer}`,
-      () => socket.destroy()
-    )
+    socket.end(lastAnswer(form, status, code, message), () => socket.destroy())
   }
 
   function refuseTinyChunks(this: Socket): void {
@@ -104,6 +111,13 @@ const attended = (server: Server, form: Form): Server => {
   }
   server.on("connection", (socket) => socket.on(tinyChunks, refuseTinyChunks))
   return server.on("request", attend).on("checkContinue", attend).on("clientError", refuse)
+}
+
+/** An answer of the listener's own, after which the connection ends. */
+const lastAnswer = (form: Form, status: string, code: ErrorCode, message: string, more: string = ""): string => {
+  const requestId = crypto.randomUUID()
+  const answer = form({ code, message, requestId })
+  return `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\nx-request-id: ${requestId}\r\n${more}content-length: ${Buffer.byteLength(answer)}\r\nconnection: close\r\n\r\n${answer}`
 }
 
 /** Nothing is being answered, or only the broken request itself, and its answer has not begun. */
@@ -129,19 +143,21 @@ const unparsable: Readonly<Record<string, Unparsable>> = {
   ]
 }
 
-const nodeServer = (form: Form, requestTimeout: number): Server =>
-  attended(
-    inTurns(
-      noted(createServer({ ...clocks(requestTimeout), IncomingMessage: GatheringMessage }).setTimeout(longestMs))
-    ),
-    form
-  )
+const noPlace = "The gateway has as many connections open as it may, or as this address may. Try again shortly."
+
+const nodeServer = (form: Form, requestTimeout: number, most: Most): Server => {
+  const server = createServer({ ...clocks(requestTimeout), IncomingMessage: GatheringMessage }).setTimeout(longestMs)
+  const refusal = () => lastAnswer(form, "503 Service Unavailable", "gateway_overloaded", noPlace, "retry-after: 1\r\n")
+  return attended(noted(server), inTurns(server, new OpenConnections(most), refusal), form)
+}
 
 export interface Options {
   /** Default: the gateway's. */
   readonly form?: Form
   /** For a request to be there, with its body. Default: as long as a route of the gateway may take. */
   readonly requestWithin?: Duration.Input
+  /** Connections that are open at once. Default: `few`. */
+  readonly most?: Most
 }
 
 /**
@@ -150,8 +166,8 @@ export interface Options {
  */
 export const server = (address: Address, drainWithin: Duration.Input, options: Options = {}) =>
   Layer.suspend(() => {
-    const { form = ofGateway, requestWithin = longestMs } = options
-    const server = nodeServer(form, Duration.toMillis(Duration.fromInputUnsafe(requestWithin)))
+    const { form = ofGateway, most = few, requestWithin = longestMs } = options
+    const server = nodeServer(form, Duration.toMillis(Duration.fromInputUnsafe(requestWithin)), most)
     const listening = NodeHttpServer.make(() => server, {
       host: address.host,
       port: address.port,
@@ -168,13 +184,13 @@ export const server = (address: Address, drainWithin: Duration.Input, options: O
 /**
  * The proxy listener at `address`; drains as `server` does. It is a plain `request` listener, because what Effect's
  * server makes for a request (a request of its own, a scope, parsed headers) is read by nobody here and took 20 µs of
- * each. A client that hangs up ends its request.
+ * each. A client that hangs up ends its request. `most`: of the connections that are open at once.
  */
-export const proxy = (address: Address, drainWithin: Duration.Input) =>
+export const proxy = (address: Address, drainWithin: Duration.Input, most: Most) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const proxyApp = yield* ProxyApp
-      const server = nodeServer(ofGateway, longestMs)
+      const server = nodeServer(ofGateway, longestMs, most)
       /** By connection: an answer that waits behind another one hears nothing of its end. */
       const running = new WeakMap<Duplex, Set<HungUp>>()
       let requests = 0
@@ -191,14 +207,14 @@ export const proxy = (address: Address, drainWithin: Duration.Input) =>
       function finished(this: ServerResponse): void {
         if (!this.req.complete && !this.req.destroyed) remainders.add(this.req)
       }
+      const onEarlyAnswer = (outgoing: ServerResponse) => void outgoing.prependListener("finish", finished)
       const serve = (incoming: IncomingMessage, outgoing: ServerResponse) => {
-        outgoing.prependListener("finish", finished)
         const ofSocket = running.get(incoming.socket)
         // a refusal may be over before `handle` has answered what to call
         let hungUp: HungUp | undefined
         let over = false
         requests++
-        hungUp = proxyApp.handle(WireNode.make(incoming, outgoing), () => {
+        hungUp = proxyApp.handle(WireNode.make(incoming, outgoing, { onEarlyAnswer }), () => {
           over = true
           if (hungUp !== undefined) ofSocket?.delete(hungUp)
           requests--

@@ -8,8 +8,14 @@ import { CollectedBytes } from "../src/services/CollectedBytes.ts"
 const tooLarge: BodyFailure = { _tag: "TooLarge" }
 const cut: BodyFailure = { _tag: "Cut" }
 
-export const make = (incoming: IncomingMessage, outgoing: ServerResponse, pace: BodyPace = standard): Wire =>
-  new NodeWire(incoming, outgoing, pace)
+export interface Options {
+  readonly pace?: BodyPace
+  /** Called before an answer begins whose request has not come whole. */
+  readonly onEarlyAnswer?: (outgoing: ServerResponse) => void
+}
+
+export const make = (incoming: IncomingMessage, outgoing: ServerResponse, options: Options = {}): Wire =>
+  new NodeWire(incoming, outgoing, options)
 
 /**
  * A client of Node's HTTP/1.1 server. Reading and writing are plain callbacks on its two streams: this is the byte path
@@ -22,15 +28,17 @@ class NodeWire implements Wire {
   readonly #incoming: IncomingMessage
   readonly #outgoing: ServerResponse
   readonly #pace: BodyPace
+  readonly #onEarlyAnswer: Options["onEarlyAnswer"]
   #lengthSaid = true
 
-  constructor(incoming: IncomingMessage, outgoing: ServerResponse, pace: BodyPace) {
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse, { onEarlyAnswer, pace = standard }: Options) {
     this.method = incoming.method ?? "GET"
     this.target = incoming.url ?? "/"
     this.headers = incoming.rawHeaders
     this.#incoming = incoming
     this.#outgoing = outgoing
     this.#pace = pace
+    this.#onEarlyAnswer = onEarlyAnswer
   }
 
   get address(): string {
@@ -47,7 +55,9 @@ class NodeWire implements Wire {
       return
     }
     const collected = new CollectedBytes()
+    let over = false
     const fail = (failure: BodyFailure) => {
+      over = true
       clearTimeout(timer)
       incoming.off("data", onData).off("end", onEnd).off("close", onCut)
       collected.clear()
@@ -58,18 +68,20 @@ class NodeWire implements Wire {
       const whose = lease.grow(chunk.length)
       if (whose !== undefined) return fail({ _tag: "NoRoom", whose })
       collected.add(chunk)
-      lastAt = performance.now()
+      if (timer !== undefined) lastAt = performance.now()
     }
     // no more data can come: those listeners may stay, and taking them off would cost more than the rest of this
     const onEnd = () => {
+      over = true
       clearTimeout(timer)
       incoming.off("close", onCut)
       // taken out: the listeners stay with the request for as long as its connection is open
       done(Result.succeed(collected.take()))
     }
     const onCut = () => fail(cut)
-    const begun = performance.now()
-    let lastAt = begun
+    let timer: NodeJS.Timeout | undefined
+    let begun = 0
+    let lastAt = 0
     const look = () => {
       const now = performance.now()
       const bytes = collected.length
@@ -77,7 +89,12 @@ class NodeWire implements Wire {
       if (ms <= 0) fail({ _tag: "TooSlow", by })
       else timer = setTimeout(look, Math.ceil(ms))
     }
-    let timer = setTimeout(look, Math.min(withinMs, this.#pace.idleMs, this.#pace.graceMs))
+    afterThisTurn(() => {
+      if (over) return
+      begun = performance.now()
+      lastAt = begun
+      timer = setTimeout(look, Math.min(withinMs, this.#pace.idleMs, this.#pace.graceMs))
+    })
     // Node tells of an aborted request by "close", and by "error" only to whoever listens for it
     incoming.on("data", onData).on("end", onEnd).on("close", onCut)
     invite(incoming, this.#outgoing)
@@ -117,7 +134,7 @@ class NodeWire implements Wire {
   }
 
   head(status: number, headers: Headers.RawHeaders): void {
-    this.#outgoing.writeHead(status, [...headers])
+    this.#begin(status, [...headers])
     // an answer without a length may be long in coming, and its client wants to know that it is accepted; with a length
     // the headers go out in one write with the first bytes
     this.#lengthSaid = Headers.get(headers, "content-length") !== undefined
@@ -165,9 +182,21 @@ class NodeWire implements Wire {
       this.cut()
       return
     }
-    this.#outgoing.writeHead(status, [...headers, "content-length", String(Buffer.byteLength(body))])
+    this.#begin(status, [...headers, "content-length", String(Buffer.byteLength(body))])
     this.#outgoing.end(body)
   }
+
+  #begin(status: number, headers: Array<string>): void {
+    if (!this.#incoming.complete) this.#onEarlyAnswer?.(this.#outgoing)
+    this.#outgoing.writeHead(status, headers)
+  }
+}
+
+const afterTurn: Array<() => void> = []
+
+/** Most bodies come with their heads, in one turn of the event loop, and need no clock. One immediate is for all. */
+const afterThisTurn = (run: () => void): void => {
+  if (afterTurn.push(run) === 1) setImmediate(() => afterTurn.splice(0).forEach((run) => void run()))
 }
 
 const declaredLength = (incoming: IncomingMessage): number => Number(incoming.headers["content-length"] ?? 0)

@@ -66,6 +66,8 @@ export class GatheringMessage extends IncomingMessage {
   /** Other bytes wait to be read, or came a moment ago. */
   #isOneOfMany(): boolean {
     if (this.readableLength > 0 || this.#gathered !== undefined) return true
+    // nothing came before it, and reading the clock for each request would cost more than the rest of this
+    if (this.#pieces === 1) return false
     const now = performance.now()
     const many = now - this.#lastSmallAt < gatherMs
     this.#lastSmallAt = now

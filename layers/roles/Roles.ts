@@ -89,7 +89,7 @@ const listeners = (role: Exclude<Role, TasksRole>, settings: Settings) => {
 }
 
 const proxy = (settings: Settings) =>
-  Listeners.proxy(settings.proxyAddress, drain(settings)).pipe(
+  Listeners.proxy(settings.proxyAddress, drain(settings), settings.connections).pipe(
     Layer.provide(Gateway.layer),
     Layer.provide(Observability.level(settings.logLevels.gateway_proxy))
   )

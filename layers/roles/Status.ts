@@ -3,6 +3,7 @@ import { HttpRouter, HttpServer } from "effect/http"
 import * as GraphRoutes from "../../src/graph/GraphRoutes.ts"
 import * as Lifespan from "../../src/graph/Lifespan.ts"
 import { reading, scanning, summarising } from "../../src/messaging/example/Topologies.ts"
+import * as Share from "../../src/services/Share.ts"
 import * as Access from "../../src/status/Access.ts"
 import * as DeadLetterRoutes from "../../src/status/DeadLetterRoutes.ts"
 import * as EventStream from "../../src/status/EventStream.ts"
@@ -58,7 +59,16 @@ export const all = (settings: Settings) =>
     Layer.provide(Lifespan.layer(lifespanOf(settings)))
   )
 
-const listener = <E, R>(routes: Layer.Layer<never, E, R>, { drainSeconds, statusAddress, statusToken }: Settings) =>
+/** Event streams, and whatever else is asked beside them. */
+const connectionsOf = ({ most, perAddress }: Settings["eventStreams"]) => ({
+  inAll: most + Listeners.few.inAll,
+  perAddress: Option.getOrElse(perAddress, () => Share.of(most)) + Listeners.few.perAddress
+})
+
+const listener = <E, R>(
+  routes: Layer.Layer<never, E, R>,
+  { drainSeconds, eventStreams, statusAddress, statusToken }: Settings
+) =>
   announced.pipe(
     Layer.provide(
       HttpRouter.serve(Layer.mergeAll(routes, Refusals.layer, Access.layer(statusToken)), {
@@ -69,7 +79,11 @@ const listener = <E, R>(routes: Layer.Layer<never, E, R>, { drainSeconds, status
     ),
     // what is asked here is small, and whoever has no token may send a body too
     Layer.provide(
-      Listeners.server(statusAddress, `${drainSeconds} seconds`, { form: detailed, requestWithin: "30 seconds" })
+      Listeners.server(statusAddress, `${drainSeconds} seconds`, {
+        form: detailed,
+        requestWithin: "30 seconds",
+        most: connectionsOf(eventStreams)
+      })
     )
   )
 

@@ -1,31 +1,42 @@
 import { Socket } from "node:net"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, beforeEach, describe, it, vi } from "@effect/vitest"
 import { Arrivals } from "../../layers/http/Arrivals.ts"
 
 const from = (address: string): Socket => Object.defineProperty(new Socket(), "remoteAddress", { value: address })
 
-const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
+/** What time it is changes where a test says so: while a connection begins, and between turns of the event loop. */
+let nowMs = 0
+const pass = (ms: number) => {
+  nowMs += ms
+  vi.advanceTimersByTime(ms)
+}
+const turn = () => pass(1)
 
 describe("new connections", () => {
-  it("begin at once where few come, and the others in later turns, an address after the other", async () => {
-    const begun: Array<Socket> = []
-    const arrivals = new Arrivals((socket) => begun.push(socket))
-    const crowd = Array.from({ length: 100 }, () => from("192.0.2.1"))
-    for (const socket of crowd) arrivals.add(socket)
-    const other = from("192.0.2.2")
-    arrivals.add(other)
-    assert.deepStrictEqual(begun, crowd.slice(0, 32))
-    await turn()
-    assert.include(begun, other)
-    assert.isBelow(begun.length, 101)
-    while (begun.length < 101) await turn()
-    assert.deepStrictEqual(
-      begun.filter((socket) => socket !== other),
-      crowd
-    )
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ["setImmediate", "setTimeout"] })
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => nowMs)
+    return () => {
+      clock.mockRestore()
+      vi.useRealTimers()
+    }
   })
 
-  it("of one address have a quarter of the places to wait in, and those beyond are closed", async () => {
+  it("begin at once where few come, and the others in later turns, an address after the other", () => {
+    const begun: Array<string> = []
+    const arrivals = new Arrivals((socket) => begun.push(socket.remoteAddress ?? ""))
+    for (let index = 0; index < 100; index++) arrivals.add(from("192.0.2.1"))
+    arrivals.add(from("192.0.2.2"))
+    assert.deepStrictEqual(
+      begun,
+      Array.from({ length: 32 }, () => "192.0.2.1")
+    )
+    for (let turns = 0; turns < 4; turns++) turn()
+    assert.lengthOf(begun, 101)
+    assert.include(begun.slice(32, 34), "192.0.2.2")
+  })
+
+  it("of one address have a quarter of the places to wait in, and those beyond are closed", () => {
     const arrivals = new Arrivals(() => {})
     const crowd = Array.from({ length: 32 + 1_024 + 1 }, () => from("192.0.2.1"))
     for (const socket of crowd) arrivals.add(socket)
@@ -36,5 +47,45 @@ describe("new connections", () => {
     const other = from("192.0.2.2")
     arrivals.add(other)
     assert.isFalse(other.destroyed)
+  })
+
+  it("rest after a turn that was long, and come one by one as long as their turns are", () => {
+    const begun: Array<number> = []
+    const arrivals = new Arrivals(() => {
+      begun.push(performance.now())
+      nowMs += 15
+    })
+    for (let index = 0; index < 70; index++) arrivals.add(from("192.0.2.1"))
+    for (let ms = 0; ms < 10_000; ms++) pass(1)
+    assert.lengthOf(begun, 70)
+    const [first = 0, second = 0, third = 0] = begun.slice(-3)
+    // 15 ms of its own, and as many for others
+    assert.isAtLeast(Math.min(second - first, third - second), 30)
+  })
+
+  it("leave a process without connections at rest", () => {
+    const arrivals = new Arrivals(() => {})
+    arrivals.add(from("192.0.2.1"))
+    pass(100)
+    assert.strictEqual(vi.getTimerCount(), 0)
+  })
+
+  it("are joined by connections whose request was refused", () => {
+    const arrivals = new Arrivals(() => {})
+    const calls: Array<string> = []
+    const refused = from("192.0.2.1")
+    for (const name of ["pause", "resume"] as const) {
+      refused[name] = () => {
+        calls.push(name)
+        return refused
+      }
+    }
+    arrivals.again(refused)
+    assert.deepStrictEqual(calls, [])
+    for (let index = 0; index < 31; index++) arrivals.add(from("192.0.2.1"))
+    arrivals.again(refused)
+    assert.deepStrictEqual(calls, ["pause"])
+    turn()
+    assert.deepStrictEqual(calls, ["pause", "resume"])
   })
 })

@@ -15,7 +15,7 @@ const serving = (pace: BodyPace.BodyPace, withinMs: number, streamed: boolean) =
     Effect.acquireRelease(
       Effect.promise(async () => {
         const server = createServer((incoming, outgoing) => {
-          const wire = WireNode.make(incoming, outgoing, pace)
+          const wire = WireNode.make(incoming, outgoing, { pace })
           const tell = (result: Result.Result<number, BodyFailure>) =>
             wire.answer(200, [], `<${JSON.stringify(Result.isSuccess(result) ? result.success : result.failure)}>`)
           if (streamed) void counted(wire, withinMs).then(tell)

@@ -40,3 +40,24 @@ it.live(
       assert.match(String(yield* connection.closed), /^HTTP\/1\.1 401 [\s\S]*request_body_timeout/)
     }).pipe(Effect.scoped, Effect.timeout("20 seconds"))
 )
+
+it.live("a listener has so many connections open at once, and refuses those beyond in its own form", () =>
+  Effect.gen(function* () {
+    const form: Listeners.Form = ({ message }) => JSON.stringify({ detail: message })
+    const options = { form, most: { inAll: 3, perAddress: 2 } }
+    const served = HttpServer.serve(Effect.succeed(HttpServerResponse.empty())).pipe(
+      Layer.provideMerge(Listeners.server({ host: "127.0.0.1", port: 0 }, "1 second", options))
+    )
+    const { address } = Context.get(yield* Layer.build(served), HttpServer.HttpServer)
+    const open = RawConnection.open(`http://127.0.0.1:${"port" in address ? address.port : 0}`)
+    const [first] = [yield* open, yield* open]
+    // a server takes connections in its own time
+    yield* Effect.sleep("100 millis")
+    assert.match(String(yield* (yield* open).closed), /^HTTP\/1\.1 503 [\s\S]*retry-after: 1[\s\S]*\{"detail":/)
+    first.write("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+    assert.match(String(yield* first.closed), /^HTTP\/1\.1 204 /)
+    const next = yield* open
+    next.write("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+    assert.match(String(yield* next.closed), /^HTTP\/1\.1 204 /)
+  }).pipe(Effect.scoped, Effect.timeout("20 seconds"))
+)

@@ -46,7 +46,11 @@ const proxying = (handle: (wire: Wire) => void) =>
         return () => done({ status: 499, error: undefined, streamed: false, aborted: false, bill: Billing.nothing })
       }
     })
-    yield* Layer.build(Listeners.proxy({ host: "127.0.0.1", port }, "1 millis").pipe(Layer.provide(program)))
+    yield* Layer.build(
+      Listeners.proxy({ host: "127.0.0.1", port }, "1 millis", { inAll: 100, perAddress: 100 }).pipe(
+        Layer.provide(program)
+      )
+    )
     return `http://127.0.0.1:${port}`
   })
 
