@@ -1,6 +1,7 @@
 import { Readable } from "node:stream"
 import { type Duration, Effect, Exit, Layer } from "effect"
 import type { Dispatcher } from "undici"
+import { CollectedBytes } from "../src/services/CollectedBytes.ts"
 import * as Share from "../src/services/Share.ts"
 import { type Exchange, type Flow, ofCallbacks, type Sink, Upstream, UpstreamError } from "../src/services/Upstream.ts"
 import { type Addresses, everyPrivateAddress } from "./http/Addresses.ts"
@@ -80,6 +81,8 @@ class Running implements Dispatcher.DispatchHandler, Taker {
   // Native timers: a sleeping fiber for each exchange, re-armed on each chunk, costs more than the copying does.
   #deadline: NodeJS.Timeout | undefined
   #patience = 0
+  /** Small chunks that came in this turn of the event loop. */
+  #small: CollectedBytes | undefined
 
   constructor(
     pool: ConnectionPool,
@@ -140,16 +143,35 @@ class Running implements Dispatcher.DispatchHandler, Taker {
   onResponseData(controller: Dispatcher.DispatchController, bytes: Uint8Array): void {
     if (this.#ended) return
     this.#deadline?.refresh()
-    this.#follow(controller, this.#sink.chunk(bytes))
+    if (this.#small === undefined && bytes.length >= smallChunk) this.#follow(controller, this.#sink.chunk(bytes))
+    else this.#gather(controller, bytes)
   }
 
-  onResponseEnd(): void {
+  /** Until all that was read at once is parsed: a chunk of one byte would cost its sink as much as a large one. */
+  #gather(controller: Dispatcher.DispatchController, bytes: Uint8Array): void {
+    if (this.#small === undefined) {
+      this.#small = new CollectedBytes()
+      queueMicrotask(() => this.#handOn(controller))
+    }
+    this.#small.add(asBuffer(bytes))
+    if (this.#small.length >= enough) this.#handOn(controller)
+  }
+
+  #handOn(controller: Dispatcher.DispatchController): void {
+    const gathered = this.#small
+    this.#small = undefined
+    if (gathered !== undefined && !this.#ended) this.#follow(controller, this.#sink.chunk(gathered.take()))
+  }
+
+  onResponseEnd(controller: Dispatcher.DispatchController): void {
+    this.#handOn(controller)
     // When the end of the connection is the end of the answer, undici takes a reset for it.
     if (this.#connection?.broken) this.#fail("reset")
     else if (!this.#ended) this.#end(undefined, Exit.void)
   }
 
-  onResponseError(_: unknown, error: Error): void {
+  onResponseError(controller: Dispatcher.DispatchController, error: Error): void {
+    this.#handOn(controller)
     if (this.#ended) return
     const reason = reasonOf(this.#phase, error)
     if (reason === undefined) this.#end(error, Exit.die(error))
@@ -245,6 +267,12 @@ class Running implements Dispatcher.DispatchHandler, Taker {
     })
   }
 }
+
+/** Chunks below this are gathered, and handed on when there is so much of them. */
+const smallChunk = 64
+const enough = 16_384
+
+const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 const expire = (running: Running): void => running.expired()
 

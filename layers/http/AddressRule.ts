@@ -31,7 +31,7 @@ const ranges: ReadonlyArray<readonly [kind: Kind, ...subnets: ReadonlyArray<stri
   // and all else that the public internet does not route
   ["private", "10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fec0::/10"],
   ["private", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4"],
-  ["private", "64:ff9b:1::/48", "100::/64", "2001:db8::/32"]
+  ["private", "100::/64", "2001:db8::/32"]
 ]
 
 /** Where the upstreams of a deployment usually live. */
@@ -47,7 +47,23 @@ const kindOf = (ip: string): Kind | undefined => {
   const family = isIP(ip)
   if (family === 0) return "not an address"
   const [address = ip] = ip.split("%", 1)
+  if (family === 6 && localNat64.check(address, "ipv6")) {
+    const kind = kindOf(lastFour(address))
+    return kind === undefined || ofDeployments.has(kind) ? "private" : kind
+  }
   return table.find(([, list]) => list.check(address, family === 4 ? "ipv4" : "ipv6"))?.[0]
+}
+
+/** NAT64 by a prefix of the network's own choice (RFC 8215), behind which the IPv4 address stands last. */
+const localNat64 = new BlockList()
+localNat64.addSubnet("64:ff9b:1::", 48, "ipv6")
+
+/** The IPv4 address in the last four octets of an IPv6 address. */
+const lastFour = (address: string): string => {
+  const groups = new URL(`http://[${address}]`).hostname.slice(1, -1).split(":")
+  // the parser of URLs writes groups in hex, and nothing between two colons for zeros
+  const octets = groups.slice(-2).flatMap((group) => [Number(`0x0${group}`) >> 8, Number(`0x0${group}`) & 255])
+  return octets.join(".")
 }
 
 /**

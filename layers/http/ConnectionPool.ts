@@ -39,6 +39,8 @@ const keepAliveMs = 4_000
 /** How long a server's own `keep-alive: timeout` hint is believed. */
 const keepAliveHintMs = 60_000
 const tlsSessionsKept = 100
+/** So many connections a caller may hold whatever others hold, as long as there are any. */
+const leastShare = 8
 
 interface Origin {
   readonly url: string
@@ -49,6 +51,8 @@ interface Origin {
   readonly line: WaitingLine
   /** Connections that work for each caller. */
   readonly held: Map<string, number>
+  /** The sum of those. */
+  working: number
   open: number
 }
 
@@ -211,6 +215,7 @@ export class ConnectionPool {
       idle: [],
       line: new WaitingLine(this.#limits.waitingPerOrigin),
       held: new Map(),
+      working: 0,
       open: 0
     }
   }
@@ -229,7 +234,10 @@ export class ConnectionPool {
   #grant(connection: Connection, taker: Taker): void {
     const { caller } = taker
     connection.caller = caller
-    if (caller !== undefined) connection.origin.held.set(caller, (connection.origin.held.get(caller) ?? 0) + 1)
+    if (caller !== undefined) {
+      connection.origin.held.set(caller, (connection.origin.held.get(caller) ?? 0) + 1)
+      connection.origin.working++
+    }
     this.#busy.add(connection)
     if (this.#destroyed) connection.destroy(new errors.ClientDestroyedError())
     taker.granted(connection)
@@ -240,13 +248,22 @@ export class ConnectionPool {
     const { caller, origin } = connection
     connection.caller = undefined
     if (caller === undefined) return
+    origin.working--
     const left = (origin.held.get(caller) ?? 0) - 1
     if (left > 0) origin.held.set(caller, left)
     else origin.held.delete(caller)
   }
 
+  /**
+   * A caller may hold a quarter of the connections, and where others hold many, half of those that they leave: four
+   * callers with a quarter each would leave nothing to a fifth.
+   */
   #mayHold(origin: Origin, caller: string | undefined): boolean {
-    return caller === undefined || (origin.held.get(caller) ?? 0) < Share.of(this.#limits.connectionsPerOrigin)
+    if (caller === undefined) return true
+    const { connectionsPerOrigin } = this.#limits
+    const held = origin.held.get(caller) ?? 0
+    const left = connectionsPerOrigin - (origin.working - held)
+    return held < Math.min(Share.of(connectionsPerOrigin), Math.max(leastShare, left >> 1))
   }
 
   #nextWaiting(origin: Origin): Taker | undefined {

@@ -19,6 +19,14 @@ const disguises = (bytes: Quad) => [
   `2002:${hex(bytes)}:1:2:3:4:5`
 ]
 
+/** By NAT64 with a prefix for local use. Whatever else it leads to is private. */
+const locally = (bytes: Quad) => [
+  `64:ff9b:1::${dotted(bytes)}`,
+  `64:ff9b:1::${hex(bytes)}`,
+  `64:ff9b:1:abcd::${hex(bytes)}`,
+  `64:ff9b:1:1:2:3:${hex(bytes)}`
+]
+
 describe("addressRule", () => {
   const always: ReadonlyArray<readonly [Kind, ReadonlyArray<string>]> = [
     ["cloud metadata", ["169.254.169.254", "100.100.100.200", "168.63.129.16", "fd00:ec2::254", "fd20:ce::254"]],
@@ -83,6 +91,19 @@ describe("addressRule", () => {
         for (const disguise of disguises(bytes)) assert.strictEqual(addressRule(disguise, setting), expected, disguise)
       }),
       { numRuns: 2_000 }
+    )
+  })
+
+  it("refuses what is always refused behind a local prefix of NAT64, too", () => {
+    fc.assert(
+      fc.property(quad, (bytes) => {
+        const expected = addressRule(dotted(bytes), "allow")
+        for (const disguise of locally(bytes)) {
+          assert.strictEqual(addressRule(disguise, "allow"), expected, disguise)
+          assert.strictEqual(addressRule(disguise, "refuse"), expected ?? "private", disguise)
+        }
+      }),
+      { examples: [[[169, 254, 169, 254]], [[0, 0, 0, 0]], [[0, 0, 1, 0]], [[10, 1, 2, 3]]], numRuns: 2_000 }
     )
   })
 

@@ -29,6 +29,22 @@ describe("ConnectionPool", () => {
   )
 })
 
+describe("the share of a caller", () => {
+  it("leaves connections to callers that come when four hold many", () => {
+    const most = 1_024
+    const pool = new ConnectionPool({ connectionsPerOrigin: most, waitingPerOrigin: 4_096, idleConnections: 1 })
+    const holds = (caller: string): number => {
+      for (let held = 0; ; held++) {
+        if (pool.take("http://127.0.0.1:9", { caller, granted: () => {} }) !== "granted") return held
+      }
+    }
+    const held = ["a", "b", "c", "d", "e", "f", "g", "h", "i"].map(holds)
+    assert.deepStrictEqual(held.slice(0, 3), [256, 256, 256])
+    assert.deepStrictEqual(held.slice(3), [128, 64, 32, 16, 8, 8])
+    pool.destroy()
+  })
+})
+
 describe("WaitingLine", () => {
   const taker = (caller: string | undefined): Taker => ({ caller, granted: () => {} })
 

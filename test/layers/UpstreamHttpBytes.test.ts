@@ -134,6 +134,20 @@ layer(UpstreamHttp.layer, { excludeTestServices: true })("UpstreamHttp: bytes", 
     })
   )
 
+  it.effect("chunks of one byte that come together reach the sink in few pieces", () =>
+    Effect.gen(function* () {
+      const text = "abcdefgh".repeat(2_500)
+      const { origin } = yield* serve(async (peer) => {
+        await peer.request()
+        await peer.write(head(200, chunked) + [...text].map((letter) => `1\r\n${letter}\r\n`).join("") + chunk(""))
+      })
+      const sink = collector()
+      yield* exchange(origin, sink)
+      assert.strictEqual(sink.body.toString(), text)
+      assert.isBelow(sink.chunks.length, 100)
+    })
+  )
+
   it.effect("however the server splits the body, the sink gets the same bytes", () =>
     Effect.gen(function* () {
       let plan: { readonly body: Uint8Array; readonly cuts: ReadonlyArray<number>; readonly framed: boolean } = {
