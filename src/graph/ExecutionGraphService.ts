@@ -1,11 +1,11 @@
-import { Clock, Context, Effect, Layer, Option } from "effect"
+import { Clock, Context, Effect, Layer, Option, Semaphore } from "effect"
 import { SettingsError } from "../messaging/Errors.ts"
 import { Findings } from "../messaging/Parameters.ts"
 import type { Topology } from "../messaging/Topology.ts"
 import { Broker } from "../services/Broker.ts"
 import type { RedisError } from "../services/Redis.ts"
 import { DeadLetterStore, type DeadLetterSummary } from "../status/DeadLetterStore.ts"
-import { type StatusHistory, StatusStore } from "../status/StatusStore.ts"
+import { type HistoryOptions, type StatusHistory, StatusStore } from "../status/StatusStore.ts"
 import { TerminalStatusSet } from "../status/TerminalStatusSet.ts"
 import type { IncompleteReason } from "./Completeness.ts"
 import * as Evidence from "./Evidence.ts"
@@ -34,7 +34,8 @@ export interface Options {
   readonly deadLetterLimit?: number
   /**
    * How many statuses, observations and dead letters one graph may be made of; children behind that are shown without
-   * what happened to them. 100 to 1,000,000. Default: 20,000.
+   * what happened to them, as are those behind 32 MiB of evidence, and each whose statuses alone have 4 MiB. 100 to
+   * 1,000,000. Default: 20,000.
    */
   readonly evidenceLimit?: number
   /** Default: `completed` and `failed`. */
@@ -81,11 +82,11 @@ export const layer = (options: Options): Layer.Layer<ExecutionGraphService, Sett
             )
         })
 
-      const evidenceOf = (taskId: string): Effect.Effect<TaskEvidence, RedisError> =>
+      const evidenceOf = (taskId: string, options?: HistoryOptions): Effect.Effect<TaskEvidence, RedisError> =>
         Effect.all(
           {
             taskId: Effect.succeed(taskId),
-            statuses: statusStore.history(taskId),
+            statuses: statusStore.history(taskId, options),
             observations: Option.match(observationStore, {
               onNone: () => Effect.succeed(noObservations),
               onSome: ({ history }) => history(taskId)
@@ -95,15 +96,23 @@ export const layer = (options: Options): Layer.Layer<ExecutionGraphService, Sett
           { concurrency: "unbounded" }
         )
 
-      const childrenOf = Effect.fnUntraced(function* (taskIds: ReadonlyArray<string>, spent: number) {
+      const childrenOf = Effect.fnUntraced(function* (taskIds: ReadonlyArray<string>, own: TaskEvidence) {
         const found: Array<TaskEvidence> = []
-        let entries = spent
-        for (let next = 0; next < taskIds.length && entries < evidenceLimit; next += atOnce) {
-          const some = yield* Effect.forEach(taskIds.slice(next, next + atOnce), evidenceOf, { concurrency: atOnce })
+        const bounds = { atMost: { events: evidenceLimit, bytes: mostBytesOfChild } }
+        let [entries, bytes] = [entriesIn(own), bytesIn(own)]
+        const isFull = () => entries >= evidenceLimit || bytes >= mostBytes
+        for (let next = 0; next < taskIds.length && !isFull(); next += atOnce) {
+          const some = yield* Effect.forEach(
+            taskIds.slice(next, next + atOnce),
+            (taskId) => evidenceOf(taskId, bounds),
+            { concurrency: atOnce }
+          )
           for (const one of some) {
-            if (entries >= evidenceLimit) break
-            found.push(one)
+            if (isFull()) break
             entries += entriesIn(one)
+            bytes += bytesIn(one)
+            // without its newest statuses it would seem to be at work still
+            if (isWhole(one)) found.push(one)
           }
         }
         return found
@@ -118,10 +127,11 @@ export const layer = (options: Options): Layer.Layer<ExecutionGraphService, Sett
       const graph = Effect.fn("ExecutionGraphService.graph")(function* (taskId: string) {
         const [own, ids] = yield* ownOf(taskId)
         const related = ids.slice(0, childrenLimit)
-        const tasks = [own, ...(yield* childrenOf(related, entriesIn(own)))]
+        const tasks = [own, ...(yield* childrenOf(related, own))]
+        const looked = new Set(tasks.map((task) => task.taskId))
         const leftOut: Array<readonly [IncompleteReason, string]> = [
           ...(ids.length > childrenLimit ? [["children_limit_reached", taskId] as const] : []),
-          ...related.slice(tasks.length - 1).map((id) => ["evidence_limit_reached", id] as const),
+          ...related.filter((id) => !looked.has(id)).map((id) => ["evidence_limit_reached", id] as const),
           ...tasks.flatMap(({ deadLetters, taskId }) =>
             deadLetters.more ? [["dead_letter_limit_reached", taskId] as const] : []
           )
@@ -162,7 +172,7 @@ export const layer = (options: Options): Layer.Layer<ExecutionGraphService, Sett
         const [own, ids] = yield* ownOf(taskId)
         const where = whereIs(own, ids.length > 0)
         const now = yield* Clock.currentTimeMillis
-        const related = childrenSayMore(where) ? yield* childrenOf(ids.slice(0, childrenLimit), entriesIn(own)) : []
+        const related = childrenSayMore(where) ? yield* childrenOf(ids.slice(0, childrenLimit), own) : []
         if ([own, ...related].every((one) => entriesIn(one) === 0)) return Option.none()
         const children: Children = {
           looked: related.length,
@@ -177,7 +187,11 @@ export const layer = (options: Options): Layer.Layer<ExecutionGraphService, Sett
         return Option.some(explain(taskId, where, { inspection, children }, now))
       })
 
-      return ExecutionGraphService.of({ graph, explain: explanation })
+      const inTurn = Semaphore.withPermits(yield* Semaphore.make(requestsAtOnce), 1)
+      return ExecutionGraphService.of({
+        graph: (taskId) => inTurn(graph(taskId)),
+        explain: (taskId) => inTurn(explanation(taskId))
+      })
     })
   )
 
@@ -192,8 +206,20 @@ interface TaskEvidence {
 const entriesIn = ({ deadLetters, observations, statuses }: TaskEvidence): number =>
   statuses.events.length + observations.events.length + deadLetters.items.length
 
+const bytesIn = ({ observations, statuses }: TaskEvidence): number =>
+  [...statuses.events, ...observations.events].reduce((bytes, { json }) => bytes + json.length, 0)
+
+const isWhole = ({ statuses: { events, newest } }: TaskEvidence): boolean =>
+  (events.at(-1)?.sequence ?? newest) >= newest
+
 /** Children whose evidence is read together. */
 const atOnce = 16
+
+/** Evidence of one graph. Statuses may be large, and a process serves others beside who asks for a graph. */
+const mostBytes = 32 * 1024 * 1024
+const mostBytesOfChild = 4 * 1024 * 1024
+/** Others wait: each holds up to the evidence of one graph. */
+const requestsAtOnce = 4
 
 const noObservations: ObservationHistory = { events: [], oldest: 0 }
 const noLetters: ReadonlyArray<DeadLetterSummary> = []
