@@ -12,7 +12,7 @@ import { ControlError, type Refused } from "./api/Errors.ts"
 import type { Explained } from "./api/PolicyApi.ts"
 import { applied, decided, reasons, sharedLimits } from "./PolicyReasons.ts"
 import * as PolicyState from "./PolicyState.ts"
-import { Count, rows, type StoreFailure, settled } from "./Store.ts"
+import { answers, Count, rows, type StoreFailure, settled } from "./Store.ts"
 
 /** What a past request was decided by, from its usage record, and what the same facts would come to now. */
 export class PolicyExplanations extends Context.Service<
@@ -37,6 +37,8 @@ const make = Effect.gen(function* () {
             (field) => sql`before_json->>${field}::text IS DISTINCT FROM after_json->>${field}::text`
           )
         )})`,
+        // of a layer that could not be read nobody knows whom it was about: it denied whoever it might be about
+        sql`(target_type = 'policy_layer' AND before_json->>'unreadable' = 'true')`,
         sql`(target_type = 'policy_layer' AND (
           coalesce(after_json, before_json)->>'kind', coalesce(coalesce(after_json, before_json)->>'scope_id', '')) IN (
             SELECT * FROM unnest(${names(scope).map(([kind]) => kind)}::text[], ${names(scope).map(([, id]) => id)}::text[])))`
@@ -104,6 +106,7 @@ const decidedNow = (
     // the record says who answered, which after a fallback is another than was asked
     provider: providerOf(route),
     service: record.service_name === null ? undefined : { name: record.service_name, linked: key.services },
+    worksLater: false,
     facts,
     requestBytes: 0,
     responseBytes: undefined,
@@ -170,9 +173,12 @@ const uncheckedAtWildcard = (policy: KeyPolicy): ReadonlyArray<Policy.Check> => 
  */
 const uncheckedBy = (
   policy: KeyPolicy,
-  { service_name, tools }: typeof Row.Type,
+  { route, service_name, tools }: typeof Row.Type,
   accounting: Estimate.Accounting
 ): ReadonlyArray<Policy.Check> => [
+  ...(route === "/providers/compat/*" && Policy.limitOfLaterWork(policy) !== undefined
+    ? (["later_work"] as const)
+    : []),
   ...(policy.allowed_models._tag === "Allow" ? (["model"] as const) : []),
   ...(policy.allowed_services._tag === "Allow" && service_name === null ? (["service"] as const) : []),
   ...(policy.unpriced_models === "refuse" && accounting !== "free" ? (["price"] as const) : []),
@@ -225,9 +231,9 @@ const Row = Schema.Struct({
   ),
   service_name: Schema.NullOr(Schema.String)
 })
-const records = rows(Row)
+const records = rows(Row, { table: "usage_events", key: ["id"] })
 
-const changes = rows(
+const changes = answers(
   Schema.Struct({
     created_at: Schema.DateTimeUtcFromDate,
     action: Schema.String,

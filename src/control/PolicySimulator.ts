@@ -88,7 +88,7 @@ const make = Effect.gen(function* () {
     const text = input.body === undefined || !sends ? undefined : Buffer.from(JSON.stringify(input.body))
     const read = text === undefined ? undefined : factsOf(found, text, input.body)
     const said = read !== undefined && Result.isSuccess(read) ? read.success : Facts.none
-    const facts = Facts.withTarget(said, { provider: found.provider, target: input.path })
+    const facts = Facts.withTarget(said, found)
 
     const own = yield* ownLayer(key?.own, input)
     const layersFor = (models: ReadonlyArray<string>) =>
@@ -114,6 +114,7 @@ const make = Effect.gen(function* () {
       route: found.route,
       provider,
       service: serviceName === undefined ? undefined : { name: serviceName, linked: key?.services ?? [] },
+      worksLater: Policy.worksLater(found.provider, found.target),
       facts,
       requestBytes: input.request_body_bytes ?? text?.length ?? 0,
       responseBytes: input.response_body_bytes ?? undefined,
@@ -221,6 +222,8 @@ interface RouteMatch {
   readonly routeId: RouteId | undefined
   readonly route: PolicyRoute
   readonly provider: Provider
+  /** The path there. */
+  readonly target: string
   readonly service: AskedService | undefined
 }
 
@@ -244,15 +247,22 @@ const routeOf = (
     routeId: undefined,
     route: RouteTable.serviceRoute(path.path),
     provider: "internal-service",
+    target,
     service: { name: found.call?.service.name ?? name, call: found.call, closed: found.closed }
   })
   const match = RouteTable.match(method, path)
   switch (match._tag) {
     case "Canonical":
-      return { routeId: match.route.id, route: match.route.pattern, provider: "upstream", service: undefined }
+      return { routeId: match.route.id, route: match.route.pattern, provider: "upstream", target, service: undefined }
     case "Compat":
       if (!CompatPaths.isOpen(compatPaths, match.rest)) return undefined
-      return { routeId: match.like?.id, route: "/providers/compat/*", provider: "compat", service: undefined }
+      return {
+        routeId: match.like?.id,
+        route: "/providers/compat/*",
+        provider: "compat",
+        target: match.rest,
+        service: undefined
+      }
     case "Service":
       return registered(
         ServiceCall.byPattern(registry, method, path) ?? ServiceCall.byName(registry, method, path, match.name),

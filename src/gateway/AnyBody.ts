@@ -6,6 +6,8 @@ import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import type { BodyLimit } from "./model/BodyLimit.ts"
 import * as Facts from "./model/Facts.ts"
+import { memberOf } from "./model/MemberName.ts"
+import * as Query from "./model/Query.ts"
 import type { ServiceCall } from "./model/ServiceCall.ts"
 import * as ServicePricing from "./model/ServicePricing.ts"
 import * as RequestBody from "./RequestBody.ts"
@@ -85,19 +87,20 @@ const readAs = (said: Kind, decides: boolean): Kind => {
   return decides ? "maybe" : said
 }
 
-/** What begins as JSON and is none could be some to a reader that forgives more. */
-const beginsAsJson = (bytes: Buffer): boolean => {
-  const first = bytes.find((byte) => !besideJson.has(byte))
-  return first !== undefined && openings.has(first)
-}
+const unreadable = (message: string) => new GatewayError({ code: "invalid_request_body", message })
 
-/** Spaces, and what byte order marks and the wider encodings put beside the first character. */
-const besideJson: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d, 0x00, 0xef, 0xbb, 0xbf, 0xff, 0xfe])
-const openings: ReadonlySet<number> = new Set([0x7b, 0x5b])
+const notJson = unreadable("The body is not valid JSON.")
 
-const unread = (message: string) => new GatewayError({ code: "invalid_request_body", message })
+/** Upstreams may take a parameter of the query for the body's. */
+const pricedMembers = ({ bodyRules }: ServicePricing.Pricing): ReadonlySet<string> =>
+  new Set(bodyRules.flatMap(({ json_pointer }) => ServicePricing.tokensOf(json_pointer).slice(0, 1).map(memberOf)))
 
-const notJson = unread("The body is not valid JSON.")
+const twoReadings = (member: string) =>
+  unreadable(
+    `The price hangs on "${printable(member)}": write it once in the body, without escapes and in its letter case, and not in the query.`
+  )
+
+const printable = (name: string): string => name.replace(/[^\x20-\x7e]/g, "?").slice(0, 64)
 
 /** The gateway decides on what it reads, so a body that it cannot read goes nowhere. */
 const unsupported = (message: string) => new GatewayError({ code: "unsupported_media_type", message })
@@ -117,12 +120,23 @@ const understand = (
   options: RequestBody.ReadOptions
 ): Result.Result<Body, GatewayError> => {
   if (bytes.length === 0) return Result.succeed({ ...nobody, bytes, opaque: true })
-  if (kind === "form" && !beginsAsJson(bytes)) {
-    const named = prices?.bodyRules.flatMap(({ json_pointer }) => fieldOf(json_pointer)) ?? []
-    const wanted = new Set([...Facts.fieldNames(options.routeId), ...named])
+  const inTheQuery = prices && Query.deciding(wire.target, pricedMembers(prices))
+  if (inTheQuery !== undefined) return Result.fail(twoReadings(inTheQuery))
+  if (kind === "form" && !BodyLabels.beginsAsJson(bytes)) {
+    const named = prices?.bodyRules.map(({ json_pointer }) => ServicePricing.fieldsOf(json_pointer)) ?? []
+    const unread = named.flatMap(({ other }) => other)
+    const wanted = new Set([
+      ...Facts.fieldNames(options.routeId),
+      ...named.flatMap(({ plain }) => plain ?? []),
+      ...unread
+    ])
     const body = opaque(bytes)
     return Form.read(Headers.get(wire.headers, "content-type") ?? "", bytes, wanted).pipe(
-      Result.mapError(unread),
+      Result.flatMap((form) => {
+        const found = unread.find((name) => form.fields.has(name))
+        return found === undefined ? Result.succeed(form) : Result.fail(`A form cannot say "${found}" here: send JSON.`)
+      }),
+      Result.mapError(unreadable),
       Result.flatMap((form) =>
         Result.mapBoth(Facts.ofForm(options.routeId, form), {
           onFailure: (problem) => new GatewayError(problem),
@@ -138,21 +152,18 @@ const understand = (
   const read = Facts.readJson(bytes)
   if (Result.isFailure(read)) {
     const { isExcess, problem } = read.failure
-    const begins = beginsAsJson(bytes)
+    const begins = BodyLabels.beginsAsJson(bytes)
     if (kind === "maybe" && !(begins && (decides || isExcess))) return Result.succeed(opaque(bytes))
     return Result.fail(isExcess ? new GatewayError(problem) : notJson)
   }
-  const { json } = read.success
+  const { json, text } = read.success
+  const ambiguous = prices && ServicePricing.ambiguousMember(prices, text)
+  if (ambiguous !== undefined) return Result.fail(twoReadings(ambiguous))
   const select = prices !== undefined ? ServicePricing.selectJson(json) : ServicePricing.selectNothing
   if (!Predicate.isObject(json) && !(options.routeId === "compat" && Array.isArray(json))) {
     return Result.succeed({ ...nobody, bytes, facts: Facts.sized(Facts.estimateInput(json, "anywhere")), select })
   }
   return Result.map(RequestBody.ofJson(read.success, bytes, options), (body): Body => ({ ...body, select }))
-}
-
-const fieldOf = (pointer: string): ReadonlyArray<string> => {
-  const tokens = ServicePricing.tokensOf(pointer)
-  return tokens.length === 1 ? tokens : []
 }
 
 const opaque = (bytes: Buffer): Body => ({

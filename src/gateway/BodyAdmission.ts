@@ -43,18 +43,18 @@ export class BodyAdmission extends Context.Service<
             if (theirs === undefined) callers.set(caller, ours)
             theirs = ours
             held += more
-            for (const sum of [all, ours]) {
-              sum.requests += first
-              sum.bytes += more
-            }
+            all.requests += first
+            all.bytes += more
+            ours.requests += first
+            ours.bytes += more
             return undefined
           },
           release: () => {
             if (theirs === undefined) return
-            for (const sum of [all, theirs]) {
-              sum.requests--
-              sum.bytes -= held
-            }
+            all.requests--
+            all.bytes -= held
+            theirs.requests--
+            theirs.bytes -= held
             if (theirs.requests === 0) callers.delete(caller)
             theirs = undefined
             held = 0

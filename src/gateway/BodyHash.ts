@@ -18,9 +18,9 @@ export const loadKey = Effect.gen(function* () {
 })
 
 /**
- * The fingerprint of one body: SHA-256 over the key, the body and the key again, of which 128 bits are kept. Equal
- * bodies have equal fingerprints. This construction costs half of an HMAC for the bodies of usual requests (0.6 µs
- * for 500 bytes, where an HMAC takes 1.6 µs).
+ * The fingerprint of one body: SHA-256 over the key and the body, of which 128 bits are kept; from half of a digest
+ * nobody can go on to that of a longer body. Equal bodies have equal fingerprints. This construction costs half of an
+ * HMAC for the bodies of usual requests (0.6 µs for 500 bytes, where an HMAC takes 1.6 µs).
  */
 export class BodyHash {
   readonly #key: Buffer
@@ -53,14 +53,19 @@ export class BodyHash {
   /** Call it at most once. `undefined` for a body that is empty or was not seen whole. */
   digest(): string | undefined {
     if (!this.#whole) return undefined
-    if (this.#hash !== undefined) return shown(this.#hash.update(this.#key).digest("base64url"))
+    if (this.#hash !== undefined) return shown(this.#hash.digest("base64url"))
     if (this.#only === undefined) return undefined
-    return shown(hash("sha256", Buffer.concat([this.#key, this.#only, this.#key]), "base64url"))
+    keyed.set(this.#key)
+    keyed.set(this.#only, this.#key.length)
+    return shown(hash("sha256", keyed.subarray(0, this.#key.length + this.#only.length), "base64url"))
   }
 }
 
 /** Copying a longer one costs more than it spares. */
 const smallBody = 4096
+
+/** Where the key and a small body are put together, for the one call that hashes them. */
+const keyed = Buffer.allocUnsafeSlow(smallBody + 256)
 
 /** 128 bits in base64url. */
 const shown = (digest: string): string => digest.slice(0, 22)

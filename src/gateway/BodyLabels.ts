@@ -41,3 +41,17 @@ const charsetsOf = (type: string): ReadonlyArray<string> => {
 const given = /\s*"?([^\s";,]*)/y
 
 const readCharsets: ReadonlySet<string> = new Set(["utf-8", "utf8", "us-ascii"])
+
+/** A form of the kind that holds no files. */
+export const isUrlEncoded = (headers: Headers.RawHeaders): boolean =>
+  /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(Headers.get(headers, "content-type") ?? "")
+
+/** What begins as JSON and is none could be some to a reader that forgives more. */
+export const beginsAsJson = (bytes: Buffer): boolean => {
+  const first = bytes.find((byte) => !besideJson.has(byte))
+  return first !== undefined && openings.has(first)
+}
+
+/** Spaces, and what byte order marks and the wider encodings put beside the first character. */
+const besideJson: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d, 0x00, 0xef, 0xbb, 0xbf, 0xff, 0xfe])
+const openings: ReadonlySet<number> = new Set([0x7b, 0x5b])

@@ -12,9 +12,9 @@ import { channel, decode, decodeEpoch, type Notice, readEpoch } from "./model/Ch
 import { Conditions } from "./model/Conditions.ts"
 import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
 import { Followed } from "./model/Followed.ts"
+import * as UnusedKeys from "./model/UnusedKeys.ts"
 import type { Vault } from "./model/Vault.ts"
 import * as Snapshot from "./Snapshot.ts"
-import * as UnusedKeys from "./UnusedKeys.ts"
 
 /**
  * What operators decided, in memory. The request path reads it without waiting for the database; a change is here as
@@ -130,15 +130,17 @@ export class ControlState extends Context.Service<
         if (heard === before) missed(now)
       })
 
-      // after a long while it is followed again at once
+      // A revocation of these moments is heard of by the next follow, so the first one begins at once.
+      let failures = 0
       yield* Effect.timed(
         Effect.catchCause(follow, (cause) =>
           Effect.logWarning("change notices are interrupted; polling until they return", { cause })
         )
       ).pipe(
-        Effect.flatMap(([lasted]) =>
-          Duration.isGreaterThan(lasted, retryAfter) ? Effect.void : Effect.sleep(retryAfter)
-        ),
+        Effect.flatMap(([lasted]) => {
+          if (Duration.isGreaterThan(lasted, retryAfter)) failures = 0
+          return Effect.sleep(beforeRetry(failures++))
+        }),
         Effect.forever,
         Effect.forkScoped
       )
@@ -174,6 +176,10 @@ export class ControlState extends Context.Service<
 const lookUpWithin = "2 seconds"
 
 const retryAfter = Duration.seconds(1)
+
+/** How long after so many failures in a row notices are followed again: 0, 100, 200, 400 and 800 ms, then a second. */
+const beforeRetry = (failures: number): Duration.Duration =>
+  failures === 0 ? Duration.zero : Duration.min(Duration.millis(100 * 2 ** (failures - 1)), retryAfter)
 
 /**
  * A process that has come this far has seen its database: where that goes away before the first load, the start waits

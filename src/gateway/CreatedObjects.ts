@@ -1,7 +1,8 @@
 import { CollectedBytes } from "../services/CollectedBytes.ts"
 import * as Forward from "./Forward.ts"
 import * as Headers from "./Headers.ts"
-import { hostedNames, madeKnown, type Sought, type UpstreamObject } from "./model/UpstreamObjects.ts"
+import * as JsonBounds from "./model/JsonBounds.ts"
+import { madeKnown, marksOf, type Sought, type UpstreamObject } from "./model/UpstreamObjects.ts"
 
 /**
  * Reads, of an answer that passes, which objects of the upstream it makes known. An event stream names its response in
@@ -11,6 +12,8 @@ export class CreatedObjects implements Forward.AnswerWatch {
   readonly #sought: Sought
   readonly #found: (objects: ReadonlyArray<UpstreamObject>) => void
   #reads: "json" | "events" | "nothing" = "nothing"
+  /** What is in the text that makes known more than what was created. */
+  #marks: ReadonlyArray<string> = []
   /** The JSON answer, or the begun line of a stream. */
   readonly #collected = new CollectedBytes()
   /** The rest of the line is not read: it is too long. */
@@ -32,7 +35,10 @@ export class CreatedObjects implements Forward.AnswerWatch {
     const plain = (Headers.get(headers, "content-encoding") ?? "identity").toLowerCase() === "identity"
     if (status >= 300 || !plain) return
     const type = Forward.contentType(headers)
-    this.#reads = type.includes("json") ? "json" : type.startsWith("text/event-stream") ? "events" : "nothing"
+    const reads = type.includes("json") ? "json" : type.startsWith("text/event-stream") ? "events" : undefined
+    if (reads === undefined) return
+    this.#reads = reads
+    this.#marks = marksOf(this.#sought, reads)
   }
 
   chunk(bytes: Buffer): void {
@@ -46,9 +52,8 @@ export class CreatedObjects implements Forward.AnswerWatch {
   objects(): ReadonlyArray<UpstreamObject> {
     if (this.#reads === "json") {
       const bytes = this.#collected.take()
-      const { created, hosted } = this.#sought
       // most answers of tools name no container, and are not parsed for it
-      if (created || !hosted || namesHosted(bytes)) this.#untold = this.#add(bytes.toString())
+      if (this.#sought.created || this.#marks.length === 0 || this.#isMarked(bytes)) this.#untold = this.#add(bytes)
       this.#stop()
     }
     return [...this.#objects.values()]
@@ -92,23 +97,30 @@ export class CreatedObjects implements Forward.AnswerWatch {
 
   #readLine(line: Buffer): void {
     if (!line.subarray(0, dataField.length).equals(dataField)) return
-    if (!this.#awaited && !namesHosted(line)) return
-    const objects = this.#add(line.toString("utf8", dataField.length))
+    if (!this.#awaited && !this.#isMarked(line)) return
+    const objects = this.#add(line.subarray(dataField.length))
     if (this.#awaited && objects.some(({ kind }) => kind === this.#sought.kind)) this.#settle()
     if (objects.length > 0) this.#found(objects)
   }
 
   /** What of these objects is new. */
-  #add(text: string): ReadonlyArray<UpstreamObject> {
-    const added = madeKnown(this.#sought, parsed(text)).filter(({ id, kind }) => !this.#objects.has(`${kind}/${id}`))
+  #add(json: Buffer): ReadonlyArray<UpstreamObject> {
+    const added = madeKnown(this.#sought, parsed(json))
+      .filter(({ id, kind }) => !this.#objects.has(`${kind}/${id}`))
+      .slice(0, mostObjects - this.#objects.size)
     for (const object of added) this.#objects.set(`${object.kind}/${object.id}`, object)
+    if (this.#objects.size >= mostObjects) this.#stop()
     return added
   }
 
   /** Nothing created is waited for any longer. */
   #settle(): void {
     this.#awaited = false
-    if (!this.#sought.hosted) this.#stop()
+    if (this.#marks.length === 0) this.#stop()
+  }
+
+  #isMarked(bytes: Buffer): boolean {
+    return this.#marks.some((mark) => bytes.includes(mark))
   }
 
   #stop(): void {
@@ -117,18 +129,20 @@ export class CreatedObjects implements Forward.AnswerWatch {
   }
 }
 
-const namesHosted = (bytes: Buffer): boolean => hostedNames.some((name) => bytes.includes(name))
-
 const lineFeed = 0x0a
 const dataField = Buffer.from("data:")
 
-const parsed = (text: string): unknown => {
+const parsed = (json: Buffer): unknown => {
+  if (JsonBounds.isExcessive(json)) return undefined
   try {
-    return JSON.parse(text)
+    return JSON.parse(json.toString())
   } catch {
     return undefined
   }
 }
+
+/** More than any honest answer makes known: each is kept until the stream ends, and then recorded. */
+const mostObjects = 1_024
 
 /** A longer answer makes nothing known. */
 const mostJson = 4_194_304

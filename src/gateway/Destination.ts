@@ -31,7 +31,7 @@ export class Destinations extends Context.Service<
     /** Without a key the provider's own credential is used. */
     readonly find: (target: Routed, key: KeyRecord | undefined) => Result.Result<Destination, GatewayError>
     /** Direct mode: the client's own upstream credential, in the header that the provider row asks for. */
-    readonly delegated: (credential: Redacted.Redacted) => Destination
+    readonly delegated: (credential: Redacted.Redacted) => Result.Result<Destination, GatewayError>
   }
 >()("svc/gateway/Destinations") {
   static readonly layer = Layer.effect(
@@ -40,15 +40,34 @@ export class Destinations extends Context.Service<
       const control = yield* ControlState
       const settings = yield* GatewaySettings
 
-      const upstream = () =>
-        Option.match(control.snapshot().provider, {
-          onNone: () => ({ origin: settings.upstreamOrigin, style: authorizationBearer, ownHeader: undefined }),
-          onSome: ({ origin, style }) => ({
-            origin,
-            style,
-            ownHeader: style._tag === "CustomHeader" ? style.name.toLowerCase() : undefined
+      const upstream = (): Result.Result<Place, GatewayError> => {
+        const { provider } = control.snapshot()
+        if (provider === "unreadable") return Result.fail(unreadableProvider)
+        return Result.succeed(
+          Option.match(provider, {
+            onNone: () => ({
+              origin: settings.upstreamOrigin,
+              style: authorizationBearer,
+              ownHeader: undefined,
+              own: unbound
+            }),
+            onSome: ({ credential, origin, style }) => ({ origin, style, ownHeader: headerOf(style), own: credential })
           })
-        })
+        )
+      }
+
+      /** The provider's header stays the gateway's own on the way to another upstream, too. */
+      const elsewhere = (origin: string, credential: Redacted.Redacted): Destination => {
+        const { provider } = control.snapshot()
+        const style =
+          provider === "unreadable"
+            ? authorizationBearer
+            : Option.match(provider, {
+                onNone: () => authorizationBearer,
+                onSome: ({ style }) => style
+              })
+        return { origin, style: authorizationBearer, ownHeader: headerOf(style), credential }
+      }
 
       const startupFallback = ofEnvironment(settings.upstreamServiceKey, settings.upstreamOrigin)
 
@@ -62,40 +81,49 @@ export class Destinations extends Context.Service<
       const registered = ({ credential, origin }: Service): Result.Result<Destination, GatewayError> =>
         origin === undefined
           ? Result.fail(noCredential)
-          : Result.map(presentable(credential), (secret) => ({
-              ...upstream(),
-              origin,
-              style: authorizationBearer,
-              credential: secret
-            }))
+          : Result.map(presentable(credential), (secret) => elsewhere(origin, secret))
 
       return Destinations.of({
-        delegated: (credential) => ({ ...upstream(), credential }),
+        delegated: (credential) => Result.map(upstream(), (place) => destinationAt(place, credential)),
         find: (target, key) => {
           if (target.service !== undefined) return registered(target.service.service)
           if (target.provider === "compat") {
             return Option.match(settings.directCompat, {
               onNone: () => Result.fail(compatUnset),
-              onSome: ({ origin, serviceKey }) =>
-                Result.succeed({ ...upstream(), origin, style: authorizationBearer, credential: serviceKey })
+              onSome: ({ origin, serviceKey }) => Result.succeed(elsewhere(origin, serviceKey))
             })
           }
-          const place = upstream()
-          const order = [
-            mapped(key?.keyMapping ?? unbound),
-            mapped(key?.projectMapping ?? unbound),
-            Option.match(control.snapshot().provider, {
-              onNone: () => unbound,
-              onSome: ({ credential }) => credential
-            }),
-            startupFallback
-          ]
-          return Result.map(presentable(resolve(order, place.origin)), (credential) => ({ ...place, credential }))
+          return Result.flatMap(upstream(), (place) => {
+            const order = [
+              mapped(key?.keyMapping ?? unbound),
+              mapped(key?.projectMapping ?? unbound),
+              place.own,
+              startupFallback
+            ]
+            return Result.map(presentable(resolve(order, place.origin)), (credential) =>
+              destinationAt(place, credential)
+            )
+          })
         }
       })
     })
   )
 }
+
+/** Where the upstream is, and the credential of its row. */
+interface Place extends Omit<Destination, "credential"> {
+  readonly own: BoundCredential
+}
+
+const destinationAt = ({ origin, ownHeader, style }: Place, credential: Redacted.Redacted): Destination => ({
+  origin,
+  style,
+  ownHeader,
+  credential
+})
+
+const headerOf = (style: CredentialStyle): string | undefined =>
+  style._tag === "CustomHeader" ? style.name.toLowerCase() : undefined
 
 const presentable = (stored: StoredCredential): Result.Result<Redacted.Redacted, GatewayError> => {
   switch (stored._tag) {
@@ -114,6 +142,12 @@ const noCredential = new GatewayError({
   code: "invalid_configuration",
   message:
     "No upstream credential is configured: neither for this key, nor its project, nor the provider, nor by UPSTREAM_SERVICE_KEY. An operator can set one."
+})
+
+const unreadableProvider = new GatewayError({
+  code: "invalid_configuration",
+  message:
+    "The provider row of the upstream cannot be read by this version of the gateway, so nobody knows where this request should go. An operator finds the row in the log."
 })
 
 const unreadableCredential = new GatewayError({

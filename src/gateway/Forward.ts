@@ -184,7 +184,7 @@ class Answer implements Sink {
     // what the tap takes out is not counted in the upstream's length
     if (length !== undefined && length > 0 && !shortens) this.#promised = length
     this.#headSent = true
-    const out = headersFor(passage, headers)
+    const out = headersFor(passage, headers, this.#mask)
     this.#wire.head(status, shortens ? Headers.without(out, "content-length") : out)
     return "continue"
   }
@@ -194,7 +194,7 @@ class Answer implements Sink {
     if (this.#received > this.#passage.maxResponseBytes) return this.#refuse("size")
     const chunk = this.#mask === undefined ? asBuffer(bytes) : this.#mask.push(asBuffer(bytes))
     if (this.#outgrows?.(chunk) === true) return this.#refuse("event")
-    this.#passage.watch?.chunk(chunk)
+    if (this.#tap.answer === undefined) this.#passage.watch?.chunk(chunk)
     const out = this.#tap.push(chunk)
     if (out === undefined || out.length === 0) return "continue"
     this.#passage.hash?.update(out)
@@ -234,6 +234,8 @@ class Answer implements Sink {
     this.#disarm?.()
     const whole = Exit.isSuccess(exit)
     const last = this.#last()
+    const answer = this.#tap.answer?.()
+    if (answer !== undefined) this.#passage.watch?.chunk(answer)
     if (whole) {
       if (last !== undefined) hash?.update(last)
       hash?.complete()
@@ -304,12 +306,16 @@ export const failsOver = (error: GatewayError | undefined): boolean =>
   error !== undefined && fallbackCodes.has(error.code)
 
 /** The answer's headers as the client gets them. */
-export const headersFor = (passage: Passage, upstreams: Headers.RawHeaders): Array<string> => {
+export const headersFor = (
+  passage: Passage,
+  upstreams: Headers.RawHeaders,
+  mask: SecretMask | undefined
+): Array<string> => {
   const theirs = Headers.get(upstreams, "x-request-id")
   const shown = passage.headers === undefined ? upstreams : passage.headers(upstreams)
   const out = Headers.forClient(shown, passage.answerHeaders, passage.reader)
   if (theirs !== undefined) out.push("x-upstream-request-id", theirs)
-  return out
+  return mask === undefined ? out : mask.headers(out)
 }
 
 export const bodied = (status: number): boolean => status !== 204 && status !== 304

@@ -19,9 +19,9 @@ export class FullWindows {
   }
 
   /** Of `meters`, the first that has no room for another request. The limit may have changed since. */
-  among(meters: ReadonlyArray<Meter>): Reading | undefined {
+  among(meters: () => ReadonlyArray<Meter>): Reading | undefined {
     if (this.#used.size === 0) return undefined
-    for (const meter of meters) {
+    for (const meter of meters()) {
       const used = this.#used.get(meter.key)
       if (used !== undefined && used >= meter.limit) return { meter, used }
     }

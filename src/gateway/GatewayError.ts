@@ -116,3 +116,9 @@ export const body = (error: GatewayError, family: Family, requestId: string): st
         }
   )
 }
+
+/** A defect of the gateway itself, with nothing of it. */
+export const internalError = new GatewayError({
+  code: "internal_error",
+  message: "The gateway failed. The request id tells an operator where to look."
+})

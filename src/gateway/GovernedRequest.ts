@@ -11,11 +11,11 @@ import * as Denied from "./Denied.ts"
 import { Destinations } from "./Destination.ts"
 import * as Fallback from "./Fallback.ts"
 import * as Forward from "./Forward.ts"
-import { GatewayError } from "./GatewayError.ts"
+import { GatewayError, internalError } from "./GatewayError.ts"
 import * as GuardedAnswer from "./GuardedAnswer.ts"
 import { type Guard, Guarding } from "./Guarding.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
-import { type Admission, Limits, type Reading, type Reservation } from "./Limits.ts"
+import { type Admission, Limits, type Reading, type Reservation, reservedBy } from "./Limits.ts"
 import * as Meters from "./Meters.ts"
 import { strictest } from "./model/BodyLimit.ts"
 import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
@@ -95,17 +95,19 @@ export class GovernedRequest extends Context.Service<
       })
 
       const questionOf = (
-        { provider, route, service }: Target.Target,
+        { provider, route, service, target: asked }: Target.Target,
         key: KeyRecord,
-        running: number
+        running: number,
+        startedAt: number
       ): Policy.Question => ({
         route,
         provider,
         service: service && { name: service.service.name, linked: key.services },
+        worksLater: Policy.worksLater(provider, asked),
         facts: Facts.none,
         requestBytes: 0,
         responseBytes: undefined,
-        hourUtc: new Date(now()).getUTCHours(),
+        hourUtc: Math.floor(startedAt / 3_600_000) % 24,
         running,
         estimatedCostNanos: 0,
         unpricedModels: []
@@ -125,7 +127,7 @@ export class GovernedRequest extends Context.Service<
         /** Of the answer that the client gets, which is another's after a fallback. */
         let answered: BodyHash | undefined
         /** Until the body is read, without what it says. */
-        let question = questionOf(target, key, outcome.runs(key.id))
+        let question = questionOf(target, key, outcome.runs(key.id), request.startedAt)
         let facts = Facts.none
         let { accounting } = target
         /** Until the body is read, without the layers of models. */
@@ -146,9 +148,34 @@ export class GovernedRequest extends Context.Service<
         /** What it means, at the moment, that the client hangs up. */
         let hungUp: Request.HungUp = noted
 
+        /** What the limits hold for it, until it is settled. */
+        let reserved: Reservation | undefined
+        let billOf: ((outcome: Billing.Outcome) => Billing.Bill) | undefined
+        /** The upstream may have had it. */
+        let begun = false
+        /** What came of the exchange, and what the client saw of it. */
+        let exchange: { readonly account: Accounted; readonly headSent: boolean } | undefined
+        let recorded = false
+
+        /** The account of a request that the gateway fails on at this moment: what was had is paid for all the same. */
+        const failure = (): Accounted => ({
+          ...unaccounted,
+          provider: target.provider,
+          bill: (begun ? billOf?.(unseen) : undefined) ?? Billing.nothing,
+          ...exchange?.account,
+          status: exchange?.headSent === true ? exchange.account.status : internalError.status,
+          error: internalError
+        })
+
         const failed = (defect: unknown) => {
           lease.release()
-          outcome.failed(defect)
+          if (recorded) return outcome.failed(defect)
+          try {
+            settle(reserved, failure(), () => outcome.failed(defect))
+          } catch (another) {
+            log(Effect.logError("a request that failed is not recorded", { defect: another }))
+            outcome.failed(defect)
+          }
         }
         const guarded =
           <A>(step: (value: A) => void) =>
@@ -161,22 +188,26 @@ export class GovernedRequest extends Context.Service<
           }
 
         const settle = (reservation: Reservation | undefined, account: Accounted, then: () => void) => {
+          // it failed meanwhile
+          if (recorded) return
           const settled = span.phase("gateway.settle")
+          const record = UsageRecord.of({
+            ...account,
+            request,
+            target,
+            key,
+            facts,
+            policy: effective,
+            guardrails: guard?.executions,
+            requestHash: sent.digest(),
+            responseHash: answered?.digest(),
+            endedAt: now()
+          })
+          recorded = true
           usageLog.settle(
             reservation,
             account.bill.settled,
-            UsageRecord.of({
-              ...account,
-              request,
-              target,
-              key,
-              facts,
-              policy: effective,
-              guardrails: guard?.executions,
-              requestHash: sent.digest(),
-              responseHash: answered?.digest(),
-              endedAt: now()
-            }),
+            record,
             guarded<void>(() => {
               settled()
               lease.release()
@@ -235,6 +266,7 @@ export class GovernedRequest extends Context.Service<
           { config, destination, policy }: Fallback.Hop,
           body: RequestBody.Body,
           mayFallBack: boolean,
+          sentAt: number,
           then: (settleable: Forward.Settleable) => void
         ) => {
           const read = accounting === "answer"
@@ -242,7 +274,7 @@ export class GovernedRequest extends Context.Service<
           const found = (objects: ReadonlyArray<UpstreamObject>) => owners.remember(answering, objects, key, () => {})
           watch = ObjectRules.watchOf(target.objects, wire.method, found, facts)
           answered = new BodyHash(bodyHashKey)
-          const own = Request.answerHeaders(request, readings, now())
+          const own = Request.answerHeaders(request, readings, sentAt)
           const passage: Forward.Passage = {
             exchange: Outbound.exchange({
               request,
@@ -278,6 +310,7 @@ export class GovernedRequest extends Context.Service<
           }
           if (gone) return then(Forward.unsent(wire, passage))
           const exchanged = span.phase(phase)
+          begun = true
           let over = false
           const passed = (settleable: Forward.Settleable) => {
             over = true
@@ -297,7 +330,7 @@ export class GovernedRequest extends Context.Service<
           first: Fallback.Hop,
           fallback: Option.Option<Fallback.Hop>,
           reservation: Reservation,
-          billOf: (outcome: Billing.Outcome) => Billing.Bill
+          billed: (outcome: Billing.Outcome) => Billing.Bill
         ) => {
           const sentAt = now()
           if (facts.stream) outcome.streams()
@@ -307,13 +340,14 @@ export class GovernedRequest extends Context.Service<
               objects: objects.length === 0 ? undefined : objects,
               status: passed.status ?? passed.error?.status ?? Request.clientClosed,
               error: passed.error,
-              bill: billOf(outcomeOf(passed)),
+              bill: billed(outcomeOf(passed)),
               provider: fallback === undefined ? target.provider : fallback.to,
               fallbackCount: fallback === undefined ? 0 : 1,
               fallbackReason: fallback?.reason,
               upstreamMs: passed.begun ? passed.endedAt - sentAt : undefined,
               denial: passed.cutBy === undefined ? undefined : Denied.ofAnswer(passed.cutBy, effective, target.config)
             }
+            exchange = { account, headSent: passed.headSent }
             const end = () =>
               settle(reservation, account, () => {
                 if (passed.error !== undefined && !passed.headSent)
@@ -332,12 +366,14 @@ export class GovernedRequest extends Context.Service<
             if (untold.length === 0) end()
             else owners.remember(account.provider, untold, key, guarded<void>(end))
           }
-          forward("gateway.upstream", first, body, Option.isSome(fallback), (settleable) => {
+          forward("gateway.upstream", first, body, Option.isSome(fallback), sentAt, (settleable) => {
             if (settleable.passed.fallsBack && Option.isSome(fallback)) {
               const { error, withheld } = settleable.passed
               const reason = withheld === undefined ? (error?.code ?? "internal_error") : `http_${withheld}`
               answering = "upstream"
-              forward("gateway.upstream.fallback", fallback.value, body, false, (second) =>
+              // nothing was had of the first
+              begun = false
+              forward("gateway.upstream.fallback", fallback.value, body, false, now(), (second) =>
                 conclude(second, { from: target.provider, to: "upstream", reason })
               )
             } else conclude(settleable)
@@ -374,8 +410,8 @@ export class GovernedRequest extends Context.Service<
           const price = Estimate.priceOf(facts, prices)
           const meters = metersOf(effective, scopesOf, now())
           const bound = OutputBound.of(target, facts, price, effective.policy, meters.all)
-          const reserved = Estimate.wanted(accounting, facts, price, bound)
-          const wanted = charge?.wanted ?? reserved
+          const estimate = Estimate.wanted(accounting, facts, price, bound)
+          const wanted = charge?.wanted ?? estimate
           question = {
             ...question,
             facts,
@@ -388,9 +424,23 @@ export class GovernedRequest extends Context.Service<
           }
           const decision = Policy.decide(effective.policy, question)
           if (decision._tag === "Denied") return deny(decision.denial)
+          const shared = question.worksLater ? meters.all.find(({ unit }) => unit !== "requests") : undefined
+          if (shared !== undefined) {
+            const denial = Policy.laterWork(shared.scope.nameOf(shared.field))
+            return refuse(new GatewayError(denial), Denied.ofLimit(shared))
+          }
           const selected = guarding.of(request, target, key, subject, effective.guardrails, facts)
           if (Result.isFailure(selected)) return refuse(selected.failure)
           guard = selected.success
+          const ungoverned = !question.worksLater
+            ? undefined
+            : control.snapshot().layers.of.model.size > 0
+              ? "policies of models"
+              : guard?.readsAnswer === true
+                ? "a guardrail that looks at answers"
+                : undefined
+          if (ungoverned !== undefined)
+            return refuse(new GatewayError(Policy.laterWork(ungoverned)), { check: "later_work" })
           const destination = destinations.find(target, key)
           if (Result.isFailure(destination)) return refuse(destination.failure)
           const fallback = Fallback.find(control, destinations, target, key, question, body.bytes?.length ?? 0)
@@ -416,13 +466,15 @@ export class GovernedRequest extends Context.Service<
               }
               readings = exit.value.readings
               const { reservation } = exit.value
+              reserved = reservation
               const hop = { destination: destination.success, config: target.config, policy: effective.policy }
-              const billOf =
+              const billed =
                 charge?.bill ??
-                ((outcome: Billing.Outcome) => Billing.bill(accounting, facts, price, reserved, outcome))
+                ((outcome: Billing.Outcome) => Billing.bill(accounting, facts, price, estimate, outcome))
+              billOf = billed
               const bounded = OutputBound.written(target.routeId, body, bound)
               const go = () =>
-                guardBody(bounded, reservation, (guardedBody) => send(guardedBody, hop, fallback, reservation, billOf))
+                guardBody(bounded, reservation, (guardedBody) => send(guardedBody, hop, fallback, reservation, billed))
               const used = ObjectRules.usedBy(target.objects, facts.references)
               if (used.length === 0 && target.objects._tag !== "Unclear") return go()
               ObjectRules.refusalOf(
@@ -434,79 +486,89 @@ export class GovernedRequest extends Context.Service<
           )
         }
 
-        if (!target.config.enabled) {
-          refuse(disabledRoute)
-          return noted
-        }
-        const misplaced = target.routeId === "service" ? undefined : Query.deciding(target.target, Facts.bodyMembers)
-        if (misplaced !== undefined && wire.method === "POST") {
-          refuse(inTheQuery(misplaced))
-          return noted
-        }
-        const decision = Policy.decideBeforeBody(effective.policy, question)
-        if (decision._tag === "Denied") {
-          deny(decision.denial)
-          return noted
-        }
-        const full = limits.full(metersOf(effective, scopesOf, now()))
-        if (full !== undefined) {
-          refuseFull({ _tag: "Refused", reading: full, wanted: 1 })
-          return noted
-        }
-        let left = false
-        const read = span.phase("gateway.body")
-        // before its body is whole: nothing was had, and that it asked is on record
-        hungUp = guarded<void>(() => {
-          left = true
-          read()
-          settle(undefined, { ...unaccounted, status: Request.clientClosed, provider: target.provider }, () =>
-            outcome.ended(Request.left)
-          )
-        })
-        const options = readOptions(target, effective.policy, lease, sent)
-        const { service } = target
-        const whenRead = <A>(step: (value: A) => void) =>
-          guarded((value: A) => {
-            if (left) return
-            hungUp = noted
+        /** A meter that is known to have no room for another request. */
+        const fullNow = () => limits.full(() => metersOf(effective, scopesOf, now()))
+
+        const begin = () => {
+          if (!target.config.enabled) return refuse(disabledRoute)
+          const misplaced = target.routeId === "service" ? undefined : Query.deciding(target.target, Facts.bodyMembers)
+          if (misplaced !== undefined && wire.method === "POST") return refuse(inTheQuery(misplaced))
+          const decision = Policy.decideBeforeBody(effective.policy, question)
+          if (decision._tag === "Denied") return deny(decision.denial)
+          const full = fullNow()
+          if (full !== undefined) return refuseFull({ _tag: "Refused", reading: full, wanted: 1 })
+          let left = false
+          const read = span.phase("gateway.body")
+          // before its body is whole: nothing was had, and that it asked is on record
+          hungUp = guarded<void>(() => {
+            left = true
             read()
-            step(value)
+            settle(undefined, { ...unaccounted, status: Request.clientClosed, provider: target.provider }, () =>
+              outcome.ended(Request.left)
+            )
           })
-        const refuseBody = (failure: GatewayError) => {
-          const byPolicy = failure.code === "request_body_too_large" && options.limit.setBy !== "the route"
-          refuse(failure, byPolicy ? Denied.ofBody(effective) : undefined)
-        }
-        if (target.routeId !== "service" && target.routeId !== "compat") {
-          RequestBody.read(
-            wire,
-            options,
-            whenRead((received) => {
-              const body = Result.flatMap(received, (bytes) => RequestBody.understand(bytes, options))
-              if (Result.isFailure(body)) refuseBody(body.failure)
-              else decide(body.success, Result.getOrUndefined(received)?.length ?? 0)
+          const options = readOptions(target, effective.policy, lease, sent)
+          const { service } = target
+          const whenRead = <A>(step: (value: A) => void) =>
+            guarded((value: A) => {
+              if (left) return
+              hungUp = noted
+              read()
+              step(value)
             })
-          )
-        } else {
-          const bodiesDecide = (unsized: boolean) =>
-            service === undefined ||
-            Policy.looksAtBodies(effective.policy, unsized) ||
-            control.snapshot().layers.of.model.size > 0 ||
-            guarding.looksAtRequests(effective.guardrails)
-          AnyBody.read(
-            wire,
-            service,
-            options,
-            bodiesDecide,
-            whenRead((understood) => {
-              const body = understood()
-              if (Result.isFailure(body)) refuseBody(body.failure)
-              else {
-                const charge = service && ServiceBilling.of(service, body.success)
-                decide(body.success, body.success.bytes?.length ?? 0, charge)
-              }
-            })
-          )
+          /**
+           * A body that was refused for what the client sent counts as a request: reading it was work, and a key with
+           * few requests would have any number of them.
+           */
+          const refuseBody = (failure: GatewayError) => {
+            const byPolicy = failure.code === "request_body_too_large" && options.limit.setBy !== "the route"
+            const denial = byPolicy ? Denied.ofBody(effective) : undefined
+            if (failure.status >= 500) return refuse(failure, denial)
+            limits.admit(
+              request.recordId,
+              metersOf(effective, scopesOf, now()),
+              Estimate.requestAlone,
+              guarded((exit) => refuse(failure, denial, reservedBy(exit)))
+            )
+          }
+          if (target.routeId !== "service" && target.routeId !== "compat") {
+            RequestBody.read(
+              wire,
+              options,
+              whenRead((received) => {
+                if (Result.isSuccess(received) && (received.success?.length ?? 0) > largeBody) {
+                  // filled while the body came: parsing it would be for nothing
+                  const full = fullNow()
+                  if (full !== undefined) return refuseFull({ _tag: "Refused", reading: full, wanted: 1 })
+                }
+                const body = Result.flatMap(received, (bytes) => RequestBody.understand(bytes, options))
+                if (Result.isFailure(body)) refuseBody(body.failure)
+                else decide(body.success, Result.getOrUndefined(received)?.length ?? 0)
+              })
+            )
+          } else {
+            const bodiesDecide = (unsized: boolean) =>
+              service === undefined ||
+              Policy.looksAtBodies(effective.policy, unsized) ||
+              control.snapshot().layers.of.model.size > 0 ||
+              guarding.looksAtRequests(effective.guardrails)
+            AnyBody.read(
+              wire,
+              service,
+              options,
+              bodiesDecide,
+              whenRead((understood) => {
+                const body = understood()
+                if (Result.isFailure(body)) refuseBody(body.failure)
+                else {
+                  const charge = service && ServiceBilling.of(service, body.success)
+                  decide(body.success, body.success.bytes?.length ?? 0, charge)
+                }
+              })
+            )
+          }
         }
+        guarded<void>(begin)()
         return () => hungUp()
       }
 
@@ -533,6 +595,16 @@ export const queueFull = new GatewayError({
   message: "The queue of usage records is full, and the gateway takes no request that it could not account for.",
   retryAfterSeconds: 5
 })
+
+/** Of an exchange in which the gateway failed: there may have been an answer, of which nothing is known. */
+const unseen: Billing.Outcome = {
+  _tag: "Answered",
+  seen: { reported: undefined, guessedOutput: undefined },
+  whole: false
+}
+
+/** Parsing one of more bytes takes longer than looking whether it is wanted. */
+const largeBody = 16_384
 
 const inTheQuery = (member: string) =>
   new GatewayError({

@@ -126,8 +126,6 @@ class HeldAnswer implements Sink {
     const chunk = Forward.asBuffer(bytes)
     if (this.#collected.length + chunk.length > this.#passage.maxResponseBytes) return this.#refuseLarge()
     if (!this.#bounded && this.#take(chunk.length) === "stop") return "stop"
-    this.#tap.push(chunk)
-    this.#passage.watch?.chunk(chunk)
     this.#collected.add(chunk)
     return "continue"
   }
@@ -167,7 +165,7 @@ class HeldAnswer implements Sink {
     this.#passage.hash?.update(body)
     this.#passage.hash?.complete()
     return this.#settleable({ status, whole: true, headSent: true }, () => {
-      this.#wire.head(status, this.#answerHeaders(status, body.length))
+      this.#wire.head(status, this.#answerHeaders(status, body.length, mask))
       this.#wire.end(body.length === 0 ? undefined : body)
     })
   }
@@ -186,7 +184,11 @@ class HeldAnswer implements Sink {
   }
 
   #settleable(passed: Pick<Forward.Passed, "whole"> & Partial<Forward.Passed>, finish: () => void): Forward.Settleable {
+    // in one piece, which is held once for all who read it
+    const answer = this.#collected.whole()
+    this.#tap.push(answer)
     this.#tap.flush()
+    this.#passage.watch?.chunk(answer)
     return {
       passed: {
         status: undefined,
@@ -205,8 +207,8 @@ class HeldAnswer implements Sink {
     }
   }
 
-  #answerHeaders(status: number, length: number): Headers.RawHeaders {
-    const out = Headers.without(Forward.headersFor(this.#passage, this.#headers), "content-length")
+  #answerHeaders(status: number, length: number, mask: SecretMask | undefined): Headers.RawHeaders {
+    const out = Headers.without(Forward.headersFor(this.#passage, this.#headers, mask), "content-length")
     if (Forward.bodied(status)) out.push("content-length", String(length))
     return out
   }

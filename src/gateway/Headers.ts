@@ -35,12 +35,17 @@ export const all = (headers: RawHeaders, name: string): ReadonlyArray<string> =>
   return values
 }
 
-/** Names that the message's own `Connection` fields declare hop-by-hop. */
-const connectionNamed = (headers: RawHeaders): ReadonlySet<string> => {
-  const named = new Set<string>()
+/** Names that the message's own `Connection` fields declare hop-by-hop; `undefined` where it declares none. */
+const connectionNamed = (headers: RawHeaders): ReadonlySet<string> | undefined => {
+  let named: Set<string> | undefined
   for (let i = 0; i + 1 < headers.length; i += 2) {
-    if (isNamed(headers[i]!, "connection")) {
-      for (const name of headers[i + 1]!.split(",")) named.add(name.trim().toLowerCase())
+    if (!isNamed(headers[i]!, "connection")) continue
+    for (const option of headers[i + 1]!.split(",")) {
+      const name = option.trim().toLowerCase()
+      // what nearly every message says names no header
+      if (name === "keep-alive" || name === "close") continue
+      named ??= new Set()
+      named.add(name)
     }
   }
   return named
@@ -51,8 +56,7 @@ const copyWithout = (headers: RawHeaders, drop: (name: string, value: string) =>
   const kept: Array<string> = []
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const name = headers[i]!
-    if (!drop(name, headers[i + 1]!) && !(named.size > 0 && named.has(name.toLowerCase())))
-      kept.push(name, headers[i + 1]!)
+    if (!drop(name, headers[i + 1]!) && named?.has(name.toLowerCase()) !== true) kept.push(name, headers[i + 1]!)
   }
   return kept
 }

@@ -1,4 +1,4 @@
-import { Cause, Clock, Context, Data, Effect, Exit, Layer } from "effect"
+import { Cause, Clock, Context, Data, Effect, Exit, Layer, Result } from "effect"
 import { Redis, type RedisError } from "../services/Redis.ts"
 import * as CounterRestoration from "./CounterRestoration.ts"
 import { FullWindows } from "./FullWindows.ts"
@@ -42,6 +42,12 @@ export class LimitsUnavailable extends Data.TaggedError("LimitsUnavailable")<{
   readonly reservation: Reservation
 }> {}
 
+/** What an admission holds, or may hold. */
+export const reservedBy = (exit: Exit.Exit<Admission, LimitsUnavailable>): Reservation | undefined => {
+  if (Exit.isFailure(exit)) return Result.getOrUndefined(Cause.findError(exit.cause))?.reservation
+  return exit.value._tag === "Admitted" ? exit.value.reservation : undefined
+}
+
 /**
  * RPM, TPM, daily caps and budgets of keys, and of the layers whose requests share limits. All meters of a request are
  * checked and raised together by one script, so that no number of concurrent requests, in any number of processes,
@@ -58,7 +64,7 @@ export class Limits extends Context.Service<
       done: (exit: Exit.Exit<Admission, LimitsUnavailable>) => void
     ) => void
     /** A meter that is known to have no room for another request: asks nobody, and counts nothing. */
-    readonly full: (meters: Meters.RequestMeters) => Reading | undefined
+    readonly full: (meters: () => Meters.RequestMeters) => Reading | undefined
     /**
      * In one step: replaces the reservation by what was used and appends `record` to the usage queue. What was reserved
      * and not used goes back to the windows that it was reserved in; what was used beyond the reservation counts in the
@@ -82,12 +88,30 @@ export class Limits extends Context.Service<
 
       const fullWindows = new FullWindows()
 
+      const settledOf = ({ meters }: Meters.ScopeMeters, now: number): SettledCounters => {
+        const counters = Settling.countersOf(meters, now)
+        return {
+          counters,
+          keys: counters.map(({ meter }) => redis.key(meter.key)),
+          terms: counters.map(({ begins, meter }) => {
+            const durable = begins && Meters.isDurable(meter)
+            return [
+              begins ? Meters.keptSeconds[meter.window] : "",
+              durable ? meter.name : "",
+              durable ? Meters.markOf(meter) : ""
+            ]
+          })
+        }
+      }
+
       const placesOf = remembered((meters: Meters.ScopeMeters): Places => {
         const { counters, known, open } = CounterRestoration.keysOf(redis, meters)
         return {
           open,
           known,
           keys: [open, known, ...counters],
+          endsAt: Math.min(...meters.meters.map(({ endsAt }) => endsAt)),
+          settled: settledOf(meters, Number.NEGATIVE_INFINITY),
           terms: meters.meters.map((meter) => [
             meter.limit,
             Meters.keptSeconds[meter.window],
@@ -145,7 +169,7 @@ export class Limits extends Context.Service<
 
       const admit: Limits["Service"]["admit"] = (requestId, meters, wanted, done) => {
         if (meters.all.length === 0) return done(unlimited)
-        const full = fullWindows.among(meters.all)
+        const full = fullWindows.among(() => meters.all)
         if (full !== undefined) return done(Exit.succeed({ _tag: "Refused", reading: full, wanted: 1 }))
         const amounts = meters.all.map((meter) => amountFor(meter, wanted))
         const reservation = { members: membersOf(requestId, meters, amounts), meters, amounts }
@@ -172,22 +196,16 @@ export class Limits extends Context.Service<
           const args: Array<string | number> = [settlements.length]
           for (const { record } of settlements) args.push(record)
           for (const { held, meters } of heldByScope(settlements)) {
-            const { known, open } = placesOf(meters)
-            const counters = Settling.countersOf(meters.meters, now)
+            const { endsAt, known, open, settled } = placesOf(meters)
+            const { counters, keys: counterKeys, terms } = now < endsAt ? settled : settledOf(meters, now)
             const changes = held.map(({ amounts, used }) => Settling.changesOf(counters, amounts, used))
             keys.push(open, known)
             args.push(counters.length, held.length)
-            for (const [index, { begins, meter }] of counters.entries()) {
+            keys.push(...counterKeys)
+            for (const [index, term] of terms.entries()) {
               let change = 0
               for (const { open } of changes) change += open[index]!
-              keys.push(redis.key(meter.key))
-              const durable = begins && Meters.isDurable(meter)
-              args.push(
-                change,
-                begins ? Meters.keptSeconds[meter.window] : "",
-                durable ? meter.name : "",
-                durable ? Meters.markOf(meter) : ""
-              )
+              args.push(change, ...term)
             }
             for (const [index, { member }] of held.entries()) {
               const { givenBack, open } = changes[index]!
@@ -200,7 +218,7 @@ export class Limits extends Context.Service<
 
       return Limits.of({
         admit,
-        full: (meters) => fullWindows.among(meters.all),
+        full: (meters) => fullWindows.among(() => meters().all),
         settle: (reservation, used, record, done) => settle({ reservation, used, record }, done)
       })
     })
@@ -231,8 +249,20 @@ interface Places {
   readonly known: string
   /** These two, and the counters. */
   readonly keys: ReadonlyArray<string>
+  /** When the first window of the meters ends, in epoch milliseconds. */
+  readonly endsAt: number
+  /** What settlements change until then. */
+  readonly settled: SettledCounters
   /** Limit, seconds to keep, name and mark of a durable meter. */
   readonly terms: ReadonlyArray<readonly [number, number, string, string]>
+}
+
+interface SettledCounters {
+  readonly counters: ReadonlyArray<Settling.Counter>
+  /** Their names in Redis. */
+  readonly keys: ReadonlyArray<string>
+  /** Seconds to keep, name and mark of a durable counter that may begin with the settlement. */
+  readonly terms: ReadonlyArray<readonly [number | "", string, string]>
 }
 
 /** Made once for the meters of a scope, which change with the minute. */

@@ -142,10 +142,10 @@ const read = (value: string): Owner => {
 const rememberedSeconds = 3600
 
 /** Kinds that providers delete on their own, after 30 days or less. */
-const passing = ["response", "message_batch", "batch", "upload", "container"]
+const passing = ["response", "message_batch", "batch", "upload", "container", "item", "audio"]
 
 /** Kinds whose ids the upstream makes for the request that names them first. */
-const minted: ReadonlySet<string> = new Set(["response", "chat_completion", "message_batch"])
+const minted: ReadonlySet<string> = new Set(["response", "chat_completion", "message_batch", "item", "audio"])
 
 const deletionLock = 7_238_412
 

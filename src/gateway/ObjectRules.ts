@@ -65,11 +65,13 @@ export const watchOf = (
   use: ObjectUse,
   method: string,
   found: (objects: ReadonlyArray<UpstreamObject>) => void,
-  making: Making = { stored: undefined, tools: true }
+  making: Making = unread
 ): CreatedObjects | undefined => {
   const sought = soughtIn(use, method, making)
   return sought && new CreatedObjects(sought, found)
 }
+
+const unread: Making = { stored: undefined, tools: true, audio: true }
 
 /** An upstream's refusal in JSON. */
 const isError = (text: string): boolean => {

@@ -7,7 +7,7 @@ import { ControlState } from "./ControlState.ts"
 import * as DelegatedRequest from "./DelegatedRequest.ts"
 import { Destinations } from "./Destination.ts"
 import * as Exposure from "./Exposure.ts"
-import { GatewayError } from "./GatewayError.ts"
+import { GatewayError, internalError } from "./GatewayError.ts"
 import { controlStateUnavailable, GovernedRequest } from "./GovernedRequest.ts"
 import * as Headers from "./Headers.ts"
 import * as FrontDoor from "./identity/FrontDoor.ts"
@@ -206,7 +206,12 @@ export class ProxyApp extends Context.Service<
           outcome.refused(Authentication.malformed)
           return ignored
         }
-        return DelegatedRequest.run(upstream, request, target, destinations.delegated(Redacted.make(raw)), now, outcome)
+        const destination = destinations.delegated(Redacted.make(raw))
+        if (Result.isSuccess(destination)) {
+          return DelegatedRequest.run(upstream, request, target, destination.success, now, outcome)
+        }
+        outcome.refused(destination.failure)
+        return ignored
       }
 
       /** A refusal that leaves no record: nobody is known to have asked. */
@@ -274,11 +279,6 @@ const identityRequired = new GatewayError({
   code: "insufficient_identity_authorization",
   message:
     "This path is exposed to operators only: beside the gateway key it needs an identity that this gateway can verify."
-})
-
-const internalError = new GatewayError({
-  code: "internal_error",
-  message: "The gateway failed. The request id tells an operator where to look."
 })
 
 const ignored: Request.HungUp = () => {}

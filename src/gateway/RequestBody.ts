@@ -82,6 +82,20 @@ export const read = (
 /** The bytes of a body that its headers call JSON; another one is refused. */
 export const readJson = (
   wire: Wire,
+  options: Pick<ReadOptions, "lease" | "limit" | "withinMs"> & Partial<Pick<ReadOptions, "hash">>,
+  done: (result: Result.Result<Buffer, GatewayError>) => void
+): void => {
+  readWhole(wire, unreadableType(wire.headers), options, done)
+}
+
+/** The bytes of a body, whatever its headers call it, as long as that can be read here. */
+export const readAny: typeof readJson = (wire, options, done) => {
+  readWhole(wire, BodyLabels.typedTwice(wire.headers) ?? BodyLabels.unreadable(wire.headers), options, done)
+}
+
+const readWhole = (
+  wire: Wire,
+  unreadable: string | undefined,
   {
     hash,
     lease,
@@ -90,7 +104,6 @@ export const readJson = (
   }: Pick<ReadOptions, "lease" | "limit" | "withinMs"> & Partial<Pick<ReadOptions, "hash">>,
   done: (result: Result.Result<Buffer, GatewayError>) => void
 ): void => {
-  const unreadable = unreadableType(wire.headers)
   if (unreadable !== undefined) {
     done(Result.fail(new GatewayError({ code: "unsupported_media_type", message: unreadable })))
   } else {

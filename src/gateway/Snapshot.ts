@@ -25,7 +25,8 @@ export interface UpstreamProvider {
 export interface Snapshot {
   readonly epoch: number
   readonly routes: ReadonlyMap<RouteId, RouteConfig>
-  readonly provider: Option.Option<UpstreamProvider>
+  /** None: UPSTREAM_BASE_URL is the upstream. `unreadable`: there is a row, and this version cannot decode it. */
+  readonly provider: Option.Option<UpstreamProvider> | "unreadable"
   readonly prices: ReadonlyMap<string, ModelPrice>
   readonly services: ServiceTable.ServiceTable
   readonly frontDoor: FrontDoor.FrontDoor
@@ -107,7 +108,8 @@ interface StoredProvider {
   readonly context: string
 }
 
-const providerTable: Table<StoredProvider> = {
+/** With a provider that cannot be decoded nobody knows where requests should go: they must not go elsewhere. */
+const providerTable: Table<StoredProvider | "unreadable"> = {
   name: "provider_configs",
   key: ["id"],
   decode: (columns) => {
@@ -121,7 +123,8 @@ const providerTable: Table<StoredProvider> = {
       sealed: row.sealed_credential,
       context: `provider_configs/${row.id}`
     }
-  }
+  },
+  substitute: () => "unreadable"
 }
 
 const priceTable: Table<Entry<string, ModelPrice>> = {
@@ -165,7 +168,12 @@ export const load = Effect.gen(function* () {
   const snapshot: Snapshot = {
     epoch,
     routes: new Map(reader.read(routeTable, routes)),
-    provider: provider === undefined ? Option.none() : Option.some(yield* opened(provider)),
+    provider:
+      provider === "unreadable"
+        ? provider
+        : provider === undefined
+          ? Option.none()
+          : Option.some(yield* opened(provider)),
     prices: new Map(reader.read(priceTable, prices)),
     services: yield* ServiceTable.load(reader),
     frontDoor: yield* FrontDoor.load(reader),

@@ -2,7 +2,7 @@ import { Result } from "effect"
 import * as Exposure from "./Exposure.ts"
 import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
-import type { Family, PolicyRoute, Provider, RouteConfig, RouteId } from "./model/CanonicalRoute.ts"
+import type { CanonicalRoute, Family, PolicyRoute, Provider, RouteConfig, RouteId } from "./model/CanonicalRoute.ts"
 import * as CompatPaths from "./model/CompatPaths.ts"
 import { type Accounting, accountingOf } from "./model/Estimate.ts"
 import type { Passthrough } from "./model/Passthrough.ts"
@@ -82,6 +82,28 @@ export const defaultPaths: Paths = {
   compatOwnership: "project"
 }
 
+const canonical = (
+  { family, id, pattern }: CanonicalRoute,
+  method: string,
+  target: string,
+  segments: ReadonlyArray<string>,
+  snapshot: Snapshot
+): Result.Result<Target, GatewayError> => {
+  const config = snapshot.routes.get(id)
+  if (config === undefined) return Result.fail(unsupported("Route is not supported by this gateway."))
+  return Result.succeed({
+    routeId: id,
+    route: pattern,
+    provider: "upstream",
+    family,
+    config,
+    target,
+    objects: useOfRoute(id, method, segments),
+    accounting: accountingOf(id, method, config.mode),
+    usageOnRequest: id === "chat-completions"
+  })
+}
+
 /** Finds the target of a request, or says why there is none. */
 export const find = (
   method: string,
@@ -89,26 +111,14 @@ export const find = (
   snapshot: Snapshot,
   paths: Paths = defaultPaths
 ): Result.Result<Target | Wildcard, GatewayError> => {
+  const exact = RouteTable.exactly(method, target)
+  if (exact !== undefined) return canonical(exact.route, method, target, exact.segments, snapshot)
   const path = Path.canonicalise(target)
   if (Result.isFailure(path)) return Result.fail(unsupported(`The request path ${path.failure}.`))
   const route = RouteTable.match(method, path.success)
   switch (route._tag) {
-    case "Canonical": {
-      const { family, id, pattern } = route.route
-      const config = snapshot.routes.get(id)
-      if (config === undefined) return Result.fail(unsupported("Route is not supported by this gateway."))
-      return Result.succeed({
-        routeId: id,
-        route: pattern,
-        provider: "upstream",
-        family,
-        config,
-        target,
-        objects: useOfRoute(id, method, path.success.segments),
-        accounting: accountingOf(id, method, config.mode),
-        usageOnRequest: id === "chat-completions"
-      })
-    }
+    case "Canonical":
+      return canonical(route.route, method, target, path.success.segments, snapshot)
     case "Compat":
       if (!CompatPaths.isOpen(paths.compat, route.rest)) return Result.fail(closedAtCompat)
       return Result.succeed({

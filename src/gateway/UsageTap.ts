@@ -3,6 +3,7 @@ import { LastBytes } from "../services/LastBytes.ts"
 import * as EventText from "./EventText.ts"
 import * as LateUsage from "./LateUsage.ts"
 import type { Family } from "./model/CanonicalRoute.ts"
+import * as JsonBounds from "./model/JsonBounds.ts"
 import * as JsonMembers from "./model/JsonMembers.ts"
 import * as TokenUsage from "./TokenUsage.ts"
 
@@ -22,6 +23,8 @@ export interface UsageTap {
   /** What was still held back; call it once, at the end. */
   readonly flush: () => Buffer | undefined
   readonly seen: () => Seen
+  /** The answer, of which this holds all: nobody else has to collect it. `undefined`: it is too long for that. */
+  readonly answer?: () => Buffer | undefined
 }
 
 /** For an answer that shows nothing to a reader, or has none. */
@@ -50,6 +53,7 @@ export const json = (family: Family, maxBody: number): UsageTap => {
       return chunk
     },
     flush: () => undefined,
+    answer: () => (tail === undefined ? collected.whole() : undefined),
     seen: () => ({
       reported:
         tail !== undefined
@@ -57,11 +61,14 @@ export const json = (family: Family, maxBody: number): UsageTap => {
           : // an answer that is cut or no JSON reports nothing
             collected.length === 0
             ? undefined
-            : TokenUsage.read(family, parse(collected.whole().toString("utf8"))),
+            : ofWhole(family, collected.whole()),
       guessedOutput: Math.ceil(length / 4)
     })
   }
 }
+
+const ofWhole = (family: Family, answer: Buffer): TokenUsage.Reported | undefined =>
+  LateUsage.ofWhole(family, answer) ?? read(family, answer)
 
 /** The last bytes of what was collected, which is collected no longer. */
 const lastOf = (collected: CollectedBytes): LastBytes => {
@@ -198,6 +205,10 @@ export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
     const line = lines[at]
     if (line === undefined) return bytes
     const json = line.slice("data:".length)
+    if (JsonBounds.isExcessive(bytes)) {
+      report(atEitherEnd(family, bytes))
+      return bytes
+    }
     const parsed = parse(json)
     if (!TokenUsage.isObject(parsed)) return bytes
     report(TokenUsage.read(family, parsed))
@@ -281,11 +292,19 @@ const parse = (text: string): unknown => {
   }
 }
 
+/** All of a JSON text, or of one that takes too long to parse the usage at its end or its beginning. */
+const read = (family: Family, json: Buffer): TokenUsage.Reported | undefined =>
+  JsonBounds.isExcessive(json) ? atEitherEnd(family, json) : TokenUsage.read(family, parse(json.toString("utf8")))
+
+const atEitherEnd = (family: Family, json: Buffer): TokenUsage.Reported | undefined =>
+  LateUsage.read(family, json.subarray(Math.max(0, json.length - LateUsage.tailBytes))) ??
+  LateUsage.read(family, json.subarray(0, LateUsage.tailBytes))
+
 const readLine = (family: Family, bytes: Buffer): TokenUsage.Reported | undefined => {
   // the name may also be a client's word that is echoed
   for (let at = bytes.indexOf(usageKey); at !== -1; at = bytes.indexOf(usageKey, at + 1)) {
     if (LateUsage.objectAfter(bytes, at + usageKey.length) !== undefined) {
-      return TokenUsage.read(family, parse(bytes.toString("utf8", dataField.length)))
+      return read(family, bytes.subarray(dataField.length))
     }
   }
   return undefined

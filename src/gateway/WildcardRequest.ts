@@ -1,24 +1,30 @@
-import { Cause, Clock, Effect, Exit, Option, Result } from "effect"
+import { Cause, Clock, Effect, Exit, Option, Predicate, Result } from "effect"
 import { Upstream } from "../services/Upstream.ts"
 import * as Billing from "./Billing.ts"
 import { BodyAdmission } from "./BodyAdmission.ts"
+import * as BodyLabels from "./BodyLabels.ts"
 import { ControlState } from "./ControlState.ts"
 import * as Denied from "./Denied.ts"
 import { Destinations } from "./Destination.ts"
+import * as Form from "./Form.ts"
 import { GatewayError } from "./GatewayError.ts"
 import { controlStateUnavailable, queueFull } from "./GovernedRequest.ts"
 import { Guarding } from "./Guarding.ts"
 import * as Headers from "./Headers.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
-import { Limits, type Reading, type Reservation } from "./Limits.ts"
+import { type Admission, Limits, type Reading, type Reservation, reservedBy } from "./Limits.ts"
 import * as Meters from "./Meters.ts"
 import type { Reader } from "./model/AnswerHeaders.ts"
 import { strictest } from "./model/BodyLimit.ts"
+import * as CompatPaths from "./model/CompatPaths.ts"
+import * as Estimate from "./model/Estimate.ts"
 import * as Facts from "./model/Facts.ts"
 import type { GuardrailPolicy } from "./model/GuardrailPolicy.ts"
+import * as NamedModels from "./model/NamedModels.ts"
 import * as Policy from "./model/Policy.ts"
 import * as Query from "./model/Query.ts"
-import { takesUploads, type UpstreamObject } from "./model/UpstreamObjects.ts"
+import { formOf, type Making, referredTo, type UpstreamObject } from "./model/UpstreamObjects.ts"
+import * as UpstreamPaths from "./model/UpstreamPaths.ts"
 import { ObjectOwners } from "./ObjectOwners.ts"
 import * as ObjectRules from "./ObjectRules.ts"
 import * as PublicLocation from "./PublicLocation.ts"
@@ -31,8 +37,9 @@ import * as UsageRecord from "./UsageRecord.ts"
 import type { Wire } from "./Wire.ts"
 
 /**
- * A path that no other route took. Path, query and bodies go on as they came, up to the settings' limits. Only where
- * upstreams keep objects is a body read, for the objects that it refers to, and a list. The key's policy holds as far as it can be held that way: `deny`, the route, the
+ * A path that no other route took. Path, query and bodies go on as they came, up to the settings' limits. A body is read
+ * only for the objects that it refers to, and an answer only where it lists or names such. The key's policy holds as far
+ * as it can be held that way: `deny`, the route, the
  * provider, the hours, sizes, and requests per minute and day. A request whose policy needs more than that is refused,
  * unless the settings let it go without. Tokens and money are not counted here.
  */
@@ -125,7 +132,7 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
       return ignored
     }
     const unread =
-      target.settings.body_policies === "skip" || !decidesByBody(request, target)
+      target.settings.body_policies === "skip" || !decides(request, target)
         ? undefined
         : Policy.unread(effective.policy, control.snapshot().layers.of.model.size > 0)
     if (unread !== undefined) {
@@ -154,8 +161,11 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
         return
       }
       const admitted = { policy: effective.policy, readings }
-      const watch = ObjectRules.watchOf(target.objects, request.wire.method, (objects) =>
-        owners.remember(target.provider, objects, key, () => {})
+      const watch = ObjectRules.watchOf(
+        target.objects,
+        request.wire.method,
+        (objects) => owners.remember(target.provider, objects, key, () => {}),
+        body?.making
       )
       const leaves = ObjectRules.listFilter(asked)
       const streamed: StreamedRequest.Streamed = {
@@ -184,11 +194,17 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
       }
       hungUp = StreamedRequest.run(upstream, streamed, now, { ...outcome, failed })
     }
+    const refuseFull = ({ reading, wanted }: Extract<Admission, { readonly _tag: "Refused" }>) =>
+      refuse(Meters.refusal(reading.meter, reading.used, wanted, now()), Denied.ofLimit(reading.meter), undefined, [
+        reading
+      ])
+    const meters = () =>
+      countingRequests(metersOf(effective, (effective) => control.limitScopes(key, effective), now()))
     const admit = (body: Read | undefined) =>
       limits.admit(
         request.recordId,
-        countingRequests(metersOf(effective, (effective) => control.limitScopes(key, effective), now())),
-        nothingWanted,
+        meters(),
+        Estimate.requestAlone,
         guarded((exit) => {
           if (Exit.isFailure(exit)) {
             const unavailable = Option.getOrUndefined(Exit.findErrorOption(exit))
@@ -196,15 +212,8 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
               Effect.logWarning("limits cannot be checked", { cause: unavailable?.cause ?? Cause.squash(exit.cause) })
             )
             refuse(controlStateUnavailable, undefined, unavailable?.reservation)
-          } else if (exit.value._tag === "Refused") {
-            const { reading, wanted } = exit.value
-            refuse(
-              Meters.refusal(reading.meter, reading.used, wanted, now()),
-              Denied.ofLimit(reading.meter),
-              undefined,
-              [reading]
-            )
-          } else {
+          } else if (exit.value._tag === "Refused") refuseFull(exit.value)
+          else {
             const { readings, reservation } = exit.value
             ObjectRules.refusalOf(
               asked,
@@ -218,9 +227,15 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
           }
         })
       )
-    if (!readsBody(request, target)) {
+    const reader = readerOfBody(request, target)
+    if (reader === undefined) {
       admit(undefined)
       return () => hungUp()
+    }
+    const full = limits.full(meters)
+    if (full !== undefined) {
+      refuseFull({ _tag: "Refused", reading: full, wanted: 1 })
+      return ignored
     }
     let left = false
     // before its body is whole: nothing was had, and that it asked is on record
@@ -231,16 +246,27 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
       )
     })
     const limit = strictest(target.config.maxRequestBodyBytes, effective.policy.max_request_body_bytes)
-    RequestBody.readJson(
+    /** It counts as a request: reading the body was work, and a key with few requests would have any number of them. */
+    const refuseBody = (failure: GatewayError) => {
+      const byPolicy = failure.code === "request_body_too_large" && limit.setBy !== "the route"
+      const denial = byPolicy ? Denied.ofBody(effective) : undefined
+      if (failure.status >= 500) return refuse(failure, denial)
+      limits.admit(
+        request.recordId,
+        meters(),
+        Estimate.requestAlone,
+        guarded((exit) => refuse(failure, denial, reservedBy(exit)))
+      )
+    }
+    reader.read(
       request.wire,
       { lease, limit, withinMs: target.config.timeoutMs },
       guarded((received) => {
         if (left) return
         hungUp = noted
-        const body = Result.flatMap(received, understood)
-        if (Result.isSuccess(body)) return admit(body.success)
-        const byPolicy = body.failure.code === "request_body_too_large" && limit.setBy !== "the route"
-        refuse(body.failure, byPolicy ? Denied.ofBody(effective) : undefined)
+        const body = Result.flatMap(received, (bytes) => reader.understand(request.wire, bytes))
+        if (Result.isSuccess(body)) admit(body.success)
+        else refuseBody(body.failure)
       })
     )
     return () => hungUp()
@@ -273,6 +299,7 @@ const readerOf = ({ settings }: Wildcard): Reader => (settings.ui_exposure === "
 const questionOf = ({ provider, route }: Wildcard, running: number, now: number): Policy.Question => ({
   route,
   provider,
+  worksLater: false,
   facts: Facts.none,
   // the body is counted while it passes
   requestBytes: 0,
@@ -283,44 +310,92 @@ const questionOf = ({ provider, route }: Wildcard, running: number, now: number)
   unpricedModels: []
 })
 
-/** A body that was read, and the objects that it refers to. */
+/** A body that was read, the objects that it refers to, and what it says of those that the answer makes. */
 interface Read {
   readonly bytes: Buffer
   readonly references: Facts.Facts["references"]
+  readonly making?: Making
 }
 
-/** Whether a body may refer to objects that belong to somebody. A form that uploads something does not. */
-const readsBody = ({ wire }: Request.Request, { config, objects }: Wildcard): boolean =>
-  config.ownership !== "shared" &&
-  objects._tag !== "None" &&
-  objects._tag !== "Unclear" &&
-  StreamedRequest.bringsBody(wire) &&
-  !(takesUploads(objects) && isForm(wire))
+/** How a body is read for the objects that it refers to. */
+interface BodyReader {
+  readonly read: typeof RequestBody.readJson
+  readonly understand: (wire: Wire, bytes: Buffer) => Result.Result<Read, GatewayError>
+}
+
+/**
+ * `undefined`: the body streams through, because no key owns objects, or because it brings contents alone, as uploads
+ * do. Administration names objects of all keys.
+ */
+const readerOfBody = ({ wire }: Request.Request, { config, objects, target }: Wildcard): BodyReader | undefined => {
+  if (config.ownership === "shared" || objects._tag === "Unclear" || !StreamedRequest.bringsBody(wire)) return undefined
+  const multipart = isForm(wire)
+  if (objects._tag === "None") {
+    return multipart || UpstreamPaths.sensitiveGroup(pathOf(target)) !== undefined ? undefined : readers.any
+  }
+  const form = formOf(objects)
+  return multipart && form === "contents" ? undefined : multipart && form === "request" ? readers.form : readers.json
+}
+
+const pathOf = (target: string): string => target.split("?", 1)[0]!
 
 const isForm = ({ headers }: Wire): boolean =>
   Headers.all(headers, "content-type").every((type) => /^multipart\/form-data\s*(?:;|$)/i.test(type)) &&
   Headers.get(headers, "content-type") !== undefined
 
 /** Refuses what two readers could understand differently, as on the gateway's own routes. */
-const understood = (bytes: Buffer): Result.Result<Read, GatewayError> =>
+const understood: BodyReader["understand"] = (_, bytes) =>
   bytes.length === 0
     ? Result.succeed({ bytes, references: [] })
     : Result.mapBoth(Facts.parse("compat", bytes), {
         onFailure: (problem) => new GatewayError(problem),
-        onSuccess: ({ facts: { references } }) => ({ bytes, references })
+        onSuccess: ({ facts }) => ({ bytes, references: facts.references, making: facts })
       })
 
-/** Whether the request asks for something by a body, or by a query that some upstreams would take for one. */
-const decidesByBody = ({ wire }: Request.Request, { target }: Wildcard): boolean =>
-  StreamedRequest.bringsBody(wire) || Query.deciding(target, Facts.decidingMembers) !== undefined
+/** The same of a form, of which only what names objects is read. */
+const understoodForm: BodyReader["understand"] = (wire, bytes) =>
+  Form.read(Headers.get(wire.headers, "content-type") ?? "", bytes, new Set(Facts.fieldNames("compat"))).pipe(
+    Result.mapError((message) => new GatewayError({ code: "invalid_request_body", message })),
+    Result.flatMap((form) => Result.mapError(Facts.ofForm("compat", form), (problem) => new GatewayError(problem))),
+    Result.map(({ references }): Read => ({ bytes, references }))
+  )
+
+/** The same of a body that may be anything, whatever it is called: what is no JSON and no form refers to nothing. */
+const understoodAny: BodyReader["understand"] = (wire, bytes) => {
+  if (BodyLabels.isUrlEncoded(wire.headers) && !BodyLabels.beginsAsJson(bytes)) return understoodForm(wire, bytes)
+  const json = Facts.readJson(bytes)
+  if (Result.isSuccess(json) && Predicate.isObject(json.success.json)) return understood(wire, bytes)
+  if (Result.isSuccess(json)) {
+    return Result.succeed({ bytes, references: referredTo(json.success.text, json.success.json) })
+  }
+  const { problem } = json.failure
+  return BodyLabels.beginsAsJson(bytes)
+    ? Result.fail(new GatewayError(problem))
+    : Result.succeed({ bytes, references: [] })
+}
+
+const readers = {
+  json: { read: RequestBody.readJson, understand: understood },
+  form: { read: RequestBody.readAny, understand: understoodForm },
+  any: { read: RequestBody.readAny, understand: understoodAny }
+} as const
+
+/**
+ * Whether the request asks for something that a policy looks for in bodies: by one, by a query that some upstreams would
+ * take for one, by a path that names a model, or by one that begins work (as it resumes a job).
+ */
+const decides = ({ wire }: Request.Request, { target }: Wildcard): boolean => {
+  if (StreamedRequest.bringsBody(wire) || Query.deciding(target, Facts.decidingMembers) !== undefined) return true
+  if (wire.method !== "POST") return false
+  const { models, unjudged } = NamedModels.inPath(target)
+  return models.length > 0 || unjudged !== undefined || CompatPaths.workOf(target) === "later"
+}
 
 const unseenBy = (guardrail: string): GatewayError =>
   new GatewayError({
     code: "policy_denied",
     message: `This key is under the guardrail ${guardrail}, which cannot look into what passes here. Use a route that the gateway reads, or ask an operator to set guardrails to skip in the passthrough settings.`
   })
-
-const nothingWanted = { tokens: 0, inputTokens: 0, nanos: 0, nanosGuessed: false }
 
 const ignored: Request.HungUp = () => {}
 

@@ -31,7 +31,8 @@ describe.skipIf(!Deployment.available)("beside a newer version", { timeout: 120_
 
       const { id, raw } = yield* newKey
       assert.strictEqual((yield* chat(gateway, raw)).status, 200)
-      const written = [NewerRows.unconstrained, ...Object.values(NewerRows.statements), publish("Configuration")]
+      const { provider, ...others } = NewerRows.statements
+      const written = [NewerRows.unconstrained, ...Object.values(others), publish("Configuration")]
       yield* Effect.forEach(
         [...written, publish("OfANewerVersion"), `UPDATE api_keys SET policy = '{"max_things":3}' WHERE id = '${id}'`],
         (statement) => deployment.rows(Schema.Unknown, statement),
@@ -60,6 +61,15 @@ describe.skipIf(!Deployment.available)("beside a newer version", { timeout: 120_
         // the machine that this runs on may be busy with something else, but hardly ten times
         const took = yield* Effect.repeat(attempt, { times: 9, until: (ms) => ms < 250 })
         assert.isBelow(Number(took), 250)
+      }
+
+      // nobody knows where requests should go: not to UPSTREAM_BASE_URL
+      yield* Effect.forEach([provider, publish("Configuration")], (statement) =>
+        deployment.rows(Schema.Unknown, statement)
+      )
+      const key = yield* newKey
+      for (const process of [gateway, late]) {
+        yield* eventually(chat(process, key.raw), (answer) => codeOf(answer) === "invalid_configuration")
       }
     })
   )

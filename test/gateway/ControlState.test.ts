@@ -222,6 +222,47 @@ layer(Proxy.database)("ControlState", (it) => {
     })
   )
 
+  it.effect("follows interrupted notices again at once, then after 100 ms, and not as fast as it can", () =>
+    Effect.gen(function* () {
+      const { changes } = yield* Database
+      let broken = yield* Deferred.make<never, SqlError.SqlError>()
+      let follows = 0
+      const { state } = yield* started({
+        changes: (channel) =>
+          Effect.suspend(() => {
+            follows++
+            const stream = Stream.fromEffect(Deferred.await(broken))
+            return follows < 4 ? Effect.succeed(stream) : changes(channel)
+          })
+      })
+      const reaches = (count: number) =>
+        soon(
+          Effect.sync(() => follows),
+          count
+        )
+      const interrupted = Effect.gen(function* () {
+        const before = broken
+        broken = yield* Deferred.make<never, SqlError.SqlError>()
+        yield* Deferred.fail(before, unreachable)
+      })
+      yield* reaches(1)
+      yield* Proxy.configureRoute("models", { timeoutMs: 85 })
+      yield* interrupted
+      yield* reaches(2)
+      yield* soon(timeoutOfModels(state), 85)
+      yield* interrupted
+      yield* RealTime.effect(Effect.sleep("50 millis"))
+      assert.strictEqual(follows, 2)
+      yield* TestClock.adjust("100 millis")
+      yield* reaches(3)
+      yield* interrupted
+      yield* TestClock.adjust("200 millis")
+      yield* reaches(4)
+      yield* Proxy.configureRoute("models", { timeoutMs: 86 })
+      yield* soon(timeoutOfModels(state), 86)
+    })
+  )
+
   it.effect("when notices fall silent, learns within two seconds what it missed", () =>
     Effect.gen(function* () {
       const { state } = yield* started({ changes: () => Effect.succeed(Stream.never) })

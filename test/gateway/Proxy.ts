@@ -145,7 +145,7 @@ const counter = (redis: Redis["Service"], name: string) =>
   Effect.map(redis.command("GET", redis.key(name)), (value) => Number(value ?? 0))
 
 /** Without the writer: records stay in their queue. */
-const program = ProxyApp.layer.pipe(
+export const program = ProxyApp.layer.pipe(
   Layer.provide([GovernedRequest.layer, Identities.layer]),
   Layer.provide([Destinations.layer, BodyAdmission.layer, Guarding.layer, ObjectOwners.layer, UsageLog.layer]),
   Layer.provide([Limits.layer, ControlState.layer])

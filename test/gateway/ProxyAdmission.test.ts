@@ -65,6 +65,38 @@ layer(Proxy.database)("ProxyApp, before it reads a body,", (it) => {
       }
     })
   )
+
+  it.effect.each([
+    ["is no JSON", "["],
+    ["is larger than the key may send", { input: "x".repeat(200) }]
+  ] as const)("counts a request whose body %s", ([, body]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make()
+      const key = yield* Proxy.issueKey({ rpm_limit: 2, max_request_body_bytes: 100 })
+      const ask = (body: string | object) => gateway.ask({ target: Proxy.chat, headers: key.headers, body })
+      const refused = [(yield* ask(body)).status, (yield* ask(body)).status]
+      assert.isTrue(
+        refused.every((status) => status === 400 || status === 413),
+        String(refused)
+      )
+      const third = yield* ask({})
+      assert.deepStrictEqual([third.status, codeOf(third)], [429, "rate_limit_exceeded"])
+    })
+  )
+
+  it.effect("counts a request by the wildcard whose body is refused, and reads none once the window is full", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: Proxy.openWildcard() })
+      const key = yield* Proxy.issueKey({ rpm_limit: 2 })
+      const ask = (body: string | object) =>
+        gateway.ask({ target: "/v1/batches", headers: [...key.headers, "transfer-encoding", "chunked"], body })
+      assert.deepStrictEqual([(yield* ask("[")).status, (yield* ask("[")).status], [400, 400])
+      assert.strictEqual((yield* ask({})).status, 429)
+      // it would wait for the rest of the body
+      const fourth = yield* ask("stalls")
+      assert.deepStrictEqual([fourth.status, codeOf(fourth)], [429, "rate_limit_exceeded"])
+    })
+  )
 })
 
 it("a window is full for as long as its limit is what it was, and the oldest are forgotten", () => {
@@ -86,10 +118,19 @@ it("a window is full for as long as its limit is what it was, and the oldest are
   const reading = { meter: meter("a", 5), used: 5 }
   windows.note(reading)
   windows.note({ meter: { ...meter("tokens", 5), unit: "tokens" }, used: 5 })
-  assert.deepStrictEqual(windows.among([meter("b", 1), meter("a", 5)]), reading)
-  assert.strictEqual(windows.among([meter("a", 6), meter("tokens", 5)]), undefined)
+  assert.deepStrictEqual(
+    windows.among(() => [meter("b", 1), meter("a", 5)]),
+    reading
+  )
+  assert.strictEqual(
+    windows.among(() => [meter("a", 6), meter("tokens", 5)]),
+    undefined
+  )
   for (let index = 0; index < 10_000; index++) windows.note({ meter: meter(String(index), 1), used: 1 })
-  assert.strictEqual(windows.among([meter("a", 5)]), undefined)
+  assert.strictEqual(
+    windows.among(() => [meter("a", 5)]),
+    undefined
+  )
 })
 
 layer(Proxy.database)("ProxyApp gives", (it) => {

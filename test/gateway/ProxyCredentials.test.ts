@@ -112,6 +112,24 @@ layer(Proxy.database)("ProxyApp presents to the upstream", (it) => {
     })
   )
 
+  it.effect.each([
+    [401, "www-authenticate", "Bearer startup-secret", `Bearer ${"*".repeat(14)}`],
+    [302, "location", "https://elsewhere.test/?k=startup%2Dsecret", `https://elsewhere.test/?k=${"*".repeat(16)}`]
+  ] as const)("nor does a header, nor an escape: %s %s", ([status, name, value, shown]) =>
+    Effect.gen(function* () {
+      const body = '{"error":"\\u0073tartup-secret"}'
+      const gateway = yield* Proxy.make({
+        upstream: Upstream.answers(status, ["content-type", "application/json", name, value], body)
+      })
+      const key = yield* Proxy.issueKey()
+      for (const target of ["/v1/models", "/v1/messages/batches?limit=1"]) {
+        const wire = yield* gateway.ask({ method: "GET", target, headers: key.headers })
+        assert.strictEqual(wire.header(name), shown)
+        assert.notInclude(wire.text, "tartup")
+      }
+    })
+  )
+
   it.effect("what an error ends with is not lost when it looks like a credential", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({ upstream: Upstream.answers(400, ["content-length", "9"], "a startup") })

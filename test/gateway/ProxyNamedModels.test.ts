@@ -1,6 +1,8 @@
 import { assert, it as check, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import type { GuardrailPolicyPatch } from "../../src/gateway/model/GuardrailPolicy.ts"
 import { beside, inPath } from "../../src/gateway/model/NamedModels.ts"
+import { Database } from "../../src/services/Database.ts"
 import * as Proxy from "./Proxy.ts"
 
 const small = { model: "small" }
@@ -29,6 +31,8 @@ layer(Proxy.database)("models beside model", (it) => {
     [Proxy.chat, { ...small, api_base: "https://elsewhere.test" }, "api_base"],
     [Proxy.chat, { ...small, extra_body: { api_base: "x" } }, "extra_body.api_base"],
     [Proxy.chat, { ...small, model_id: "big" }, "model_id"],
+    ["/v1/responses", { ...small, agent: { name: "big" } }, "agent"],
+    ["/providers/compat/v1/conversations", { agent_id: "big" }, "agent_id"],
     [Proxy.chat, { ...small, extra_query: { model: "big" } }, "extra_query"],
     ["/v1/responses", { ...small, prompt: { id: "pmpt_1" } }, "prompt"],
     [Proxy.chat, { ...small, extra_body: "x" }, "extra_body"],
@@ -38,7 +42,11 @@ layer(Proxy.database)("models beside model", (it) => {
     ["/v1/responses", { prompt: { id: "pmpt_1" } }, "prompt"],
     ["/v1/messages/batches", { requests: [{ params: small }, { params: {} }] }, "model"],
     ["/providers/compat/openai/deployments/big/chat/completions", small, "model"],
-    ["/providers/compat/v1beta/models/big:generateContent", {}, "model"]
+    ["/providers/compat/v1beta/models/big:generateContent", {}, "model"],
+    ["/providers/compat/openai/deployments/small/engines/big/completions", small, "model"],
+    ["/providers/compat/v1/models/big/infer", small, "model"],
+    ["/providers/compat/v1/rerank", { query: "q" }, "model"],
+    ["/providers/compat/v1/moderations", { input: "x" }, "model"]
   ] as const)("a key with a list of models: %s %j", ([target, body, param]) =>
     Effect.map(ask({ allowed_models: ["small"] }, target, body), (answer) =>
       assert.deepInclude(answer, { ...denied(param), param: param })
@@ -60,6 +68,84 @@ layer(Proxy.database)("models beside model", (it) => {
         ask({ allowed_models: ["small"] }, `/providers/compat/v1/chat/completions${query}`, small),
         ({ status }) => assert.strictEqual(status, 200)
       )
+  )
+
+  it.effect.each(
+    [
+      "/v1/files /v1/uploads /v1/uploads/u/complete /v1/vector_stores /v1/vector_stores/v/search /v1/batches/b/cancel".split(
+        " "
+      ),
+      "/v1/fine_tuning/jobs/j/pause /v1/evals/e/runs/r /v1/threads /v1/threads/t/messages /v1/conversations".split(" ")
+    ].flat()
+  )("lets go what has no model on the compatible upstream: %s", (path) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ settings: { directCompatOwnership: "shared" } })
+      const key = yield* Proxy.issueKey({ allowed_models: ["small"], tpm_limit: 100_000, daily_budget_usd: 5 })
+      const wire = yield* gateway.ask({ target: `/providers/compat${path}`, headers: key.headers, body: {} })
+      assert.strictEqual(wire.status, 200, wire.text)
+    })
+  )
+
+  const later =
+    "/v1/batches /v1/fine_tuning/jobs /v1/fine_tuning/jobs/j/resume /v1/evals /v1/evals/e/runs /v1/videos".split(" ")
+  const laterElsewhere =
+    "/v1/videos/v/remix /v1/x/messages/batches /v1/threads/runs /v1/threads/t/runs /v1/Batches/ /v1/fine-tunes".split(
+      " "
+    )
+
+  it.effect.each([...later, ...laterElsewhere])("has nothing done later that no limit would hold: %s", (path) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ settings: { directCompatOwnership: "shared" } })
+      const ask = Effect.fnUntraced(function* (policy: object) {
+        const key = yield* Proxy.issueKey({ ...policy })
+        return yield* gateway.ask({ target: `/providers/compat${path}`, headers: key.headers, body: small })
+      })
+      for (const [field, limit] of [
+        ["allowed_models", ["small"]],
+        ["tpm_limit", 100_000],
+        ["max_tokens_per_day", 100_000],
+        ["daily_budget_usd", 5],
+        ["monthly_budget_usd", 5],
+        ["max_cost_per_request", 5],
+        ["max_output_tokens_per_request", 10],
+        ["allow_tools", false]
+      ] as const) {
+        const wire = yield* ask({ [field]: limit })
+        const { code, message } = JSON.parse(wire.text).error
+        assert.deepStrictEqual([wire.status, code, gateway.sent.length], [403, "policy_denied", 0], field)
+        assert.include(message, `under ${field},`)
+      }
+      assert.strictEqual((yield* ask({ rpm_limit: 5, allow_streaming: false })).status, 200)
+    })
+  )
+
+  it.effect("holds such work to what layers share, to the layers of models and to guardrails of answers", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const refused = Effect.fnUntraced(function* (
+        configured: Effect.Effect<unknown, unknown, Database>,
+        guardrails: GuardrailPolicyPatch = {}
+      ) {
+        const gateway = yield* Proxy.make({ configured })
+        const key = yield* Proxy.issueKey({}, { guardrails })
+        const wire = yield* gateway.ask({ target: "/providers/compat/v1/batches", headers: key.headers, body: {} })
+        yield* sql`DELETE FROM policy_layers`
+        assert.deepStrictEqual([wire.status, gateway.sent.length], [403, 0], wire.text)
+        const { denial } = (yield* gateway.records)[0] ?? {}
+        return [JSON.parse(wire.text).error.message.split(", and")[0], denial?.check]
+      })
+      const global = sql`INSERT INTO policy_layers (layer_kind, scope_id, shared) VALUES ('global', NULL, '{"daily_budget_usd":5}')`
+      assert.deepStrictEqual(yield* refused(global), [
+        "This key is under shared daily_budget_usd of all keys",
+        "shared_daily_budget_usd"
+      ])
+      const model = sql`INSERT INTO policy_layers (layer_kind, scope_id, policy) VALUES ('model', 'm', '{"deny":true}')`
+      assert.deepStrictEqual(yield* refused(model), ["This key is under policies of models", "later_work"])
+      assert.deepStrictEqual(yield* refused(Effect.void, { mandatory_guardrails: ["pii-redact"] }), [
+        "This key is under a guardrail that looks at answers",
+        "later_work"
+      ])
+    })
   )
 
   it.effect("asks a key without a list for nothing of it", () =>
@@ -89,20 +175,31 @@ describe("NamedModels", () => {
     assert.deepStrictEqual(beside(request), { models: ["a", "b", "c", "d", "e"], unjudged: undefined })
   })
 
-  check.each([
-    ["/openai/deployments/m/chat/completions?a=b", "m"],
-    ["/v1/engines/m%2Dx/embeddings", "m-x"],
-    ["/v1beta/models/gemini:generateContent", "gemini"],
-    ["/v1/projects/p/models/a/b:predict", "a/b"],
-    ["/v1/models/m", undefined],
-    ["/openai/d%65ployments/m/chat/completions", "m"],
-    ["/v1beta/models/gemini%3AgenerateContent", "gemini"],
-    ["/v1/chat/completions?x=/engines/zzz/", undefined],
-    ["/v1/chat/completions?x=/models/zzz:generate", undefined],
-    ["/v1/chat/completions?x=/engines/%zz", undefined],
-    ["/v1/engines/%zz", undefined],
-    ["/v1/chat/completions", undefined]
-  ])("of the path %s: %s", (path, model) => {
-    assert.strictEqual(inPath(path), model)
+  check.each<[path: string, models: ReadonlyArray<string>]>([
+    ["/openai/deployments/m/chat/completions?a=b", ["m"]],
+    ["/v1/engines/m%2Dx/embeddings", ["m-x"]],
+    ["/v1beta/models/gemini:generateContent", ["gemini"]],
+    ["/v1/projects/p/models/a/b:predict", ["a/b"]],
+    ["/v1/models/m", ["m"]],
+    ["/v1/models/m/infer", ["m"]],
+    ["/v1/models/a:b:generateContent", ["a", "a:b"]],
+    ["/openai/deployments/a/engines/b/x/models/c:d", ["a", "b", "c"]],
+    ["/openai/DEPLOYMENTS/m/x", ["m"]],
+    ["/openai/%EF%BD%84eployments/m/x", ["m"]],
+    ["/openai/d%65ployments/m/chat/completions", ["m"]],
+    ["/v1beta/models/gemini%3AgenerateContent", ["gemini"]],
+    ["/v1/chat/completions?x=/engines/zzz/", []],
+    ["/v1/chat/completions?x=/models/zzz:generate", []],
+    ["/v1/chat/completions?x=/engines/%zz", []],
+    ["/v1/chat/completions", []]
+  ])("of the path %s: %s", (path, models) => {
+    assert.deepStrictEqual(inPath(path), { models, unjudged: undefined })
   })
+
+  check.each(["/v1/engines/%zz", "/v1/engines/a%EF%BC%8Fb/x", "/v1/engines/a%EF%BC%85x"])(
+    "of the path %s nobody can tell",
+    (path) => {
+      assert.deepStrictEqual(inPath(path), { models: [], unjudged: "path" })
+    }
+  )
 })

@@ -156,6 +156,23 @@ layer(Proxy.database)("objects at the upstream", (it) => {
     })
   )
 
+  it.effect.each([true, false])("an answer makes no more than 1,024 objects known (stream: %s)", (stream) =>
+    Effect.gen(function* () {
+      const items = Array.from({ length: 3_000 }, (_, index) => ({ id: `item_${index}` }))
+      const named = items.map((item) => `data: ${JSON.stringify({ type: "response.output_item.added", item })}\n\n`)
+      const gateway = yield* Proxy.make({
+        configured: project,
+        upstream: stream
+          ? Upstream.events('data: {"type":"response.created","response":{"id":"resp_7"}}\n\n', ...named)
+          : Upstream.json({ id: "resp_7", output: items })
+      })
+      const key = yield* Proxy.issueKey()
+      const wire = yield* asking(gateway)(key, "POST", "/v1/responses", { model: "m", stream })
+      assert.strictEqual(wire.ending, "whole")
+      assert.lengthOf((yield* gateway.records)[0]?.objects ?? [], 1_024)
+    })
+  )
+
   it.effect.each([
     ["/v1/responses", { model: "m", previous_response_id: "resp_1" }],
     ["/v1/responses", { model: "m", conversation: { id: "resp_1" } }],
@@ -164,6 +181,12 @@ layer(Proxy.database)("objects at the upstream", (it) => {
     ["/v1/responses", { model: "m", tools: [{ type: "file_search", vector_store_ids: ["resp_1"] }] }],
     [Proxy.chat, { model: "m", messages: [{ content: [{ type: "file", file: { file_id: "resp_1" } }] }] }],
     [Proxy.messages, { model: "m", container: "resp_1" }],
+    ["/v1/responses", { model: "m", input: [{ type: "item_reference", id: "resp_1" }] }],
+    ["/v1/responses", { model: "m", input: [{ id: "resp_1" }] }],
+    ["/v1/responses", { model: "m", input: [{ type: null, id: "resp_1" }] }],
+    ["/v1/responses", { model: "m", extra_body: { input: [{ id: "resp_1" }] } }],
+    ["/v1/responses", '{"model":"m","input":[{"type":"item\\u005freference","id":"resp_1"}]}'],
+    [Proxy.chat, { model: "m", messages: [{ role: "assistant", audio: { id: "resp_1" } }] }],
     ["/providers/compat/v1/responses", { model: "m", previous_response_id: "resp_1" }]
   ] as const)("a body may name only what its key may use: %s %j", ([target, body]) =>
     Effect.gen(function* () {
@@ -221,7 +244,7 @@ layer(Proxy.database)("objects at the upstream", (it) => {
     ["/v1/batches", "application/json", ["content-encoding", "gzip"], 415],
     ["/v1/files", "multipart/form-data; boundary=b", [], 200],
     ["/v1/files", "application/octet-stream", [], 415],
-    ["/v1/audio/speech", "text/plain", [], 200]
+    ["/v1/audio/speech", "text/plain", [], 404]
   ] as const)(
     "where objects are kept, a body that cannot be read goes nowhere: %s %s %j",
     ([target, type, more, status]) =>
@@ -239,12 +262,85 @@ layer(Proxy.database)("objects at the upstream", (it) => {
       })
   )
 
+  it.effect.each<[what: string, target: string, headers: ReadonlyArray<string>, body: ClientRequest["body"]]>([
+    ["in JSON", "/v1/images/edits", [], { images: [{ file_id: "file-1" }] }],
+    ["in JSON that is called text", "/v1/ocr", ["content-type", "text/plain"], { document: { file_id: "file-1" } }],
+    ["in a form", "/v1/ocr", ["content-type", "application/x-www-form-urlencoded"], "file_id=file-1"],
+    ["in a list", "/v1/ocr", [], [{ file_id: "file-1" }]],
+    ["by another provider's path", "/v1/fine-tunes", [], { training_file: "file-1" }]
+  ])("no path of the wildcard takes a body that names another's file: %s", ([, target, headers, body]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: project, upstream: upstream("file-1") })
+      const [alice, bob] = [yield* Proxy.issueKey({}, { project: true }), yield* Proxy.issueKey({}, { project: true })]
+      yield* asking(gateway)(alice, "POST", "/v1/files", { purpose: "vision" })
+      const ask = (key: Proxy.IssuedKey) =>
+        gateway.ask({
+          target,
+          headers: [...key.headers, ...chunked, ...headers],
+          ...(body === undefined ? {} : { body })
+        })
+      const refused = yield* ask(bob)
+      assert.deepStrictEqual([refused.status, codeOf(refused.text)], [404, "object_not_found"])
+      assert.lengthOf(gateway.sent, 1)
+      assert.strictEqual((yield* ask(alice)).status, 200)
+    })
+  )
+
+  it.effect.each([
+    ["what is no JSON", [], "RIFF....WAVE"],
+    ["a form with files", ["content-type", "multipart/form-data; boundary=b"], '{"file_id":'],
+    ["a list", [], "[1]"]
+  ] as const)("a path of the wildcard that keeps no objects takes %s", ([, headers, body]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: project })
+      const key = yield* Proxy.issueKey()
+      const target = "/v1/audio/transcriptions"
+      const wire = yield* gateway.ask({ target, headers: [...key.headers, ...chunked, ...headers], body })
+      assert.deepStrictEqual([wire.status, gateway.sent[0]?.text], [200, body])
+    })
+  )
+
+  it.effect("lists of other providers' names for jobs are filtered", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: project, upstream: Upstream.json({ data: [{ id: "ft-1" }] }) })
+      const key = yield* Proxy.issueKey()
+      for (const path of ["/v1/fine-tunes", "/v1/fine_tunes", "/v1/fine-tuning/jobs", "/v1/batch/jobs"]) {
+        const listed = yield* asking(gateway)(key, "GET", path)
+        assert.deepStrictEqual(JSON.parse(listed.text), { data: [] }, path)
+      }
+    })
+  )
+
   it.effect("a body that passes the wildcard is not read where every key may use every object", () =>
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({ configured: setOwnership("shared") })
       const key = yield* Proxy.issueKey()
       const wire = yield* asking(gateway)(key, "POST", "/v1/batches", '{"input_file_id":"file-1"')
       assert.strictEqual(wire.status, 200)
+    })
+  )
+
+  it.effect.each([
+    ["as it comes", {}],
+    ["behind a guardrail", { mandatory_guardrails: ["pii-redact"] }]
+  ] as const)("what an answer makes known is read however it is cut, %s", ([, guardrails]) =>
+    Effect.gen(function* () {
+      const text = JSON.stringify({
+        id: "resp_3",
+        output: [{ id: "rs_3" }],
+        usage: { input_tokens: 2, output_tokens: 3 }
+      })
+      const gateway = yield* Proxy.make({
+        configured: project,
+        upstream: Upstream.answers(200, ["content-type", "application/json"], ...text)
+      })
+      const ask = asking(gateway)
+      const key = yield* Proxy.issueKey({}, { guardrails })
+      const wire = yield* ask(key, "POST", "/v1/responses", { model: "m" })
+      assert.deepStrictEqual(JSON.parse(wire.text), JSON.parse(text))
+      assert.deepInclude((yield* gateway.records)[0], { total_tokens: 5, usage_source: "reported" })
+      const next = { model: "m", previous_response_id: "resp_3", input: [{ type: "item_reference", id: "rs_3" }] }
+      assert.strictEqual((yield* ask(key, "POST", "/v1/responses", next)).status, 200)
     })
   )
 
@@ -256,6 +352,118 @@ layer(Proxy.database)("objects at the upstream", (it) => {
       yield* ask(key, "POST", "/v1/responses", { model: "m" })
       const next = yield* ask(key, "POST", "/v1/responses", { model: "m", previous_response_id: "resp_1" })
       assert.strictEqual(next.status, 200)
+    })
+  )
+
+  const items = (n: number) => [
+    { type: "reasoning", id: `rs_${n}` },
+    { type: "message", id: `msg_${n}`, role: "assistant" }
+  ]
+  const itemEvents = [
+    { type: "response.created", response: { id: "resp_2", output: [] } },
+    ...items(2).map((item) => ({ type: "response.output_item.added", item })),
+    { type: "response.output_text.delta", item_id: "msg_2", delta: "x" }
+  ]
+
+  it.effect.each([
+    [1, "application/json", JSON.stringify({ id: "resp_1", output: items(1) })],
+    [2, "text/event-stream", itemEvents.map((one) => `data: ${JSON.stringify(one)}\n\n`).join("")]
+  ] as const)("the items of a response are its creator's: %s, %s", ([n, type, text]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        configured: project,
+        upstream: Upstream.answers(200, ["content-type", type], text)
+      })
+      const ask = asking(gateway)
+      const [alice, bob] = [yield* Proxy.issueKey(), yield* Proxy.issueKey()]
+      yield* ask(alice, "POST", "/v1/responses", { model: "m" })
+      const input = [{ type: "item_reference", id: `rs_${n}` }, { id: `msg_${n}` }]
+      assert.strictEqual((yield* ask(bob, "POST", "/v1/responses", { model: "m", input })).status, 404)
+      assert.strictEqual((yield* ask(alice, "POST", "/v1/responses", { model: "m", input })).status, 200)
+      yield* ask(bob, "POST", "/v1/responses", { model: "m", store: false })
+      assert.strictEqual((yield* ask(bob, "POST", "/v1/responses", { model: "m", input })).status, 404)
+      yield* gateway.written
+      const { sql } = yield* Database
+      const rows = yield* sql`SELECT id FROM upstream_objects WHERE kind = 'item' AND key_id = ${alice.id} ORDER BY id`
+      assert.deepStrictEqual(rows, [{ id: `msg_${n}` }, { id: `rs_${n}` }])
+    })
+  )
+
+  it.effect.each([
+    ["application/json", JSON.stringify({ choices: [{ message: { audio: { id: "audio_1", data: "UklG" } } }] })],
+    ["text/event-stream", 'data: {"choices":[{"delta":{"audio":{"id":"audio_1"}}}]}\n\ndata: [DONE]\n\n']
+  ] as const)("what a completion said aloud is its creator's, by %s", ([type, text]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        configured: project,
+        upstream: Upstream.answers(200, ["content-type", type], text)
+      })
+      const ask = asking(gateway)
+      const [alice, bob] = [yield* Proxy.issueKey(), yield* Proxy.issueKey()]
+      yield* ask(alice, "POST", Proxy.chat, { model: "m", modalities: ["text", "audio"], audio: { voice: "a" } })
+      const again = { model: "m", messages: [{ role: "assistant", audio: { id: "audio_1" } }] }
+      assert.strictEqual((yield* ask(bob, "POST", Proxy.chat, again)).status, 404)
+      assert.strictEqual((yield* ask(alice, "POST", Proxy.chat, again)).status, 200)
+    })
+  )
+
+  it.effect.each([
+    [{ data_source: { type: "jsonl", source: { type: "file_id", id: "file-1" } } }],
+    [{ data_source: { type: "completions", source: { type: "stored_completions", model: "m" } } }],
+    [{ data_source: { type: "responses", source: { type: "responses" } } }],
+    [{ extra_body: { data_source: { type: "logs" } } }]
+  ] as const)("an evaluation reads nobody else's: %j", ([body]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: project, upstream: upstream("eval_1") })
+      const ask = asking(gateway)
+      const key = yield* Proxy.issueKey()
+      for (const base of ["", "/providers/compat"]) {
+        assert.strictEqual((yield* ask(key, "POST", `${base}/v1/evals`, { name: "e" })).status, 200)
+        const wire = yield* ask(key, "POST", `${base}/v1/evals/eval_1/runs`, body)
+        assert.deepStrictEqual([wire.status, codeOf(wire.text)], [404, "object_not_found"])
+      }
+      assert.lengthOf(gateway.sent, 2)
+    })
+  )
+
+  const formOf = (field: string, name: string) =>
+    ["--b", `content-disposition: form-data; name="${name}"`, "", field, "--b--", ""].join("\r\n")
+
+  it.effect("a form on the wildcard names no other's object", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: project, upstream: upstream("cntr_1") })
+      const [alice, bob] = [yield* Proxy.issueKey(), yield* Proxy.issueKey()]
+      const ask = (key: Proxy.IssuedKey, target: string, body: string) =>
+        gateway.ask({
+          target,
+          headers: [...key.headers, ...chunked, "content-type", "multipart/form-data; boundary=b"],
+          body
+        })
+      yield* asking(gateway)(alice, "POST", "/v1/containers", { name: "c" })
+      yield* asking(gateway)(bob, "POST", "/v1/files", {})
+      const files = "/v1/containers/cntr_1/files"
+      const foreign = yield* ask(alice, files, formOf("file-9", "file_id"))
+      assert.deepStrictEqual([foreign.status, codeOf(foreign.text)], [404, "object_not_found"])
+      assert.strictEqual((yield* ask(alice, files, formOf("file-9", "file_id[]"))).status, 400)
+      assert.strictEqual((yield* ask(alice, files, formOf("x", "note"))).status, 200)
+      assert.strictEqual(gateway.sent.at(-1)?.text, formOf("x", "note"))
+    })
+  )
+
+  it.effect("by the wildcard too, an answer is remembered where the upstream keeps it", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: project, upstream: upstream("resp_5") })
+      const ask = asking(gateway)
+      const key = yield* Proxy.issueKey()
+      const { sql } = yield* Database
+      for (const [path, body, kind, rows] of [
+        ["/v1/threads/runs", { store: false }, "thread", 1],
+        ["/v1/batches", { store: false }, "batch", 1]
+      ] as const) {
+        assert.strictEqual((yield* ask(key, "POST", path, body)).status, 200)
+        yield* gateway.written
+        assert.lengthOf(yield* sql`SELECT 1 FROM upstream_objects WHERE kind = ${kind} AND key_id = ${key.id}`, rows)
+      }
     })
   )
 

@@ -7,6 +7,10 @@ import * as Upstream from "./ScriptedUpstream.ts"
 
 const payments = Proxy.registerService("payments", { allowed_methods: ["GET", "POST", "DELETE"] })
 const json = ["content-type", "application/json"]
+const formOf = (body: string): Partial<ClientRequest> => ({
+  body,
+  headers: ["content-type", "application/x-www-form-urlencoded"]
+})
 
 layer(Proxy.database)("ProxyApp, to registered services", (it) => {
   it.effect.each(["fail_closed", "fail_open"] as const)(
@@ -359,6 +363,83 @@ layer(Proxy.database)("ProxyApp, to registered services", (it) => {
       const [record, refused] = yield* gateway.records
       assert.deepInclude(record, { route: "/ocr", service_name: "ocr", cost_nanos: 2_000_000_000 })
       assert.deepInclude(refused, { status_code: 400, error_code: "invalid_request_body", service_name: "ocr" })
+    })
+  )
+
+  const byEndpointAndSize = Proxy.registerService("paid", {
+    cost_mode: "fixed",
+    estimated_cost_usd: 0.01,
+    endpoint_pricing_rules: JSON.stringify([
+      { method: "POST", path_template: "/jobs", operation_id: null, cost_mode: "fixed", estimated_cost_usd: 2 },
+      { method: "POST", path_template: "/jobs/{id}", operation_id: null, cost_mode: "fixed", estimated_cost_usd: 0.01 },
+      { method: "POST", path_template: "/jobs/large", operation_id: null, cost_mode: "fixed", estimated_cost_usd: 2 }
+    ]),
+    pricing_rules: JSON.stringify([
+      { name: null, json_pointer: "/options/size", equals: "l", cost_mode: "fixed", estimated_cost_usd: 3 },
+      { name: null, json_pointer: "/items/0/size", equals: "l", cost_mode: "fixed", estimated_cost_usd: 4 }
+    ])
+  })
+
+  it.effect.each(
+    "/jobs/ /Jobs /jobs%20 /jobs/Large /jobs/large/ /jobs/%4carge /jobs/large%E2%80%8B /j%EF%BD%8Fbs /jobs.".split(" ")
+  )("refuses a path that a lax service may take for one with another price: %s", (path) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: byEndpointAndSize })
+      const key = yield* Proxy.issueKey()
+      const wire = yield* gateway.ask({ target: `/services/paid${path}`, headers: key.headers, body: {} })
+      assert.deepStrictEqual([wire.status, JSON.parse(wire.text).error.code], [404, "unsupported_route"], wire.text)
+      assert.deepStrictEqual(gateway.sent, [])
+    })
+  )
+
+  it.effect.each([
+    ["/jobs", 2],
+    ["/jo%62s", 2],
+    ["/jobs/Seven.", 0.01],
+    ["/jobs/large", 2],
+    ["/jobs/la%20rge", 0.01],
+    ["/elsewhere/", 0.01]
+  ] as const)("takes any other path: %s", ([path, dollars]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: byEndpointAndSize })
+      const key = yield* Proxy.issueKey()
+      const wire = yield* gateway.ask({ target: `/services/paid${path}`, headers: key.headers, body: {} })
+      assert.strictEqual(wire.status, 200, wire.text)
+      assert.deepInclude((yield* gateway.records)[0], { cost_nanos: dollars * 1e9 })
+    })
+  )
+
+  it.effect.each<[what: string, request: Partial<ClientRequest>, dollars: number | undefined]>([
+    ["the price's", { body: { options: { size: "l" } } }, 3],
+    ["the price's, in a list", { body: { items: [{ size: "l" }] } }, 4],
+    ["twice", { body: '{"options":{"size":"s","size":"l"}}' }, undefined],
+    ["twice, in a list", { body: '{"items":[{"size":"s","size":"l"},{}]}' }, undefined],
+    [
+      "twice beside the price's way",
+      { body: '{"options":{"x":{"a":1,"a":2}},"items":[{},{"size":1,"size":2}]}' },
+      0.01
+    ],
+    ["in another letter case", { body: '{"options":{"Size":"l"}}' }, undefined],
+    ["in another letter case above", { body: '{"OPTIONS":{"size":"l"}}' }, undefined],
+    ["with escapes", { body: '{"options":{"s\\u0069ze":"s"}}' }, undefined],
+    ["in the query", { target: "/services/paid/x?options[size]=l", body: {} }, undefined],
+    ["in a field with brackets", formOf("options[size]=l"), undefined],
+    ["in a field with a dot", formOf("options.size=l"), undefined],
+    ["in a field of JSON", formOf("options=%7B%22size%22%3A%22l%22%7D"), undefined],
+    ["in no field", formOf("other=l"), 0.01]
+  ])("a price hangs on a member that all read alike: %s", ([, request, dollars]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: byEndpointAndSize })
+      const key = yield* Proxy.issueKey()
+      const headers = [...key.headers, ...(request.headers ?? json)]
+      const wire = yield* gateway.ask({ target: "/services/paid/x", ...request, headers })
+      if (dollars === undefined) {
+        assert.deepStrictEqual([wire.status, JSON.parse(wire.text).error.code], [400, "invalid_request_body"])
+        assert.deepStrictEqual(gateway.sent, [])
+      } else {
+        assert.strictEqual(wire.status, 200, wire.text)
+        assert.deepInclude((yield* gateway.records)[0], { cost_nanos: dollars * 1e9 })
+      }
     })
   )
 

@@ -1,5 +1,5 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Tracer } from "effect"
 import { PrometheusMetrics } from "effect/observability"
 import { TestClock } from "effect/testing"
 import type { ErrorCode } from "../../src/gateway/GatewayError.ts"
@@ -315,7 +315,48 @@ layer(Proxy.database)("ProxyApp and an upstream", (it) => {
       })
     })
   )
+
+  it.effect.each([
+    { at: "gateway.body", sent: 0, total_tokens: null, held: 0 },
+    { at: "gateway.limits.admit", sent: 0, total_tokens: null, held: 0 },
+    { at: "gateway.upstream", sent: 0, total_tokens: null, held: 0 },
+    // the answer is not known to the gateway any more: the reservation stands for it
+    { at: "gateway.guardrails", before: 1, sent: 1, total_tokens: 890, held: 890 },
+    // the client has seen the head of the answer, and that there is more
+    { at: "gateway.settle", status: 200, sent: 1, total_tokens: 50, held: 50 }
+  ])(
+    "a defect at $at leaves a record, and of the reservation what was had",
+    ({ at, before, held, sent, status = 500, total_tokens }) =>
+      Effect.gen(function* () {
+        const usage = { prompt_tokens: 20, completion_tokens: 30, total_tokens: 50 }
+        const gateway = yield* Proxy.make({ upstream: Upstream.json({ usage }) })
+        const guardrails = { mandatory_guardrails: before === undefined ? [] : ["pii-redact"] }
+        const key = yield* Proxy.issueKey({ tpm_limit: 2000 }, { guardrails })
+        const ask = gateway.ask({ target: Proxy.chat, headers: key.headers, body: { max_tokens: 890 } })
+        const wire = yield* ask
+        assert.strictEqual(wire.status, status)
+        if (status === 200) assert.strictEqual(wire.ending, "cut")
+        else assert.strictEqual(JSON.parse(wire.text).error.code, "internal_error")
+        assert.lengthOf(gateway.sent, sent)
+        const records = yield* gateway.records
+        assert.lengthOf(records, 1)
+        assert.deepInclude(records[0], { status_code: status, error_code: "internal_error", total_tokens })
+        assert.strictEqual((yield* gateway.held(key.id)).tokens, held)
+        assert.strictEqual((yield* ask).status, 200)
+      }).pipe(Effect.withTracer(failing({ at, ...(before !== undefined && { before }) })))
+  )
 })
+
+/** Makes the gateway fail once: where the phase `at` begins, after it began `before` times. */
+const failing = ({ at, before = 0 }: { readonly at: string; readonly before?: number }) => {
+  let begun = 0
+  return Tracer.make({
+    span: (options) => {
+      if (options.name === at && begun++ === before) throw new Error("canary-defect")
+      return Tracer.nativeTracer.span(options)
+    }
+  })
+}
 
 const priced = Effect.gen(function* () {
   const { sql } = yield* Database

@@ -85,6 +85,18 @@ layer(Proxy.database)("ProxyApp, by the wildcard", (it) => {
     ["allowed_hours_utc", { allowed_hours_utc: [11] }, {}, "hours"],
     ["allowed_models", { allowed_models: ["m"] }, { body: { model: "m" } }, "model"],
     ["allowed_models, by a query", { allowed_models: ["m"] }, { target: "/v1/realtime?model=x" }, "model"],
+    [
+      "allowed_models, by a path",
+      { allowed_models: ["m"] },
+      { method: "POST", target: "/v1/engines/x/completions" },
+      "model"
+    ],
+    [
+      "allowed_models, by a job that goes on",
+      { allowed_models: ["m"] },
+      { method: "POST", target: "/v1/fine_tuning/jobs/j/resume" },
+      "model"
+    ],
     ["allow_tools", { allow_tools: false }, { body: "?" }, "tools"],
     ["allow_streaming", { allow_streaming: false }, { body: "?" }, "streaming"],
     ["max_output_tokens_per_request", { max_output_tokens_per_request: 5 }, { body: "?" }, "output_tokens"],
@@ -94,7 +106,7 @@ layer(Proxy.database)("ProxyApp, by the wildcard", (it) => {
       const gateway = yield* Proxy.make({ configured: Proxy.openWildcard() })
       const key = yield* Proxy.issueKey(policy)
       const method = request.body === undefined ? "GET" : "POST"
-      const headers = method === "GET" ? key.headers : [...key.headers, "transfer-encoding", "chunked"]
+      const headers = request.body === undefined ? key.headers : [...key.headers, "transfer-encoding", "chunked"]
       const wire = yield* gateway.ask({ method, target: "/v1/files", headers, ...request })
       assert.deepStrictEqual([wire.status, codeOf(wire.text), gateway.sent], [403, "policy_denied", []])
       assert.deepInclude((yield* gateway.records)[0], {

@@ -14,6 +14,8 @@ const written = (...statements: ReadonlyArray<string>) =>
     yield* sql`DELETE FROM policy_layers`
     yield* sql`DELETE FROM canonical_routes WHERE route_id = 'rerank'`
     yield* sql`DELETE FROM service_registrations`
+    yield* sql`DELETE FROM provider_configs`
+    yield* sql`UPDATE canonical_routes SET mode = 'managed_by_gateway'`
     yield* sql`DELETE FROM guardrail_definitions WHERE name = 'newer'`
     yield* Effect.forEach(statements, (statement) => sql.unsafe(statement), { discard: true })
   })
@@ -40,10 +42,36 @@ const inTeam = (teamId: string) =>
 layer(Proxy.database)("A row that this version cannot decode", (it) => {
   it.effect("whatever a newer version wrote, the gateway starts, and serves what it is not about", () =>
     Effect.gen(function* () {
-      const gateway = yield* beside(...Object.values(NewerRows.statements))
+      const { provider: _, ...others } = NewerRows.statements
+      const gateway = yield* beside(...Object.values(others))
       const { headers } = yield* Proxy.issueKey()
       assert.strictEqual((yield* gateway.ask({ target: Proxy.chat, headers, body })).status, 200)
       assert.strictEqual(new URL(gateway.sent[0]?.origin ?? "").host, "upstream.test")
+    })
+  )
+
+  it.effect("a provider refuses what would go there, and nothing goes to UPSTREAM_BASE_URL in its place", () =>
+    Effect.gen(function* () {
+      const gateway = yield* beside(
+        NewerRows.statements.provider,
+        `INSERT INTO service_registrations (name, route_pattern, upstream_base_url, enabled, sealed_credential, credential_origin)
+          VALUES ('there', '/internal/there/*', 'https://there.test', true, 'clear.secret', 'https://there.test')`,
+        `UPDATE canonical_routes SET mode = 'direct_upstream_passthrough' WHERE route_id = 'embeddings'`,
+        `UPDATE upstream_passthrough_settings SET enabled = true, allowed_paths = '{/v1/other,/internal/*}'`
+      )
+      const { headers } = yield* Proxy.issueKey()
+      const refused = [500, "invalid_configuration"]
+      assert.deepStrictEqual(answerOf(yield* gateway.ask({ target: Proxy.chat, headers, body })), refused)
+      assert.deepStrictEqual(
+        answerOf(yield* gateway.ask({ target: "/v1/other", method: "POST", headers, body })),
+        refused
+      )
+      const direct = { target: "/v1/embeddings", headers: ["authorization", "Bearer of-the-client"], body: embedding }
+      assert.deepStrictEqual(answerOf(yield* gateway.ask(direct)), refused)
+      assert.lengthOf(gateway.sent, 0)
+      const there = { target: "/internal/there/x", method: "POST", headers, body: {} }
+      assert.strictEqual((yield* gateway.ask(there)).status, 200)
+      assert.strictEqual(new URL(gateway.sent[0]?.origin ?? "").host, "there.test")
     })
   )
 

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import fc from "fast-check"
 import type { Family } from "../../src/gateway/model/CanonicalRoute.ts"
 import * as UsageTap from "../../src/gateway/UsageTap.ts"
@@ -15,6 +15,43 @@ describe("UsageTap of a JSON answer", () => {
         })
       }),
       { numRuns: 100 }
+    )
+  })
+})
+
+describe("UsageTap of JSON that takes long to parse", () => {
+  const nested = `"x":${"[".repeat(300_000)}${"]".repeat(300_000)}`
+  const usage = '"usage":{"prompt_tokens":5,"completion_tokens":6}'
+  it.each([
+    ["an answer", UsageTap.json, `{${usage},"note":"\\\\u0061",${nested}}`],
+    ["an event", UsageTap.events, `data: {${nested},${usage}}\n\n`],
+    ["an event whose usage is hidden", UsageTap.hidingUsage, `data: {${nested},${usage}}\n\n`],
+    ["usage in usage", UsageTap.json, `{${nested},${'"usage":{'.repeat(400)}${usage}${"}".repeat(401)}`]
+  ] as const)("reads the usage of %s, and parses little", (_, tapOf, text) => {
+    const parse = vi.spyOn(JSON, "parse")
+    try {
+      const { bytes, seen } = through(tapOf("a", 1_048_576), [Buffer.from(text)])
+      assert.strictEqual(bytes, text)
+      assert.deepStrictEqual(seen.reported, { usage: { input: 5, output: 6 } })
+      const parsed = parse.mock.calls.reduce((sum, [text]) => sum + text.length, 0)
+      assert.isBelow(parsed, 262_144)
+    } finally {
+      parse.mockRestore()
+    }
+  })
+})
+
+describe("what others read of a JSON answer", () => {
+  it("is held once: the answer, or nothing of one that is too long", () => {
+    const bytes = Buffer.from(answers[0]?.[1] ?? "")
+    fc.assert(
+      fc.property(splitting, fc.boolean(), (sizes, fits) => {
+        const tap = UsageTap.json("a", fits ? bytes.length : bytes.length - 1)
+        for (const chunk of split(bytes, sizes)) tap.push(chunk)
+        assert.deepStrictEqual(tap.answer?.(), fits ? bytes : undefined)
+        assert.strictEqual(tap.answer?.(), tap.answer?.())
+      }),
+      { numRuns: 50 }
     )
   })
 })

@@ -80,7 +80,8 @@ describe("what grows too fast is found:", () => {
         return items
       }
     ]
-  ])("%s", (_, unit, read) => assert.isAbove(growthOn(unit, read) ?? 0, 8))
+    // beside other programs a single measurement may miss the growth of so short an input
+  ])("%s", { retry: 4 }, (_, unit, read) => assert.isAbove(growthOn(unit, read) ?? 0, 8))
 
   it.each<[string, (text: string) => unknown]>([
     ["JSON.parse", (text) => JSON.parse(JSON.stringify([text]))],

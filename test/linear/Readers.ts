@@ -25,6 +25,7 @@ import { authorizationBearer } from "../../src/gateway/model/CredentialStyle.ts"
 import * as Facts from "../../src/gateway/model/Facts.ts"
 import * as JsonBounds from "../../src/gateway/model/JsonBounds.ts"
 import * as JsonMembers from "../../src/gateway/model/JsonMembers.ts"
+import * as NamedModels from "../../src/gateway/model/NamedModels.ts"
 import * as OwnCookies from "../../src/gateway/model/OwnCookies.ts"
 import * as Path from "../../src/gateway/model/Path.ts"
 import * as Query from "../../src/gateway/model/Query.ts"
@@ -111,7 +112,7 @@ const tapped = (tap: UsageTap.UsageTap) => (chunk: Buffer) => {
 const watched =
   (contentType: string, begin = ""): (() => (chunk: Buffer) => unknown) =>
   () => {
-    const watch = new CreatedObjects({ kind: "response", created: true, hosted: true }, () => {})
+    const watch = new CreatedObjects({ kind: "response", created: true, hosted: true, parts: true }, () => {})
     watch.head(200, ["content-type", contentType])
     watch.chunk(bytes(begin))
     return (chunk) => {
@@ -132,6 +133,17 @@ const injected: Headers.Injected = {
   own: [],
   plainAnswer: true
 }
+const priced = ServicePricing.of({
+  cost_mode: "none",
+  estimated_cost_usd: null,
+  openapi_endpoints: [],
+  endpoint_pricing_rules: [
+    { method: "POST", path_template: "/jobs/{id}", operation_id: null, cost_mode: "none", estimated_cost_usd: null }
+  ],
+  pricing_rules: ["/a/b/c", "/0/a"].map((json_pointer) => ({
+    ...{ name: null, json_pointer, equals: "x", cost_mode: "fixed", estimated_cost_usd: 1 }
+  }))
+})
 const rules = { tenantId: null, requiredScope: null, requiredRole: null, allowedGroups: [], skewMs: 0 }
 const anything: PiiRedact.Options = { known: new Map([["[EMAIL_1]", "a@b.co"]]), restores: true }
 const isCursor = Schema.decodeUnknownOption(Fields.Cursor)
@@ -164,15 +176,24 @@ export const readers: ReadonlyArray<Reader> = [
   ofHead("paths, as lax upstreams read them", [`${model}/UpstreamPaths.ts`], (text) =>
     UpstreamPaths.folded(`/${text}`)
   ),
-  ofHead("paths of the compatible upstream", [`${model}/CompatPaths.ts`, `${model}/RouteTable.ts`], (text) =>
-    CompatPaths.isOpen(["/*"], `/${text}`)
-  ),
+  ofHead("paths of the compatible upstream", [`${model}/CompatPaths.ts`, `${model}/RouteTable.ts`], (text) => [
+    CompatPaths.isOpen(["/*"], `/${text}`),
+    CompatPaths.workOf(`/v1/threads/${text}`),
+    NamedModels.inPath(`/v1/models/${text}`)
+  ]),
   ofHead("queries", [`${model}/UrlEncoded.ts`, `${model}/MemberName.ts`], (text) =>
     Query.deciding(`/v1?${text}`, new Set(["model"]))
   ),
   ofHead("paths with a price", [`${model}/ServicePricing.ts`], (text) =>
     ServicePricing.resolve(ServicePricing.free, "POST", `/${text}`, ServicePricing.selectNothing)
   ),
+  ofHead("paths beside those with a price", [`${model}/ServicePricing.ts`], (text) =>
+    ServicePricing.misspelled(priced, "POST", `/${text}`)
+  ),
+  ofJson("members with a price", [`${model}/ServicePricing.ts`, `${model}/JsonMembers.ts`], (text) => [
+    ServicePricing.ambiguousMember(priced, `{"a":{"b":${text}}}`),
+    ServicePricing.ambiguousMember(priced, `[${text}]`)
+  ]),
   ofHead("JSON pointers", [`${model}/ServicePricing.ts`], (text) => ServicePricing.tokensOf(`/${text}`)),
   ofHead("locations for browsers", [`${gateway}/PublicLocation.ts`], (text) =>
     PublicLocation.shown(["x-forwarded-host", text, "x-forwarded-proto", text], "http://u")(["location", `/ui${text}`])
@@ -335,7 +356,7 @@ export const readers: ReadonlyArray<Reader> = [
     watched("text/event-stream", 'data: {"response":"')
   ),
   ...ofStream("objects in an answer", [`${gateway}/CreatedObjects.ts`], watched("application/json")),
-  ofJson("usage in an answer", [`${gateway}/UsageTap.ts`], (text) =>
+  ofJson("usage in an answer", [`${gateway}/UsageTap.ts`, `${gateway}/LateUsage.ts`], (text) =>
     tapped(UsageTap.json("a", 1_048_576))(bytes(`{"usage":${text}}`)).seen()
   ),
   ofJson(

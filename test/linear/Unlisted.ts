@@ -1,6 +1,5 @@
 /** Source files that take text apart, and yet have no entry among the readers: why. */
 const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>]> = [
-  ["reads at most 4 KiB from each place of the last 64 KiB of an answer", ["src/gateway/LateUsage.ts"]],
   [
     "reads what whoever starts the process says: environment, command line, files of the operator",
     ["layers/Commands.ts", "layers/ConfigurationCommands.ts", "layers/Environment.ts", "layers/amqp/Link.ts"]

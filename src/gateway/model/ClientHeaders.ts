@@ -40,6 +40,10 @@ export const neverForwarded = [
   "x-functions-key",
   "x-ms-authorization-auxiliary",
   "x-amz-security-token",
+  // they choose another upstream or model than the one that was judged, at proxies that know them
+  "x-portkey-(?:config|provider|custom-host)",
+  "helicone-(?:fallbacks|target-url|model-override)",
+  "azureml-model-deployment",
   "x-trusted-gateway-identity",
   "x-trusted-gateway-signature",
   "x-svc-.*",

@@ -46,6 +46,9 @@ export interface Wanted {
   readonly nanosGuessed: boolean
 }
 
+/** Neither tokens nor money. */
+export const requestAlone: Wanted = { inputTokens: 0, tokens: 0, nanos: 0, nanosGuessed: false }
+
 /** A limit in one unit, as far as a reservation has to fit it. */
 export interface Ceiling {
   readonly unit: "requests" | "tokens" | "nanos"

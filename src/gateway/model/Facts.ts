@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import type { Provider, RouteId } from "./CanonicalRoute.ts"
+import * as CompatPaths from "./CompatPaths.ts"
 import * as InputEstimate from "./InputEstimate.ts"
 import * as JsonBounds from "./JsonBounds.ts"
 import * as JsonMembers from "./JsonMembers.ts"
@@ -46,6 +47,8 @@ export interface Facts {
   readonly references: ReadonlyArray<UpstreamObject>
   /** Whether the upstream is to keep the answer. `undefined`: the body does not say. */
   readonly stored: boolean | undefined
+  /** The answer is to be spoken. */
+  readonly audio: boolean
 }
 
 export const none: Facts = {
@@ -69,7 +72,8 @@ export const none: Facts = {
   guardrails: [],
   namesGuardrails: false,
   references: [],
-  stored: undefined
+  stored: undefined,
+  audio: false
 }
 
 /** Of a body that says nothing and has a size. */
@@ -79,13 +83,19 @@ export const sized = (inputTokens: number): Facts => ({ ...none, inputTokens: Ma
 export const everyModel = ({ alsoNamed, models }: Pick<Facts, "models" | "alsoNamed">): ReadonlyArray<string> =>
   alsoNamed.length === 0 ? models : [...new Set([...models, ...alsoNamed])]
 
-/** As `facts`, of a request to `target`: a path of the compatible upstream may name a model too. */
+/**
+ * As `facts`, of a request to `target`: a path of the compatible upstream may name models too, and where neither it nor
+ * the body does, the upstream chooses one, unless the path is known to have none.
+ */
 export const withTarget = (
   facts: Facts,
   { provider, target }: { readonly provider: Provider; readonly target: string }
 ): Facts => {
-  const model = provider === "compat" ? NamedModels.inPath(target) : undefined
-  return model === undefined || facts.models.includes(model) ? facts : { ...facts, models: [...facts.models, model] }
+  if (provider !== "compat") return facts
+  const named = NamedModels.inPath(target)
+  const models = [...new Set([...facts.models, ...named.models])]
+  const leavesModel = facts.leavesModel || (models.length === 0 && CompatPaths.workOf(target) !== "none")
+  return { ...facts, models, leavesModel, unjudged: facts.unjudged ?? named.unjudged }
 }
 
 /** What a form is read for. Under other names a registered service's is its own business. */
@@ -180,7 +190,10 @@ export const parse = (
   return Result.isFailure(read) ? Result.fail(read.failure.problem) : ofJson(routeId, read.success)
 }
 
-/** What a JSON object says. Whatever two readers could understand differently is refused. */
+/**
+ * What a JSON object says. Whatever two readers could understand differently is refused: of a member that stands twice
+ * in one object, deep down too, some upstreams take the first, and what was judged is the last.
+ */
 export const ofJson = (
   routeId: RouteId | "compat" | "service",
   { json, shape, text }: JsonText
@@ -197,6 +210,10 @@ export const ofJson = (
   const requests = requestsOf(routeId, json)
   const mistyped = typeMistake(json, requests, routeId)
   if (mistyped !== undefined) return Result.fail(mistyped)
+  const priced = routeId === "service" ? undefined : priceIn(json, requests)
+  if (priced !== undefined) {
+    return Result.fail(problem(`"${printable(priced)}" cannot be sent: a request sets no price.`, printable(priced)))
+  }
   const guardrails = json["guardrails"] ?? []
   if (!isStrings(guardrails)) {
     return Result.fail({
@@ -205,16 +222,26 @@ export const ofJson = (
       param: "guardrails"
     })
   }
+  const input = InputEstimate.estimateInput(json, routeId === "service" ? "anywhere" : "messages", outputMembers)
+  if (routeId !== "service" && input.members !== shape.allMembers) {
+    return Result.fail(
+      problem("An object in the body has a member more than once. Name each member of an object once.")
+    )
+  }
   const extra = routeId === "service" ? undefined : json["extra_body"]
   return Result.succeed({
     text,
     streamOptions: isObject(json["stream_options"]) ? json["stream_options"] : undefined,
     extraStreamOptions: isObject(extra) ? extra["stream_options"] : undefined,
-    facts: {
-      ...factsOf(routeId, json, requests, guardrails, scanned.success),
+    facts: factsOf(routeId, json, {
+      inputTokens: input.tokens,
+      requests,
+      guardrails,
+      toolBytes: scanned.success,
       references: routeId === "service" ? [] : referredTo(text, json),
-      stored: storedBy(extra) ?? storedBy(json)
-    }
+      stored: storedBy(extra) ?? storedBy(json),
+      audio: isObject(json["audio"]) || (isObject(extra) && isObject(extra["audio"]))
+    })
   })
 }
 
@@ -265,11 +292,14 @@ const valuesOf = (text: string, key: string): ReadonlyArray<string> =>
  * What `scan` would find nothing in, told for a third of its price: each name is there once and without escapes, and
  * none of them is a tool's.
  */
-const isPlain = (routeId: RouteId | "compat" | "service", json: JsonObject, { members }: JsonBounds.Shape): boolean =>
-  routeId !== "message-batches" &&
-  toolMembers.every((name) => json[name] === undefined) &&
-  members === Object.keys(json).length &&
-  (routeId === "service" || Object.keys(json).every((name) => usualName.test(name)))
+const isPlain = (routeId: RouteId | "compat" | "service", json: JsonObject, { members }: JsonBounds.Shape): boolean => {
+  if (routeId === "message-batches") return false
+  const names = Object.keys(json)
+  return (
+    members === names.length &&
+    names.every((name) => !toolMembers.includes(name) && (routeId === "service" || usualName.test(name)))
+  )
+}
 
 /** As clients write the members of requests. What is written otherwise may be taken for one of them. */
 const usualName = /^[a-z0-9_]*$/
@@ -345,6 +375,23 @@ const typeMistake = (
   return undefined
 }
 
+/**
+ * A member that sets a price, as `input_cost_per_token`. Some upstreams believe it, and report a cost by it, to this
+ * client or to all who use the model.
+ */
+const priceIn = (json: JsonObject, requests: ReadonlyArray<Json>): string | undefined => {
+  let found = pricedBy(json) ?? pricedBy(json["extra_body"])
+  for (const request of requests) {
+    if (request !== json && isObject(request)) found ??= pricedBy(request) ?? pricedBy(request["extra_body"])
+  }
+  return found
+}
+
+const pricedBy = (request: Json | undefined): string | undefined =>
+  isObject(request) ? Object.keys(request).find((name) => setsPrice.test(name)) : undefined
+
+const setsPrice = /_cost_per_/i
+
 type Mistake = readonly [type: string, ...path: ReadonlyArray<string>]
 
 const mistakeOf = (routeId: RouteId | "compat" | "service", request: Json): Mistake | undefined =>
@@ -387,11 +434,22 @@ const backgroundMistakeIn = (request: Json): Mistake | undefined =>
 const factsOf = (
   routeId: RouteId | "compat" | "service",
   json: JsonObject,
-  requests: ReadonlyArray<Json>,
-  guardrails: ReadonlyArray<string>,
-  toolBytes: number
-): Omit<Facts, "references" | "stored"> => {
-  const asked = requests.flatMap((request) => (isObject(request) ? [readingsOf(routeId, request)] : []))
+  {
+    audio,
+    guardrails,
+    inputTokens,
+    references,
+    requests,
+    stored,
+    toolBytes
+  }: Pick<Facts, "audio" | "guardrails" | "inputTokens" | "references" | "stored"> & {
+    readonly requests: ReadonlyArray<Json>
+    readonly toolBytes: number
+  }
+): Facts => {
+  const asked: Array<Readings> = []
+  for (const request of requests) if (isObject(request)) asked.push(readingsOf(routeId, request))
+  const { boundedOutput, largestOutput, namedOutput, openAnswers } = askedOutput(routeId, asked)
   const models: Array<string> = []
   const alsoNamed: Array<string> = []
   let streams = false
@@ -426,13 +484,17 @@ const factsOf = (
     toolCount,
     toolSchemaBytes: toolCount > 0 ? toolBytes : 0,
     service: named(json["service"]) ?? named(json["service_name"]),
-    inputTokens: estimateInput(json, routeId === "service" ? "anywhere" : "messages"),
-    ...askedOutput(routeId, asked),
-    answers: answering.has(routeId)
-      ? asked.reduce((most, readings) => Math.max(most, ...readings.map(choicesOf)), 1)
-      : 0,
+    inputTokens,
+    boundedOutput,
+    openAnswers,
+    largestOutput,
+    namedOutput,
+    answers: answering.has(routeId) ? asked.reduce((most, readings) => Math.max(most, mostChoices(readings)), 1) : 0,
     guardrails,
-    namesGuardrails: json["guardrails"] !== undefined
+    namesGuardrails: json["guardrails"] !== undefined,
+    references,
+    stored,
+    audio
   }
 }
 
@@ -515,11 +577,16 @@ const askedOutput = (
   let largestOutput = 0
   let namedOutput = 0
   for (const readings of asked) {
-    const largest = Math.max(0, ...readings.flatMap((reading) => outputsOf(reading, outputMembers)))
+    let largest = 0
+    let isBounded = true
+    for (const reading of readings) {
+      largest = Math.max(largest, largestOf(reading, outputMembers))
+      isBounded &&= largestOf(reading, own) > 0
+    }
     largestOutput = Math.max(largestOutput, largest)
     namedOutput += largest
-    if (readings.every((reading) => outputsOf(reading, own).length > 0)) boundedOutput += largest
-    else openAnswers += Math.max(...readings.map(choicesOf))
+    if (isBounded) boundedOutput += largest
+    else openAnswers += mostChoices(readings)
   }
   return {
     boundedOutput: routeId === "service" || opening.has(routeId) ? boundedOutput : 0,
@@ -529,11 +596,19 @@ const askedOutput = (
   }
 }
 
-const outputsOf = (request: JsonObject, members: ReadonlyArray<string>): ReadonlyArray<number> =>
-  members.flatMap((name) => {
+/** By the largest of the members; 0 where none of them bounds the request. */
+const largestOf = (request: JsonObject, members: ReadonlyArray<string>): number => {
+  let largest = 0
+  for (const name of members) {
     const asked = request[name]
-    return typeof asked === "number" && asked > 0 ? [Math.min(Math.ceil(asked) * choicesOf(request), mostCounted)] : []
-  })
+    if (typeof asked !== "number" || asked <= 0) continue
+    largest = Math.max(largest, Math.min(Math.ceil(asked) * choicesOf(request), mostCounted))
+  }
+  return largest
+}
+
+const mostChoices = (readings: Readings): number =>
+  readings.reduce((most, reading) => Math.max(most, choicesOf(reading)), 0)
 
 /** How many answers a request asks for at once (`best_of` are made, `n` of them shown): whole ones, as tokens are. */
 const choicesOf = ({ best_of, n }: JsonObject): number =>
@@ -547,4 +622,4 @@ const mostCounted = 1e12
 
 /** Estimated input tokens of any JSON. */
 export const estimateInput = (json: Json, media: InputEstimate.Media): number =>
-  InputEstimate.estimateInput(json, media, outputMembers)
+  InputEstimate.estimateInput(json, media, outputMembers).tokens

@@ -6,14 +6,21 @@ import type { Json, JsonObject } from "./Facts.ts"
  */
 export type Media = "messages" | "anywhere"
 
+export interface Estimated {
+  readonly tokens: number
+  /** The members of all objects that were walked through. */
+  readonly members: number
+}
+
 /**
  * Estimated input tokens of a JSON body: each string a quarter of its bytes and at least 1, numbers and booleans 1,
  * `null` 0, names that are not the protocols' own a quarter of their bytes, bounds of the output nothing. Base64 says
  * nothing about tokens, so pictures, documents and audio count by their kind, where a model would see them as such:
  * anywhere else the same text is prose. The walk keeps its own stack: a body may nest deeper than the call stack.
  */
-export const estimateInput = (json: Json, media: Media, outputMembers: ReadonlyArray<string>): number => {
+export const estimateInput = (json: Json, media: Media, outputMembers: ReadonlyArray<string>): Estimated => {
   let tokens = 0
+  let members = 0
   const values: Array<Json> = []
   const places: Array<Place> = []
   const push = (value: Json, place: Place) => {
@@ -23,6 +30,7 @@ export const estimateInput = (json: Json, media: Media, outputMembers: ReadonlyA
   }
   if (isObject(json)) {
     for (const name of Object.keys(json)) {
+      members++
       if (outputMembers.includes(name)) continue
       if (!protocolNames.has(name)) tokens += quarter(name)
       push(json[name]!, media === "anywhere" ? "media" : (placesAtTop.get(name) ?? "text"))
@@ -36,12 +44,13 @@ export const estimateInput = (json: Json, media: Media, outputMembers: ReadonlyA
       const base64 = base64Tokens(value, place)
       tokens += base64 ?? 0
       for (const name of Object.keys(value)) {
+        members++
         if (!protocolNames.has(name)) tokens += quarter(name)
         if (base64 === undefined || name !== "data") push(value[name]!, placeOf(name, place))
       }
     } else tokens += 1
   }
-  return tokens
+  return { tokens, members }
 }
 
 /** What may stand at a place: text alone, messages and their parts, or the medium itself. */
@@ -81,7 +90,12 @@ export const pictureTokens = 1600
 const documentBytesPerToken = 16
 const audioBytesPerToken = 1024
 
+/** Models read them as they read prose, which has three bytes in four of base64. */
+const textType = /^(?:text\/|application\/(?:[\w.+-]+\+)?(?:json|xml|yaml|javascript)\b)/i
+const textBytesPerToken = 16 / 3
+
 const mediaTokens = (type: string, base64Length: number): number => {
+  if (textType.test(type)) return Math.max(pictureTokens, Math.ceil(base64Length / textBytesPerToken))
   if (/^(?:application|text)\//i.test(type))
     return Math.max(pictureTokens, Math.ceil(base64Length / documentBytesPerToken))
   if (/^(?:audio|video)\//i.test(type)) return Math.max(pictureTokens, Math.ceil(base64Length / audioBytesPerToken))

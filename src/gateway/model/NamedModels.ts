@@ -1,6 +1,7 @@
 import { Result } from "effect"
 import type { Json, JsonObject } from "./Facts.ts"
 import * as Path from "./Path.ts"
+import * as UpstreamPaths from "./UpstreamPaths.ts"
 
 /** What a request says beside `model` about who answers it. */
 export interface NamedModels {
@@ -17,7 +18,17 @@ const listMembers = [
 
 /** Routers take these for another deployment, upstream, credential or stored configuration, each with its own model. */
 const unfollowed = [
-  ...["api_base", "api_key", "base_url", "custom_llm_provider", "deployment_id", "extra_headers", "extra_query"],
+  ...[
+    "agent",
+    "agent_id",
+    "api_base",
+    "api_key",
+    "base_url",
+    "custom_llm_provider",
+    "deployment_id",
+    "extra_headers",
+    "extra_query"
+  ],
   ...[
     "litellm_params",
     "model_id",
@@ -32,8 +43,14 @@ const unfollowed = [
   ]
 ]
 
+const judged: ReadonlySet<string> = new Set([...listMembers, ...unfollowed, "extra_body", "prompt", "tools"])
+
+/** Of most requests, which hold no member that could name another model. */
+const nobody: NamedModels = { models: [], unjudged: undefined }
+
 /** `extra_body` is laid over the request by some readers, so that its members are read like those of the request. */
 export const beside = (request: JsonObject): NamedModels => {
+  if (!Object.keys(request).some((name) => judged.has(name))) return nobody
   const models: Array<string> = []
   let unjudged: string | undefined
   const doubt = (member: string) => {
@@ -76,13 +93,36 @@ const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /**
- * The model that the path of a request target names, as `/openai/deployments/m/…`, `/v1/engines/m/…` and
- * `/v1beta/models/m:generateContent` do. A query names none. A canonical path hides no slash behind an escape, so that
- * it is read as upstreams decode it.
+ * The models that the path of a request target names, as `/openai/deployments/m/…`, `/v1/engines/m/…` and
+ * `/v1beta/models/m:generateContent` do: all of them, because upstreams differ in the one that they take. A query names
+ * none. A canonical path hides no slash behind an escape, so that its segments are read as upstreams decode them.
  */
-export const inPath = (target: string): string | undefined => {
+export const inPath = (target: string): NamedModels => {
   const canonical = Path.canonicalise(target)
-  if (Result.isFailure(canonical)) return undefined
-  const path = decodeURIComponent(canonical.success.path)
-  return (/\/(?:deployments|engines)\/([^/]+)/i.exec(path) ?? /\/models\/([^:]+):[^/]*/i.exec(path))?.[1]
+  if (Result.isFailure(canonical)) return unreadable
+  const segments = canonical.success.segments.map(decodeURIComponent)
+  const names = UpstreamPaths.folded(canonical.success.path)
+  // the segments would be others to an upstream that folds them too
+  if (names?.length !== segments.length) return unreadable
+  const places = names.flatMap((name, at) => (naming.has(name) ? [at] : []))
+  if (places.length > mostNaming) return unreadable
+  const models = new Set(places.flatMap((at) => namedAfter(names[at] === "models", segments.slice(at + 1))))
+  return { models: [...models], unjudged: undefined }
+}
+
+const unreadable: NamedModels = { models: [], unjudged: "path" }
+
+/** Segments that a model's name follows. */
+const naming: ReadonlySet<string> = new Set(["deployments", "engines", "models"])
+
+/** More than any honest path has. */
+const mostNaming = 8
+
+/** The models that the segments after one of `naming` may stand for. */
+const namedAfter = (takesColon: boolean, rest: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const [first = ""] = rest
+  if (first === "") return []
+  // the name may have slashes and colons; what is to be done stands after a colon
+  const text = takesColon ? rest.join("/") : ""
+  return text.includes(":") ? [text.slice(0, text.indexOf(":")), text.slice(0, text.lastIndexOf(":"))] : [first]
 }

@@ -1,5 +1,6 @@
 import { type AllowList, allows } from "./AllowList.ts"
 import type { PolicyRoute, Provider } from "./CanonicalRoute.ts"
+import * as CompatPaths from "./CompatPaths.ts"
 import { everyModel, type Facts } from "./Facts.ts"
 import type { KeyPolicy } from "./KeyPolicy.ts"
 import { exceeds, type Limit } from "./Limit.ts"
@@ -11,6 +12,8 @@ export interface Question {
   readonly provider: Provider
   /** The registered service that is asked, and those that the key is linked to. Else the body may name one. */
   readonly service?: { readonly name: string; readonly linked: ReadonlyArray<string> } | undefined
+  /** The upstream is to do work whose models and tokens nobody here will see. */
+  readonly worksLater: boolean
   readonly facts: Facts
   /** Of the body as it came. */
   readonly requestBytes: number
@@ -30,6 +33,7 @@ export type Check =
   | "provider"
   | "hours"
   | "concurrency"
+  | "later_work"
   | "service"
   | "model"
   | "streaming"
@@ -115,6 +119,28 @@ const bodyRules: ReadonlyArray<{
     needs: (policy: KeyPolicy) => policy[field]._tag === "Limited"
   }))
 ]
+
+/** Whether a POST to `target` begins work whose models and tokens nobody here will see. */
+export const worksLater = (provider: Provider, target: string): boolean =>
+  provider === "compat" && CompatPaths.workOf(target) === "later"
+
+/** The limits of a policy that nobody can hold work to that the upstream does later. */
+const laterRules: ReadonlyArray<{ readonly field: keyof KeyPolicy; readonly needs: (policy: KeyPolicy) => boolean }> = [
+  ...bodyRules.filter(({ check }) => check !== "streaming"),
+  ...(
+    ["tpm_limit", "max_tokens_per_day", "daily_budget_usd", "monthly_budget_usd", "max_cost_per_request"] as const
+  ).map((field) => ({ field, needs: (policy: KeyPolicy) => policy[field]._tag === "Limited" }))
+]
+
+/** The first limit of `policy` that work cannot be held to that the upstream does later. */
+export const limitOfLaterWork = (policy: KeyPolicy): keyof KeyPolicy | undefined =>
+  laterRules.find(({ needs }) => needs(policy))?.field
+
+/** Why work that the upstream does later is refused. `limit`: what it cannot be held to. */
+export const laterWork = (limit: string): Omit<Denial, "check"> => ({
+  code: "policy_denied",
+  message: `This key is under ${limit}, and this path has the upstream do work whose models and tokens the gateway does not see. Send the requests themselves (in numbers to /v1/messages/batches), or ask an operator for a key without that limit.`
+})
 
 /** The checks of `policy` that cannot be made without a body. */
 export const hangsOnBodies = (policy: KeyPolicy): ReadonlyArray<Check> =>
@@ -229,6 +255,14 @@ const checks: ReadonlyArray<Rule> = [
             retryAfterSeconds: 1
           }
         : undefined
+  },
+  {
+    name: "later_work",
+    beforeBody: true,
+    test: (policy, { worksLater }) => {
+      const limit = worksLater ? limitOfLaterWork(policy) : undefined
+      return limit && laterWork(limit)
+    }
   },
   {
     name: "service",

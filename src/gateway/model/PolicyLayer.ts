@@ -73,10 +73,10 @@ export const applying = (layers: PolicyLayers, scope: LayerScope): ReadonlyArray
         ...scope.models.map((model) => layers.of.model.get(model))
       ].filter((layer) => layer !== undefined)
 
-type OwnerScope = Pick<LayerScope, "projectId" | "teamId">
+export type OwnerScope = Pick<LayerScope, "projectId" | "teamId">
 
 /** What every request of a key is under, whatever it asks for. */
-const everywhere = (
+export const everywhere = (
   { of, unknown }: PolicyLayers,
   { projectId, teamId }: OwnerScope
 ): ReadonlyArray<PolicyLayer | undefined> => [

@@ -75,6 +75,16 @@ const aliases = routes
     below: route.family === "a" ? segments.slice(1) : segments
   }))
 
+/** The route whose path is exactly `target`, as in nearly every request: nothing of it has to be looked at. */
+export const exactly = (method: string, target: string) => {
+  const found = literals.get(target)
+  return found?.route.methods.some((one) => one === method) ? found : undefined
+}
+
+const literals = new Map<string, (typeof routes)[number]>(
+  routes.filter(({ segments }) => !segments.includes("*")).map((literal) => [literal.route.pattern, literal])
+)
+
 const routeOn = (segments: ReadonlyArray<string>): CanonicalRoute | undefined => {
   const wanted = withoutTrailingSlash(segments)
   return routes.find((route) => fits(route.segments, wanted))?.route

@@ -1,5 +1,6 @@
 import type { CanonicalPath } from "./Path.ts"
 import { serviceNamePattern } from "./Service.ts"
+import * as ServicePricing from "./ServicePricing.ts"
 import * as ServiceTable from "./ServiceTable.ts"
 
 /** A request that a registered service answers. */
@@ -64,11 +65,20 @@ const callable = (
   method: string,
   { path, segments }: CanonicalPath,
   prefix: number
-): Found => ({
-  call: { service, method, path: prefix === 0 ? path : `/${segments.slice(prefix).join("/")}` },
-  prefix,
-  closed: closedBy(service)
-})
+): Found => {
+  const call = { service, method, path: prefix === 0 ? path : `/${segments.slice(prefix).join("/")}` }
+  return { call, prefix, closed: closedBy(service) ?? misspelled(call) }
+}
+
+const misspelled = ({ method, path, service }: ServiceCall): Closed | undefined => {
+  const template = ServicePricing.misspelled(service.pricing, method, path)
+  return template === undefined
+    ? undefined
+    : {
+        code: "unsupported_route",
+        message: `This path may be taken for the service's endpoint ${template}, which has a price of its own. Write it exactly so.`
+      }
+}
 
 const closedBy = (service: ServiceTable.Service): Closed | undefined => {
   if (!service.enabled) return disabled

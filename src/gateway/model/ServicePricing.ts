@@ -1,6 +1,9 @@
+import { unescape } from "node:querystring"
 import type { Wanted } from "./Estimate.ts"
+import * as JsonMembers from "./JsonMembers.ts"
 import { toNanos } from "./Price.ts"
 import type { CostMode, Endpoint, EndpointPricingRule, PricingRule } from "./Service.ts"
+import { foldedSegment } from "./UpstreamPaths.ts"
 
 /** What an operator said a service costs (reference §9.5), made ready for requests. */
 export interface Pricing {
@@ -18,7 +21,10 @@ interface Cost {
 
 export interface Templated<A> {
   readonly of: A
+  /** Without escapes. */
   readonly segments: ReadonlyArray<string>
+  /** The same as a lax upstream matches them, without the empty one after a slash at the end. */
+  readonly folded: ReadonlyArray<string>
   /** How many segments are plain text: the more, the closer the template is to what it fits. */
   readonly plain: number
 }
@@ -45,11 +51,17 @@ export const free: Pricing = {
 
 const isParameter = (segment: string): boolean => segment.startsWith("{") && segment.endsWith("}")
 
+const segmentsOf = (path: string): ReadonlyArray<string> => path.slice(1).split("/").map(unescape)
+
+const foldedEnd = (segments: ReadonlyArray<string>): ReadonlyArray<string> =>
+  segments.slice(0, segments.findLastIndex((segment) => segment !== "") + 1)
+
 const closestFirst = <A extends { readonly path_template: string }>(rules: ReadonlyArray<A>) =>
   rules
     .map((rule): Templated<A> => {
-      const segments = rule.path_template.slice(1).split("/")
-      return { of: rule, segments, plain: segments.filter((segment) => !isParameter(segment)).length }
+      const segments = segmentsOf(rule.path_template)
+      const folded = foldedEnd(segments.map((segment) => (isParameter(segment) ? segment : foldedSegment(segment))))
+      return { of: rule, segments, folded, plain: folded.filter((segment) => !isParameter(segment)).length }
     })
     .sort((a, b) => b.plain - a.plain)
 
@@ -60,13 +72,27 @@ export const closest = <A extends { readonly method: string }>(
   path: string
 ): A | undefined => {
   if (templates.length === 0) return undefined
-  const wanted = path.slice(1).split("/")
-  return templates.find(
-    ({ of, segments }) =>
-      of.method === method &&
-      segments.length === wanted.length &&
-      segments.every((part, index) => (isParameter(part) ? wanted[index] !== "" : part === wanted[index]))
-  )?.of
+  const wanted = segmentsOf(path)
+  return templates.find(({ of, segments }) => of.method === method && isInstance(segments, wanted))?.of
+}
+
+const isInstance = (template: ReadonlyArray<string>, segments: ReadonlyArray<string>): boolean =>
+  template.length === segments.length &&
+  template.every((part, index) => (isParameter(part) ? segments[index] !== "" : part === segments[index]))
+
+/**
+ * The template of an endpoint with a price of its own that a lax upstream would take `path` for, although it is written
+ * otherwise: with a slash at its end, in other letter case, with blanks. It would cost what other paths do.
+ */
+export const misspelled = ({ endpointRules }: Pricing, method: string, path: string): string | undefined => {
+  if (endpointRules.length === 0) return undefined
+  const wanted = segmentsOf(path)
+  const folded = foldedEnd(wanted.map(foldedSegment))
+  const meant = endpointRules.find(({ folded: template, of }) => of.method === method && isInstance(template, folded))
+  const written = endpointRules.find(({ of, segments }) => of.method === method && isInstance(segments, wanted))
+  return meant !== undefined && (written === undefined || meant.plain > written.plain)
+    ? meant.of.path_template
+    : undefined
 }
 
 /** What one request costs, and by which rule. */
@@ -167,6 +193,59 @@ export const tokensOf = (pointer: string): ReadonlyArray<string> =>
     .split("/")
     .slice(1)
     .map((token) => token.replace(/~1/g, "/").replace(/~0/g, "~"))
+
+/**
+ * The first member of the JSON `text` on the way of a price rule that two readers could read differently: it is there
+ * twice, with escapes, or in other letter case. Every value is walked once for each level of the rules' pointers.
+ */
+export const ambiguousMember = ({ bodyRules }: Pricing, text: string): string | undefined =>
+  ambiguousIn(
+    text,
+    bodyRules.map(({ json_pointer }) => tokensOf(json_pointer))
+  )
+
+const ambiguousIn = (text: string, pointers: ReadonlyArray<ReadonlyArray<string>>): string | undefined => {
+  const wanted = new Map<string, Array<ReadonlyArray<string>>>()
+  for (const [name, ...deeper] of pointers) {
+    if (name === undefined) continue
+    const pointersBelow = wanted.get(foldedSegment(name))
+    if (pointersBelow === undefined) wanted.set(foldedSegment(name), [[name, ...deeper]])
+    else pointersBelow.push([name, ...deeper])
+  }
+  if (wanted.size === 0) return undefined
+  const below = (name: string, value: string) =>
+    ambiguousIn(
+      value,
+      (wanted.get(foldedSegment(name)) ?? []).map(([, ...deeper]) => deeper)
+    )
+  const seen = new Set<string>()
+  for (const { end, escaped, key, valueStart } of JsonMembers.topLevel(text)) {
+    const folded = foldedSegment(key)
+    const meant = wanted.get(folded)
+    if (meant === undefined) continue
+    if (escaped || seen.has(folded) || !meant.some(([name]) => name === key)) return key
+    seen.add(folded)
+    const deeper = below(key, text.slice(valueStart, end))
+    if (deeper !== undefined) return deeper
+  }
+  if (!text.trimStart().startsWith("[")) return undefined
+  for (const [index, item] of JsonMembers.items(text).entries()) {
+    const deeper = wanted.has(String(index)) ? below(String(index), item) : undefined
+    if (deeper !== undefined) return deeper
+  }
+  return undefined
+}
+
+/** The fields of a form by which it may say what stands at a pointer: plainly, or in ways that are not read here. */
+export const fieldsOf = (
+  pointer: string
+): { readonly plain: string | undefined; readonly other: ReadonlyArray<string> } => {
+  const [name, ...deeper] = tokensOf(pointer)
+  if (name === undefined) return { plain: undefined, other: [] }
+  return deeper.length === 0
+    ? { plain: name, other: [] }
+    : { plain: undefined, other: [name, [name, ...deeper].join(".")] }
+}
 
 /** The fields of a form are members of its top level. */
 export const selectFields =

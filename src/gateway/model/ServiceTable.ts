@@ -80,7 +80,7 @@ const ServiceRow = Schema.Struct({
   sealed_credential: Schema.NullOr(Schema.String),
   credential_origin: Schema.NullOr(Schema.String),
   enabled: Schema.Boolean,
-  allowed_methods: Schema.Array(Schema.String),
+  allowed_methods: Schema.Array(ServiceMethod),
   timeout_ms: Schema.Int,
   max_body_bytes: Schema.Int,
   cost_mode: CostMode,
@@ -105,7 +105,7 @@ const registered = (columns: object): Registered => {
       name: row.name,
       pattern: row.route_pattern,
       enabled: row.enabled,
-      methods: row.allowed_methods.map((method) => method.toUpperCase()),
+      methods: row.allowed_methods,
       origin: row.upstream_base_url === null ? undefined : originOf(row.upstream_base_url),
       credential: missingCredential,
       config: {

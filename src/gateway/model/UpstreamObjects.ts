@@ -59,6 +59,11 @@ const collections: ReadonlyArray<readonly [kind: string, path: ReadonlyArray<str
   ["message_batch", ["messages", "batches"]],
   ["chat_completion", ["chat", "completions"]],
   ["fine_tuning_job", ["fine_tuning", "jobs"]],
+  // by the names that other providers have for them
+  ["fine_tuning_job", ["fine-tuning", "jobs"]],
+  ["fine_tuning_job", ["fine-tunes"]],
+  ["fine_tuning_job", ["fine_tunes"]],
+  ["batch", ["batch", "jobs"]],
   ["assistant", ["assistants"]],
   ["batch", ["batches"]],
   ["container", ["containers"]],
@@ -109,12 +114,21 @@ const firstCollection = (names: ReadonlyArray<string>): { readonly kind: string;
 
 const bodyOnly: ObjectUse = { _tag: "BodyOnly" }
 
-/** The kinds whose contents are uploaded as forms (`multipart/form-data`). */
-const uploadedKinds: ReadonlySet<string> = new Set(["container", "file", "skill", "upload", "video"])
+/**
+ * The kinds whose contents are uploaded as forms (`multipart/form-data`), and what such a form may be: contents alone,
+ * or a request that may refer to objects beside them.
+ */
+const forms: ReadonlyMap<string, "contents" | "request"> = new Map([
+  ["container", "request"],
+  ["file", "contents"],
+  ["skill", "contents"],
+  ["upload", "contents"],
+  ["video", "request"]
+])
 
-/** Whether a form that is sent there is an upload: it brings contents, and refers to no object. */
-export const takesUploads = (use: ObjectUse): boolean =>
-  (use._tag === "Create" || use._tag === "Use") && uploadedKinds.has(use.kind)
+/** What a form is that is sent there; `undefined` where none is taken. */
+export const formOf = (use: ObjectUse): "contents" | "request" | undefined =>
+  use._tag === "Create" || use._tag === "Use" ? forms.get(use.kind) : undefined
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
@@ -128,6 +142,8 @@ export interface Sought {
   readonly created: boolean
   /** What the upstream's tools made while they ran: containers, and files of the second family. */
   readonly hosted: boolean
+  /** What later requests refer to by an id of its own: items of a response, the audio of a completion. */
+  readonly parts: boolean
 }
 
 /** What a request says of the objects that its answer makes. */
@@ -135,22 +151,42 @@ export interface Making {
   /** Whether the upstream is to keep the answer. `undefined`: the request does not say. */
   readonly stored: boolean | undefined
   readonly tools: boolean
+  /** Whether it asks for an answer that is spoken. */
+  readonly audio: boolean
 }
 
 /** What the answer is to be read for; `undefined` where it makes nothing known. */
-export const soughtIn = (use: ObjectUse, method: string, { stored, tools }: Making): Sought | undefined => {
+export const soughtIn = (use: ObjectUse, method: string, { audio, stored, tools }: Making): Sought | undefined => {
   if (use._tag === "Create") {
     const { kind } = use
     const hosted = tools && hosting.has(kind)
-    const created = kind === "message" ? false : kind === "chat_completion" ? stored === true : stored !== false
-    return created || hosted ? { kind, created, hosted } : undefined
+    const created = isKept(kind, stored)
+    const parts = kind === "response" ? created : kind === "chat_completion" && audio
+    return created || hosted || parts ? { kind, created, hosted, parts } : undefined
   }
   if (use._tag !== "Use") return undefined
   const { below, kind } = use
-  if (kind === "video" && below === "remix" && method === "POST") return { kind, created: true, hosted: false }
+  if (kind === "video" && below === "remix" && method === "POST")
+    return { kind, created: true, hosted: false, parts: false }
   // below an object may be what somebody wrote, as the content of a file
   if (below !== "" && below !== "cancel" && below !== "complete") return undefined
-  return kind === "response" || filesOf.has(kind) ? { kind, created: false, hosted: hosting.has(kind) } : undefined
+  return kind === "response" || filesOf.has(kind)
+    ? { kind, created: false, hosted: hosting.has(kind), parts: kind === "response" }
+    : undefined
+}
+
+/** Whether the upstream keeps what it makes. */
+const isKept = (kind: string, stored: boolean | undefined): boolean => {
+  switch (kind) {
+    case "message":
+      return false
+    case "chat_completion":
+      return stored === true
+    case "response":
+      return stored !== false
+    default:
+      return true
+  }
 }
 
 const hosting: ReadonlySet<string> = new Set(["response", "message"])
@@ -168,7 +204,7 @@ const idOf = (value: unknown): unknown => (isRecord(value) ? value["id"] : undef
 const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
 /** The objects that an answer makes known to its client. A stream's event holds the response in `response`. */
-export const madeKnown = ({ created, hosted, kind }: Sought, answer: unknown): ReadonlyArray<UpstreamObject> => {
+export const madeKnown = ({ created, hosted, kind, parts }: Sought, answer: unknown): ReadonlyArray<UpstreamObject> => {
   if (!isRecord(answer)) return []
   const about = isRecord(answer["response"]) ? answer["response"] : answer
   const objects: Array<UpstreamObject> = []
@@ -181,6 +217,16 @@ export const madeKnown = ({ created, hosted, kind }: Sought, answer: unknown): R
     if (kind === "response") add("conversation", idOf(about["conversation"]))
   }
   for (const id of filesOf.get(kind)?.(about) ?? []) add("file", id)
+  if (parts && kind === "response") {
+    for (const item of [...listOf(about["output"]), answer["item"]]) add("item", idOf(item))
+  }
+  if (parts && kind === "chat_completion") {
+    for (const choice of listOf(answer["choices"])) {
+      for (const said of isRecord(choice) ? [choice["message"], choice["delta"]] : []) {
+        if (isRecord(said)) add("audio", idOf(said["audio"]))
+      }
+    }
+  }
   if (hosted && kind === "response") {
     for (const item of [...listOf(about["output"]), answer["item"]]) add("container", containerOf(item))
   }
@@ -195,8 +241,11 @@ export const madeKnown = ({ created, hosted, kind }: Sought, answer: unknown): R
   return objects
 }
 
-/** What one of these names is in the text of an answer whose tools made something. */
-export const hostedNames: ReadonlyArray<string> = ['"container', '"file_id"']
+/** One of these is in the text of an answer, or in the line of a stream, that makes known more than what was created. */
+export const marksOf = ({ hosted, kind, parts }: Sought, form: "json" | "events"): ReadonlyArray<string> => {
+  const ofParts = kind === "chat_completion" ? '"audio"' : form === "json" ? '"output"' : '"response.output_item.added"'
+  return [...(hosted ? ['"container', '"file_id"'] : []), ...(parts ? [ofParts] : [])]
+}
 
 /** Of a call that the upstream ran: where it ran. */
 const containerOf = (item: unknown): unknown => {
@@ -265,8 +314,34 @@ const toolUse: ReadonlyArray<string> = ["input"]
 const silentOf = (type: unknown): ReadonlyArray<string> | undefined =>
   typeof type === "string" ? (type.endsWith("tool_use") ? toolUse : echoed.get(type)) : undefined
 
+/** Objects in a request that are references, by their type: their `id` is that of an object of the kind. */
+const referringTypes: ReadonlyMap<unknown, string> = new Map([
+  ["item_reference", "item"],
+  ["file_id", "file"]
+])
+
 /** A body names an object only where one of the members is in its text; an escape may hide one. */
-const mayRefer = new RegExp(`"(?:${[...topKinds.keys()].join("|")})"|\\\\u`)
+const mayRefer = new RegExp(
+  `"(?:${[...topKinds.keys(), ...referringTypes.keys(), "audio", "data_source"].join("|")})"|\\\\u`
+)
+
+/** An item of the input that is nothing but an id stands for the item of that id. */
+const untypedItems = (body: unknown): ReadonlyArray<UpstreamObject> =>
+  (isRecord(body) ? listOf(body["input"]) : []).flatMap((item) =>
+    isRecord(item) && typeof item["id"] === "string" && item["type"] == null && item["role"] == null
+      ? [{ kind: "item", id: item["id"] }]
+      : []
+  )
+
+/** Evaluations can read all that an upstream has kept, whoever asked for it: nobody owns that. */
+const keptByAll: ReadonlySet<unknown> = new Set(["logs", "responses", "stored_completions"])
+
+const sourcesIn = (body: unknown): ReadonlyArray<UpstreamObject> => {
+  const data = isRecord(body) ? body["data_source"] : undefined
+  return [data, isRecord(data) ? data["source"] : undefined].flatMap((source) =>
+    isRecord(source) && keptByAll.has(source["type"]) ? [{ kind: "data_source", id: String(source["type"]) }] : []
+  )
+}
 
 /** More than any honest request refers to. */
 export const maxReferences = 256
@@ -276,9 +351,13 @@ export const maxReferences = 256
  * the rest is not looked for. Some upstreams lay `extra_body` over the request.
  */
 export const referredTo = (text: string, body: unknown): ReadonlyArray<UpstreamObject> => {
-  if (!mayRefer.test(text)) return none
   const extra = isRecord(body) ? body["extra_body"] : undefined
+  const holdsItems = isRecord(body) && (body["input"] !== undefined || extra !== undefined)
+  const untyped = holdsItems ? [...untypedItems(body), ...untypedItems(extra)] : none
+  if (untyped.length === 0 && !mayRefer.test(text)) return none
   const found = new Map<string, UpstreamObject>()
+  const add = (kind: string, id: string) => found.set(`${kind}/${id}`, { kind, id })
+  for (const { id, kind } of [...untyped, ...sourcesIn(body), ...sourcesIn(extra)]) add(kind, id)
   const pending: Array<unknown> = [body]
   while (pending.length > 0 && found.size <= maxReferences) {
     const value = pending.pop()
@@ -288,10 +367,14 @@ export const referredTo = (text: string, body: unknown): ReadonlyArray<UpstreamO
       const isRequest = value === body || value === extra
       const silent = isRequest ? undefined : silentOf(value["type"])
       const kinds = isRequest ? topKinds : deepKinds
+      const referred = referringTypes.get(value["type"])
+      if (referred !== undefined && typeof value["id"] === "string") add(referred, value["id"])
+      const audio = idOf(value["audio"])
+      if (typeof audio === "string") add("audio", audio)
       for (const [name, member] of Object.entries(value)) {
         if (silent?.includes(name) === true) continue
         const kind = kinds.get(name)
-        if (kind !== undefined) for (const id of idsIn(member)) found.set(`${kind}/${id}`, { kind, id })
+        if (kind !== undefined) for (const id of idsIn(member)) add(kind, id)
         if (!ownWords.has(name)) pending.push(member)
       }
     }

@@ -117,14 +117,22 @@ export const refusedUiPath = (path: string): string | undefined => {
  * and blanks at a segment's end gone. `undefined`: there is no telling how it would be read.
  */
 export const folded = (path: string): Segments | undefined => {
-  const text = decodeURIComponent(path)
+  const text = plain(decodeURIComponent(path))
+  if (/[\\?#%;]/.test(text)) return undefined
+  const segments = segmentsOf(text).map(withoutBlanks)
+  return segments.slice(0, -1).includes("") ? undefined : segments
+}
+
+/** One decoded segment, or a name, as the laxest upstream might read it. */
+export const foldedSegment = (segment: string): string => withoutBlanks(plain(segment))
+
+const plain = (text: string): string =>
+  text
     .normalize("NFKC")
     .replace(/\p{Cf}/gu, "")
     .toLowerCase()
-  if (/[\\?#%;]/.test(text)) return undefined
-  const segments = segmentsOf(text).map((segment) => withoutEnd(segment.trim()))
-  return segments.slice(0, -1).includes("") ? undefined : segments
-}
+
+const withoutBlanks = (segment: string): string => withoutEnd(segment.trim())
 
 /** Without the dots and blanks at its end, taken one by one: a pattern that ends with `+$` starts anew at each dot. */
 const withoutEnd = (segment: string): string => {

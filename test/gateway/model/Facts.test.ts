@@ -38,7 +38,8 @@ describe("Facts", () => {
         guardrails: ["pii-redact"],
         namesGuardrails: true,
         references: [],
-        stored: undefined
+        stored: undefined,
+        audio: false
       }
     )
   })
@@ -133,6 +134,8 @@ describe("Facts", () => {
         { source: { type: "base64", media_type: "application/pdf", data: base64 } },
         2 + 4 + 10_000
       ],
+      ["a file of text", { file: { file_data: `data:text/plain;base64,${base64}` } }, 30_001],
+      ["a file of JSON", { file: { file_data: `data:application/json;base64,${base64}` } }, 30_001],
       ["audio, by its length", { input_audio: { format: "wav", data: base64.repeat(20) } }, 1 + 3125]
     ])("takes %s for one", (_, content, tokens) => {
       assert.strictEqual(estimate([{ content: [content] }]), tokens)

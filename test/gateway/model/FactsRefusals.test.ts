@@ -41,8 +41,28 @@ describe("Facts refuses a body that two readers could understand differently", (
       assert.deepStrictEqual(refusal("chat-completions", text), twice(name))
     })
 
-    it("inside a member they are the upstream's matter", () => {
-      assert.isTrue(Result.isSuccess(parse("chat-completions", '{"metadata":{"a":1,"a":2}}')))
+    it.each([
+      '{"metadata":{"a":1,"a":2}}',
+      '{"messages":[{"content":[{"type":"file","file":{"file_id":"theirs","file_id":"mine"}}]}]}',
+      '{"messages":[{"content":[{"type":"file","file":{"file\\u005fid":"theirs","file_id":"mine"}}]}]}',
+      '{"tools":[{"type":"x","model":"dear","model":"cheap"}]}'
+    ])("deep down: %s", (text) => {
+      assert.deepStrictEqual(refusal("chat-completions", text), {
+        code: "invalid_request_body",
+        message: "An object in the body has a member more than once. Name each member of an object once."
+      })
+    })
+
+    it("at a registered service they are the service's matter", () => {
+      assert.isTrue(Result.isSuccess(parse("service", '{"metadata":{"a":1,"a":2}}')))
+    })
+
+    it("are in no JSON that a program writes", () => {
+      fc.assert(
+        fc.property(fc.jsonValue({ noUnicodeString: false }), (metadata) => {
+          assert.isTrue(Result.isSuccess(parse("chat-completions", JSON.stringify({ model: "m", metadata }))))
+        })
+      )
     })
 
     it.each([
@@ -52,6 +72,17 @@ describe("Facts refuses a body that two readers could understand differently", (
     ])("in a batch they decide wherever they stand: %s", (text, name) => {
       assert.deepStrictEqual(refusal("message-batches", text), twice(name))
     })
+  })
+
+  it.each<[RouteId | "compat", string, string]>([
+    ["chat-completions", '{"model":"m","input_cost_per_token":0}', "input_cost_per_token"],
+    ["chat-completions", '{"model":"m","extra_body":{"Output_Cost_Per_Token":0}}', "Output_Cost_Per_Token"],
+    ["message-batches", '{"requests":[{"params":{"input_cost_per_second":0}}]}', "input_cost_per_second"],
+    ["compat", '{"output_cost_per_pixel":0}', "output_cost_per_pixel"]
+  ])("a request that sets a price: %s %s", (route, text, name) => {
+    const message = `"${name}" cannot be sent: a request sets no price.`
+    assert.deepStrictEqual(refusal(route, text), { code: "invalid_request_body", message, param: name })
+    assert.isTrue(Result.isSuccess(Facts.parse("service", Buffer.from(text))))
   })
 
   describe("plain members in disguise", () => {
@@ -160,8 +191,8 @@ describe("Facts refuses a body that two readers could understand differently", (
   })
 })
 
-const parse = (routeId: RouteId, text: string) => Facts.parse(routeId, Buffer.from(text))
-const refusal = (routeId: RouteId, text: string) => Result.getOrThrow(Result.flip(parse(routeId, text)))
+const parse = (routeId: RouteId | "compat" | "service", text: string) => Facts.parse(routeId, Buffer.from(text))
+const refusal = (routeId: RouteId | "compat", text: string) => Result.getOrThrow(Result.flip(parse(routeId, text)))
 
 const notUtf8: Facts.BodyProblem = { code: "invalid_request_body", message: "The body is not valid UTF-8." }
 

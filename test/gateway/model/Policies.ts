@@ -58,6 +58,7 @@ export const question: fc.Arbitrary<Question> = fc.record({
   running: fc.integer({ min: 1, max: 3 }),
   estimatedCostNanos: fc.nat(2_000_000_000),
   unpricedModels: fc.subarray([...models, ""]),
+  worksLater: fc.boolean(),
   facts: fc.record({
     requests: fc.nat(3),
     models: fc.subarray(models),
@@ -79,7 +80,8 @@ export const question: fc.Arbitrary<Question> = fc.record({
     guardrails: fc.subarray(["pii-redact"]),
     namesGuardrails: fc.boolean(),
     references: fc.constant([]),
-    stored: fc.constant(undefined)
+    stored: fc.constant(undefined),
+    audio: fc.boolean()
   })
 })
 

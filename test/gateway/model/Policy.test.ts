@@ -88,7 +88,9 @@ describe("Policy", () => {
     }
     const supposed = { ...plain, responseBytes: 3000 }
     const decided = order.map((expected) => {
-      const decision = Policy.decide(policy, { ...supposed, facts })
+      // any limit of the later checks refuses such work too
+      const worksLater = order.indexOf(expected) <= order.indexOf("later_work")
+      const decision = Policy.decide(policy, { ...supposed, worksLater, facts })
       policy = { ...policy, ...lifted[expected] }
       return decision._tag === "Denied" ? decision.denial.check : "allowed"
     })
@@ -223,6 +225,7 @@ const order: ReadonlyArray<Policy.Check> = [
     "provider",
     "hours",
     "concurrency",
+    "later_work",
     "service",
     "model",
     "streaming",
@@ -241,6 +244,7 @@ const order: ReadonlyArray<Policy.Check> = [
 const plain: Policy.Question = {
   route: "/v1/chat/completions",
   provider: "upstream",
+  worksLater: false,
   facts: { ...Facts.none, models: ["large"], inputTokens: 100, boundedOutput: 50, largestOutput: 50 },
   requestBytes: 1000,
   responseBytes: undefined,
@@ -324,6 +328,13 @@ function rules(): ReadonlyArray<Rule> {
       "tools"
     ],
     [
+      "later_work",
+      { daily_budget_usd: limited(5) },
+      {},
+      { worksLater: true },
+      "This key is under daily_budget_usd, and this path has the upstream do work whose models and tokens the gateway does not see. Send the requests themselves (in numbers to /v1/messages/batches), or ask an operator for a key without that limit."
+    ],
+    [
       "hours",
       { allowed_hours_utc: allow([8, 9]) },
       {},
@@ -390,6 +401,7 @@ const lifted: Record<Policy.Check, Partial<KeyPolicy>> = {
   route: { allowed_routes: allowAll },
   provider: { allowed_providers: allowAll },
   service: { allowed_services: allowAll },
+  later_work: { daily_budget_usd: unlimited },
   model: { allowed_models: allowAll },
   streaming: { allow_streaming: true },
   tools: { allow_tools: true },
