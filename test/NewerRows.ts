@@ -2,7 +2,8 @@
 export const unconstrained = `DO $$ DECLARE found record; BEGIN
   FOR found IN SELECT conrelid::regclass::text AS relation, conname FROM pg_constraint WHERE contype = 'c'
     AND conrelid::regclass::text IN ('canonical_routes', 'policy_layers', 'provider_configs', 'guardrail_definitions',
-      'service_registrations', 'upstream_passthrough_settings', 'gateway_auth_settings')
+      'service_registrations', 'upstream_passthrough_settings', 'gateway_auth_settings', 'api_keys', 'operator_tokens',
+      'upstream_credential_mappings', 'model_prices', 'projects', 'service_registry_snapshots')
   LOOP EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', found.relation, found.conname); END LOOP;
 END $$`
 

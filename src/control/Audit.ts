@@ -4,6 +4,7 @@ import * as AuditLog from "../gateway/model/AuditLog.ts"
 import * as Changes from "../gateway/model/Changes.ts"
 import { Database } from "../services/Database.ts"
 import { RequestId } from "./api/Errors.ts"
+import { orUnreadable, type Unreadable } from "./api/Fields.ts"
 import { Operator } from "./api/Security.ts"
 import { type StatementFailure, type StoreFailure, settled } from "./Store.ts"
 
@@ -99,8 +100,11 @@ export class Snapshots {
   }
 
   static readonly of = <T, E, RD>(shape: Schema.Codec<T, E, RD>) => {
-    const encode = Schema.encodeEffect(Schema.toCodecJson(Schema.NullOr(shape)))
-    return (before: T | null, after: T | null): Effect.Effect<Snapshots, Schema.SchemaError> =>
+    const encode = Schema.encodeEffect(Schema.toCodecJson(Schema.NullOr(orUnreadable(shape))))
+    return (
+      before: T | Unreadable | null,
+      after: T | Unreadable | null
+    ): Effect.Effect<Snapshots, Schema.SchemaError> =>
       Effect.zipWith(encode(before), encode(after), (a, b) => new Snapshots(a, b))
   }
 

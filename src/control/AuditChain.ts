@@ -2,6 +2,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { hashOf, type Linked } from "../gateway/model/AuditLog.ts"
 import { Database } from "../services/Database.ts"
 import type { AuditVerification, ChainFault } from "./api/AuditApi.ts"
+import { micros } from "./Paging.ts"
 import { Count, rows, type StoreFailure, settled } from "./Store.ts"
 
 /** SHA-256, as the driver gives and takes it. */
@@ -73,7 +74,7 @@ const make = Effect.gen(function* () {
 
   const eventsUpTo = (after: number, last: number) =>
     found.all(sql`
-      SELECT sequence, hash, previous_hash AS "previousHash", id, (extract(epoch FROM created_at) * 1000000)::bigint AS micros,
+      SELECT sequence, hash, previous_hash AS "previousHash", id, ${micros(sql, "audit_events")},
         actor_token_id AS "actorTokenId", action, target_type AS "targetType", target_id AS "targetId",
         before_json::text AS before, after_json::text AS after, request_id AS "requestId", ip, user_agent AS "userAgent"
       FROM audit_events WHERE sequence > ${after} AND sequence <= ${last} ORDER BY sequence`)
@@ -153,7 +154,11 @@ const found = rows(
     requestId: Schema.String,
     ip: Text,
     userAgent: Text
-  })
+  }),
+  { table: "audit_events", key: ["sequence"] }
 )
-const links = rows(Schema.Struct({ sequence: Count, hash: Hash }))
-const heads = rows(Schema.Struct({ sequence: Count, hash: Hash, outside: Count }))
+const links = rows(Schema.Struct({ sequence: Count, hash: Hash }), { table: "audit_events", key: ["sequence"] })
+const heads = rows(Schema.Struct({ sequence: Count, hash: Hash, outside: Count }), {
+  table: "audit_chain",
+  key: []
+})

@@ -1,7 +1,7 @@
-import { Context, Effect, Layer, Schema, Struct } from "effect"
+import { Context, Effect, Function, Layer, Schema } from "effect"
 import { Database } from "../services/Database.ts"
 import { AuditEvent, type AuditQuery } from "./api/AuditApi.ts"
-import { keyset, type Page, page, position } from "./Paging.ts"
+import { keyset, type Page, page } from "./Paging.ts"
 import { Count, rows, type StoreFailure, settled } from "./Store.ts"
 
 /** The log that `Audit` writes, for reading. */
@@ -23,15 +23,20 @@ const make = Effect.gen(function* () {
     list: Effect.fn("AuditEvents.list")(function* ({ cursor, limit = defaultLimit, ...exact }) {
       const at = keyset(sql, "audit_events", cursor)
       const matching = sql.and(Object.entries(exact).map(([column, value]) => sql`${sql(column)} = ${value}`))
-      const read = yield* found.all(sql`
+      return yield* page(
+        found,
+        sql`
         SELECT id, sequence, encode(previous_hash, 'hex') AS previous_hash, encode(hash, 'hex') AS hash, actor_token_id, action, target_type, target_id, before_json AS before, after_json AS after, request_id,
           ip, user_agent, created_at, ${at.micros}
-        FROM audit_events WHERE ${matching} AND ${at.behind} ORDER BY ${at.order} LIMIT ${limit + 1}`)
-      return page(read, limit, Struct.omit(["micros"]))
+        FROM audit_events WHERE ${matching} AND ${at.behind} ORDER BY ${at.order} LIMIT ${limit + 1}`,
+        limit,
+        Function.identity
+      )
     }, settled)
   })
 })
 
-const found = rows(
-  AuditEvent.pipe(Schema.fieldsAssign({ ...position, sequence: Count, created_at: Schema.DateTimeUtcFromDate }))
-)
+const found = rows(AuditEvent.pipe(Schema.fieldsAssign({ sequence: Count, created_at: Schema.DateTimeUtcFromDate })), {
+  table: "audit_events",
+  key: ["id"]
+})

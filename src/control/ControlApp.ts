@@ -57,6 +57,7 @@ import { RequestIds } from "./RequestIds.ts"
 import { Routes } from "./Routes.ts"
 import { ServiceImport } from "./ServiceImport.ts"
 import { Services } from "./Services.ts"
+import { StatementsInTime } from "./StatementsInTime.ts"
 import { Studio } from "./Studio.ts"
 import { StudioConnection } from "./StudioConnection.ts"
 import { UpstreamPassthroughSettings } from "./UpstreamPassthroughSettings.ts"
@@ -150,17 +151,17 @@ const identified = KnownHosts.pipe(Layer.provideMerge(RequestIds))
  * vault, the settings, the guardrails and the state of the process; the server brings the rest.
  */
 export const layer = Layer.mergeAll(
-  HttpApiBuilder.layer(ControlApi, { openapiPath: "/admin-ui/openapi.json" }).pipe(Layer.provide(handlers)),
+  HttpApiBuilder.layer(ControlApi).pipe(Layer.provide(handlers)),
   DocsPage.layer,
   UpstreamUi.layer,
   Fallbacks.layer
-).pipe(Layer.provide(stores), Layer.provide([identified, InForce, Readiness.layer("not_ready")]))
+).pipe(Layer.provide(stores), Layer.provide([identified, InForce, StatementsInTime, Readiness.layer("not_ready")]))
 
 /** The routes of the listener that shows browsers the upstream's UI at `origin`. */
 export const upstreamUi = (origin: string) =>
   UpstreamUiListener.layer(origin).pipe(
     Layer.provide([UpstreamUiSessions.layer, FrontDoor.layer.pipe(Layer.provide(Audit.layer))]),
-    Layer.provide(RequestIds)
+    Layer.provide([RequestIds, StatementsInTime])
   )
 
 /** For roles without the operator API, whose control listener has nothing but health, readiness and metrics. */

@@ -7,8 +7,9 @@ import { Database } from "../services/Database.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { CredentialMapping, type CredentialMappingUpsert } from "./api/CredentialMappingsApi.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
+import { isUnreadable, type Unreadable } from "./api/Fields.ts"
 import { refusedCredential } from "./Rules.ts"
-import { rowStamps, rows, type StoreFailure, settled } from "./Store.ts"
+import { answers, rowStamps, rows, type StoreFailure, settled } from "./Store.ts"
 
 type Missing = Refused<"missing_provider_config">
 type Invalid = Refused<"invalid_provider_config_payload">
@@ -22,7 +23,8 @@ export class CredentialMappings extends Context.Service<
     readonly upsert: (input: CredentialMappingUpsert) => Effect.Effect<CredentialMapping, Invalid | StoreFailure, Actor>
     readonly remove: (id: string) => Effect.Effect<void, Missing | StoreFailure, Actor>
     readonly enable: (id: string) => Effect.Effect<CredentialMapping, Missing | StoreFailure, Actor>
-    readonly disable: (id: string) => Effect.Effect<CredentialMapping, Missing | StoreFailure, Actor>
+    /** Also a mapping whose row this version cannot read. */
+    readonly disable: (id: string) => Effect.Effect<CredentialMapping | Unreadable, Missing | StoreFailure, Actor>
   }
 >()("svc/control/CredentialMappings") {
   static readonly layer = Layer.suspend(() => Layer.effect(CredentialMappings, make))
@@ -90,23 +92,53 @@ const make = Effect.gen(function* () {
     )
   })
 
-  const setEnabled = (
-    id: string,
-    enabled: boolean,
-    action: "upstream_credentials:enable" | "upstream_credentials:disable"
-  ) =>
+  const enable = (id: string) =>
     audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
         const before = yield* lock(id)
-        yield* write`UPDATE upstream_credential_mappings SET enabled = ${enabled}, updated_at = now() WHERE id = ${id}`
+        yield* write`UPDATE upstream_credential_mappings SET enabled = true, updated_at = now() WHERE id = ${id}`
         const after = yield* found.only(sql`${select} WHERE m.id = ${id}`)
         return {
           result: after,
-          deed: { target: "upstream_credential_mapping", action },
+          deed: { target: "upstream_credential_mapping", action: "upstream_credentials:enable" },
           targetId: id,
           snapshots: yield* snapshots(before, after),
           changes: [noticeOf(after)]
+        }
+      })
+    )
+
+  /** For what needs no more of the row than its id and its target. */
+  const lockAny = Effect.fnUntraced(function* (id: string) {
+    const mapping = yield* Effect.flatMap(
+      found.firstOrUnreadable(sql`${select} WHERE m.id = ${id} FOR UPDATE OF m`),
+      orMissing
+    )
+    const [target] = yield* sql<{ readonly key_id: string | null; readonly project_id: string | null }>`
+      SELECT key_id, project_id FROM upstream_credential_mappings WHERE id = ${id}`
+    const notices: ReadonlyArray<Change> = isUnreadable(mapping)
+      ? [
+          ...(target?.key_id ? [{ _tag: "Key", id: target.key_id } as const] : []),
+          ...(target?.project_id ? [{ _tag: "Project", id: target.project_id } as const] : [])
+        ]
+      : [noticeOf(mapping)]
+    return { mapping, notices }
+  })
+
+  const disable = (id: string) =>
+    audit.mutate(
+      Effect.gen(function* () {
+        const { write } = yield* Mutation
+        const before = yield* lockAny(id)
+        yield* write`UPDATE upstream_credential_mappings SET enabled = false, updated_at = now() WHERE id = ${id}`
+        const after = yield* lockAny(id)
+        return {
+          result: after.mapping,
+          deed: { target: "upstream_credential_mapping", action: "upstream_credentials:disable" },
+          targetId: id,
+          snapshots: yield* snapshots(before.mapping, after.mapping),
+          changes: after.notices
         }
       })
     )
@@ -124,28 +156,31 @@ const make = Effect.gen(function* () {
       audit.mutate(
         Effect.gen(function* () {
           const { write } = yield* Mutation
-          const before = yield* lock(id)
+          const { mapping, notices } = yield* lockAny(id)
           yield* write`DELETE FROM upstream_credential_mappings WHERE id = ${id}`
           return {
             result: undefined,
             deed: { target: "upstream_credential_mapping", action: "upstream_credentials:delete" },
             targetId: id,
-            snapshots: yield* snapshots(before, null),
-            changes: [noticeOf(before)]
+            snapshots: yield* snapshots(mapping, null),
+            changes: notices
           }
         })
       )
     ),
-    enable: Effect.fn("CredentialMappings.enable")((id) => setEnabled(id, true, "upstream_credentials:enable")),
-    disable: Effect.fn("CredentialMappings.disable")((id) => setEnabled(id, false, "upstream_credentials:disable"))
+    enable: Effect.fn("CredentialMappings.enable")(enable),
+    disable: Effect.fn("CredentialMappings.disable")(disable)
   })
 })
 
-const found = rows(CredentialMapping.pipe(Schema.fieldsAssign(rowStamps)))
-const addresses = rows(Schema.Struct({ base_url: Schema.String }))
+const found = rows(CredentialMapping.pipe(Schema.fieldsAssign(rowStamps)), {
+  table: "upstream_credential_mappings",
+  key: ["id"]
+})
+const addresses = answers(Schema.Struct({ base_url: Schema.String }))
 const snapshots = Snapshots.of(CredentialMapping)
 
-const orMissing = (mapping: CredentialMapping | undefined): Effect.Effect<CredentialMapping, Missing> =>
+const orMissing = <A>(mapping: A | undefined): Effect.Effect<A, Missing> =>
   mapping === undefined
     ? Effect.fail(new ControlError("missing_provider_config", "There is no credential mapping with this id."))
     : Effect.succeed(mapping)

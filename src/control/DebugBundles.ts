@@ -78,8 +78,8 @@ const Execution = Schema.Struct({
   reason: Text
 })
 
-const records = rows(Record)
-const executions = rows(Execution)
+const records = rows(Record, { table: "usage_events", key: ["request_id"] })
+const executions = rows(Execution, { table: "guardrail_execution_events", key: ["guardrail_name"] })
 
 /** `name=value`, where there is a value. */
 const line = (name: string, value: string | number | boolean | null | undefined): ReadonlyArray<string> =>

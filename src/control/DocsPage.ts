@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto"
 import { Effect, Function, Layer } from "effect"
-import { HttpRouter, HttpServerResponse } from "effect/http"
-import { HttpApiSwagger } from "effect/http-api"
+import { HttpBody, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiSwagger, OpenApi } from "effect/http-api"
+import { changeAnswer } from "./AnswerChange.ts"
 import { ControlApi } from "./api/ControlApi.ts"
 import { ownAnswer } from "./RequestIds.ts"
 
@@ -34,7 +35,40 @@ const guarded = Function.memoize((page: HttpServerResponse.HttpServerResponse) =
   return HttpServerResponse.setHeaders(page, { ...ownAnswer, "content-security-policy": policyOf(html) })
 })
 
+const bytesOf = ({ body }: HttpServerResponse.HttpServerResponse) => (body._tag === "Uint8Array" ? body.body : "")
+
+/** Both answers for a document: the whole of it, and that it has not changed. The latter's headers replace stored ones. */
+const tagged = Function.memoize((document: HttpServerResponse.HttpServerResponse) => {
+  const etag = `"${createHash("sha256").update(bytesOf(document)).digest("base64url")}"`
+  const whole = HttpServerResponse.setHeader(document, "etag", etag)
+  const unchanged = HttpServerResponse.setStatus(HttpServerResponse.setBody(whole, HttpBody.empty), 304)
+  return { etag, whole, unchanged }
+})
+
+/** A document is the same for everybody until the next version, so clients keep it, and ask whether it has changed. */
+const revalidated = Effect.fnUntraced(function* (document: HttpServerResponse.HttpServerResponse) {
+  const { headers } = yield* HttpServerRequest.HttpServerRequest
+  const { etag, unchanged, whole } = tagged(document)
+  yield* changeAnswer((response) => HttpServerResponse.setHeader(response, "cache-control", "no-cache"))
+  const known = (headers["if-none-match"] ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""))
+  return known.includes(etag) || known.includes("*") ? unchanged : whole
+})
+
 /** The documentation of the control API, as a page. */
-export const layer = HttpApiSwagger.layer(ControlApi, { path: "/admin-ui/docs" }).pipe(
-  Layer.provide(HttpRouter.middleware((httpEffect) => Effect.map(httpEffect, guarded)).layer)
+const page = HttpApiSwagger.layer(ControlApi, { path: "/admin-ui/docs" }).pipe(
+  Layer.provide(
+    HttpRouter.middleware((httpEffect) => Effect.flatMap(httpEffect, (made) => revalidated(guarded(made)))).layer
+  )
 )
+
+/** Made by the first request for it, and once. */
+const described = Function.memoize((api: typeof ControlApi) => HttpServerResponse.jsonUnsafe(OpenApi.fromApi(api)))
+
+/** What the page shows. */
+const document = HttpRouter.add(
+  "GET",
+  "/admin-ui/openapi.json",
+  Effect.suspend(() => revalidated(described(ControlApi)))
+)
+
+export const layer = Layer.mergeAll(page, document)

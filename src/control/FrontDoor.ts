@@ -108,7 +108,7 @@ const Row = Schema.Struct({
   sealed_secret: Schema.NullOr(Schema.String),
   updated_at: Schema.DateTimeUtcFromDate
 })
-const found = rows(Row)
+const found = rows(Row, { table: "gateway_auth_settings", key: [] })
 const snapshots = Snapshots.of(Shown)
 
 const ofRow = ({ sealed_secret, updated_at, ...settings }: typeof Row.Type): Current => ({

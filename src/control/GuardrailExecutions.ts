@@ -1,11 +1,11 @@
-import { Context, DateTime, Effect, Layer, Schema, Struct } from "effect"
+import { Context, DateTime, Effect, Function, Layer, Schema } from "effect"
 import type { Statement } from "effect/sql"
 import { Database } from "../services/Database.ts"
 import type { Refused } from "./api/Errors.ts"
 import type { Cursor } from "./api/Fields.ts"
 import { type ExecutionFilter, GuardrailExecution, GuardrailSum } from "./api/GuardrailsApi.ts"
-import { keyset, type Page, page, position } from "./Paging.ts"
-import { Count, rows, type StoreFailure, settled } from "./Store.ts"
+import { keyset, type Page, page } from "./Paging.ts"
+import { answers, Count, rows, type StoreFailure, settled } from "./Store.ts"
 import { bounded, ordered } from "./Usage.ts"
 
 type Unusable = Refused<"invalid_usage_query">
@@ -42,14 +42,18 @@ const make = Effect.gen(function* () {
     list: Effect.fn("GuardrailExecutions.list")(function* ({ cursor, limit = defaultLimit, offset = 0, ...filter }) {
       yield* ordered(filter)
       const at = keyset(sql, "guardrail_execution_events", cursor)
-      const read = yield* bounded(database, () =>
-        executions.all(sql`
+      return yield* bounded(database, () =>
+        page(
+          executions,
+          sql`
         SELECT id, created_at, request_id, key_id, project_id, route, model, provider, guardrail_name, mode, action,
           failure_policy, latency_ms, reason, metadata, ${at.micros}
         FROM guardrail_execution_events
-        WHERE ${matching(filter)} AND ${at.behind} ORDER BY ${at.order} LIMIT ${limit + 1} OFFSET ${offset}`)
+        WHERE ${matching(filter)} AND ${at.behind} ORDER BY ${at.order} LIMIT ${limit + 1} OFFSET ${offset}`,
+          limit,
+          Function.identity
+        )
       )
-      return page(read, limit, Struct.omit(["micros"]))
     }, settled),
 
     summary: Effect.fn("GuardrailExecutions.summary")(function* (filter) {
@@ -70,8 +74,7 @@ const make = Effect.gen(function* () {
 const maxSums = 10_000
 
 const executions = rows(
-  GuardrailExecution.pipe(
-    Schema.fieldsAssign({ ...position, created_at: Schema.DateTimeUtcFromDate, latency_ms: Count })
-  )
+  GuardrailExecution.pipe(Schema.fieldsAssign({ created_at: Schema.DateTimeUtcFromDate, latency_ms: Count })),
+  { table: "guardrail_execution_events", key: ["id"] }
 )
-const sums = rows(GuardrailSum.pipe(Schema.fieldsAssign({ count: Count, total_latency_ms: Count })))
+const sums = answers(GuardrailSum.pipe(Schema.fieldsAssign({ count: Count, total_latency_ms: Count })))

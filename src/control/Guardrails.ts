@@ -4,6 +4,7 @@ import { defaultTimeoutMs, tokenContext } from "../guardrails/Definitions.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
+import { isUnreadable, type Unreadable } from "./api/Fields.ts"
 import {
   ChangedGuardrail,
   Guardrail,
@@ -14,7 +15,7 @@ import {
 import * as CredentialOrigin from "./CredentialOrigin.ts"
 import { type Refusal, refusedCredential, refusedUrl } from "./Rules.ts"
 import { secretMember, secretParameter } from "./SecretNames.ts"
-import { onDuplicate, rows, type StoreFailure, settled } from "./Store.ts"
+import { answers, onDuplicate, rows, type StoreFailure, settled } from "./Store.ts"
 
 type Invalid = Refused<"invalid_guardrail_request">
 
@@ -25,10 +26,11 @@ export class Guardrails extends Context.Service<
     readonly list: Effect.Effect<ReadonlyArray<Guardrail>, StoreFailure>
     readonly get: (name: string) => Effect.Effect<Guardrail, Refused<"not_found"> | StoreFailure>
     readonly create: (guardrail: NewGuardrail) => Effect.Effect<Guardrail, Invalid | StoreFailure, Actor>
+    /** A guardrail whose row this version cannot read can be disabled, and nothing else. */
     readonly update: (
       name: string,
       patch: GuardrailPatch
-    ) => Effect.Effect<ChangedGuardrail, Invalid | StoreFailure, Actor>
+    ) => Effect.Effect<ChangedGuardrail | Unreadable, Invalid | StoreFailure, Actor>
     /** Every key forgets it too. What it did stays on record. */
     readonly remove: (name: string) => Effect.Effect<void, Invalid | StoreFailure, Actor>
   }
@@ -78,7 +80,7 @@ const make = Effect.gen(function* () {
     return { cleared, set }
   })
 
-  const held = ({ endpoint_url, name, token_configured }: Guardrail) =>
+  const credentialOf = ({ endpoint_url, name, token_configured }: Guardrail) =>
     Effect.map(
       origins.only(sql`SELECT credential_origin FROM guardrail_definitions WHERE name = ${name}`),
       ({ credential_origin }) => ({ address: endpoint_url, configured: token_configured, origin: credential_origin })
@@ -88,6 +90,32 @@ const make = Effect.gen(function* () {
     Effect.flatMap(
       found.first(sql`SELECT ${columns} FROM guardrail_definitions WHERE name = ${name} FOR UPDATE`),
       (row) => (row === undefined ? Effect.fail(unknown) : Effect.succeed(row))
+    )
+
+  /** For what needs no more of the row than its name, and whether the gateway does itself what it says. */
+  const lockAny = Effect.fnUntraced(function* (name: string) {
+    const guardrail = yield* found.firstOrUnreadable(
+      sql`SELECT ${columns} FROM guardrail_definitions WHERE name = ${name} FOR UPDATE`
+    )
+    if (guardrail === undefined) return yield* unknown
+    const [builtIn] = yield* sql`
+      SELECT 1 FROM guardrail_definitions WHERE name = ${name} AND provider_kind = 'built_in'`
+    return { guardrail, builtIn: builtIn !== undefined }
+  })
+
+  const disableUnreadable = (before: Unreadable) =>
+    audit.mutate(
+      Effect.gen(function* () {
+        const { write } = yield* Mutation
+        yield* write`UPDATE guardrail_definitions SET enabled = false, updated_at = now() WHERE name = ${before.id}`
+        return {
+          result: before,
+          deed: { target: "guardrail", action: "guardrails:update" },
+          targetId: before.id,
+          snapshots: yield* snapshots(before, before),
+          changes: [{ _tag: "Configuration" }]
+        }
+      })
     )
 
   const create = Effect.fn("Guardrails.create")(function* ({ modes = [], name, ...input }: NewGuardrail) {
@@ -122,14 +150,18 @@ const make = Effect.gen(function* () {
     )
   })
 
-  const update = Effect.fn("Guardrails.update")((name: string, patch: GuardrailPatch) =>
-    audit.mutate(
+  const update = Effect.fn("Guardrails.update")(function* (name: string, patch: GuardrailPatch) {
+    const held = yield* settled(
+      found.firstOrUnreadable(sql`SELECT ${columns} FROM guardrail_definitions WHERE name = ${name}`)
+    )
+    if (isUnreadable(held) && isSwitchOff(patch)) return yield* disableUnreadable(held)
+    return yield* audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
         const before = yield* lock(name)
         if (before.provider_kind === "built_in") yield* builtInKeeps(patch)
         if (patch.modes?.length === 0) return yield* invalid("modes", "must name at least one mode")
-        const { cleared, set } = yield* columnsOf(name, patch, yield* held(before))
+        const { cleared, set } = yield* columnsOf(name, patch, yield* credentialOf(before))
         const changed =
           Object.keys(set).length === 0
             ? before
@@ -146,7 +178,7 @@ const make = Effect.gen(function* () {
         }
       })
     )
-  )
+  })
 
   /** Takes the name out of every key's policy: one that demanded it would otherwise refuse all requests. */
   const forgotten = Effect.fnUntraced(function* (name: string) {
@@ -178,8 +210,8 @@ const make = Effect.gen(function* () {
       audit.mutate(
         Effect.gen(function* () {
           const { write } = yield* Mutation
-          const before = yield* lock(name)
-          if (before.provider_kind === "built_in") {
+          const { builtIn, guardrail: before } = yield* lockAny(name)
+          if (builtIn) {
             return yield* invalid("name", "is built in; disable it instead")
           }
           yield* write`DELETE FROM guardrail_definitions WHERE name = ${name}`
@@ -197,12 +229,14 @@ const make = Effect.gen(function* () {
   })
 })
 
-const found = rows(Guardrail)
-const keys = rows(Schema.Struct({ id: Schema.String }))
-const origins = rows(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
+const found = rows(Guardrail, { table: "guardrail_definitions", key: ["name"] })
+const keys = answers(Schema.Struct({ id: Schema.String }))
+const origins = answers(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
 const snapshots = Snapshots.of(ChangedGuardrail)
 
 const unknown = new ControlError("invalid_guardrail_request", "There is no guardrail of this name.", { param: "name" })
+
+const isSwitchOff = (patch: GuardrailPatch): boolean => patch.enabled === false && Object.keys(patch).length === 1
 
 /** `value`, unless a rule refuses it. The refusal names the field and says the rule, never the value. */
 const unless = <A>(param: string, value: A, rule: (value: A) => Refusal): Effect.Effect<A, Invalid> => {

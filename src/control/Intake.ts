@@ -1,9 +1,11 @@
 import { ByteSize, Context, Effect, Layer, Schema, SchemaIssue, type Types } from "effect"
-import { type HttpServerError, HttpServerRequest } from "effect/http"
+import { type HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type HttpApiEndpoint, HttpApiError } from "effect/http-api"
 import * as JsonBounds from "../gateway/model/JsonBounds.ts"
+import { changeAnswer } from "./AnswerChange.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
-import { BodyOptional, Intake, MaxBodyBytes } from "./api/Security.ts"
+import { BodyOptional, Intake, LeavesOut, MaxBodyBytes, unreadableRows } from "./api/Security.ts"
+import { LeftOut } from "./Store.ts"
 
 type Mistake = Refused<"not_found" | "invalid_request">
 
@@ -11,9 +13,10 @@ export const layer: Layer.Layer<Intake> = Layer.succeed(
   Intake,
   Intake.of((httpEffect, { endpoint }) =>
     readable(endpoint).pipe(
-      Effect.andThen(
+      Effect.andThen(Context.get(endpoint.annotations, LeavesOut) ? namesLeftOut : Effect.succeed(undefined)),
+      Effect.flatMap((leftOut) =>
         Effect.catch(
-          httpEffect,
+          Effect.provideService(httpEffect, LeftOut, leftOut),
           (error): Effect.Effect<never, Types.unhandled | Mistake> =>
             HttpApiError.HttpApiSchemaError.is(error) ? mistakes(error) : Effect.fail(error)
         )
@@ -25,6 +28,29 @@ export const layer: Layer.Layer<Intake> = Layer.succeed(
     )
   )
 )
+
+const mostNames = 100
+/** Servers in between, and clients, take no more than some kilobytes of headers. */
+const mostNameCharacters = 4_096
+
+const namesOf = (leftOut: ReadonlyArray<string>): string => {
+  const [first = "", ...others] = leftOut.slice(0, mostNames).map(encodeURIComponent)
+  let named = first
+  for (const name of others) {
+    if (named.length + name.length >= mostNameCharacters) break
+    named += `,${name}`
+  }
+  return named
+}
+
+/** Where a list notes the rows that it leaves out; the answer names them. */
+const namesLeftOut = Effect.gen(function* () {
+  const leftOut: Array<string> = []
+  yield* changeAnswer((response) =>
+    leftOut.length === 0 ? response : HttpServerResponse.setHeader(response, unreadableRows, namesOf(leftOut))
+  )
+  return leftOut
+})
 
 /** Reads the body, where the endpoint has one; the request keeps it for the decoder behind this. */
 const readable = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top) {

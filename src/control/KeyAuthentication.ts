@@ -1,25 +1,28 @@
-import { Effect, Layer, Option, Redacted, Schema } from "effect"
+import { randomUUID } from "node:crypto"
+import { DateTime, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { HttpServerRequest } from "effect/http"
+import * as EffectivePolicy from "../gateway/model/EffectivePolicy.ts"
 import { GuardrailPolicyPatch, of } from "../gateway/model/GuardrailPolicy.ts"
+import { overdue, refusals } from "../gateway/model/KeyState.ts"
 import * as Secret from "../gateway/model/Secret.ts"
+import { retire } from "../gateway/model/UnusedKeys.ts"
 import { Database } from "../services/Database.ts"
 import { bearer } from "./Authentication.ts"
-import { ControlError } from "./api/Errors.ts"
+import { ControlError, RequestId } from "./api/Errors.ts"
 import { KeyAuthorization, KeyHolder } from "./api/Security.ts"
+import * as PolicyState from "./PolicyState.ts"
 import { rows, settled } from "./Store.ts"
 
 /** Authenticates the holder of a gateway key: always by `Authorization`, whatever else the proxy listener takes. */
 export const layer: Layer.Layer<KeyAuthorization, never, Database> = Layer.effect(
   KeyAuthorization,
   Effect.gen(function* () {
-    const { sql } = yield* Database
+    const database = yield* Database
+    const { sql } = database
+    const state = PolicyState.make(sql)
 
-    const holder = Effect.gen(function* () {
-      const { headers } = yield* HttpServerRequest.HttpServerRequest
-      const raw = yield* bearer(headers["authorization"], Secret.keyPrefix)
-      if (Secret.mistyped(Redacted.value(raw))) return yield* refusal("invalid_virtual_key")
-      const digest = Secret.digest(raw)
-      const found = yield* settled(
+    const find = (digest: Uint8Array) =>
+      settled(
         keys.first(sql`
           SELECT id, project_id, team_id, guardrail_policy,
             coalesce(last_used_at < now() - interval '1 minute', true) AS unnoted,
@@ -27,6 +30,31 @@ export const layer: Layer.Layer<KeyAuthorization, never, Database> = Layer.effec
               WHEN expires_at <= now() THEN 'expired_virtual_key' END AS unusable
           FROM api_keys WHERE key_hash = ${digest} OR (previous_key_hash = ${digest} AND previous_key_expires_at > now())`)
       )
+
+    /** Disables a key that was not used for too long, as the gateway does: this use must not renew it. */
+    const retired = Effect.fnUntraced(function* (id: string) {
+      const key = yield* state.key(id)
+      if (key === undefined) return false
+      if (!key.state.readable) {
+        return yield* new ControlError("store_unavailable", refusals.control_state_unavailable)
+      }
+      const layers = yield* state.layersOver(key)
+      const { policy } = EffectivePolicy.of([...layers, key.own])
+      const days = overdue(key.state, policy, DateTime.toEpochMillis(yield* DateTime.now))
+      if (days === undefined) return false
+      const requestId = Option.getOrElse(yield* Effect.serviceOption(RequestId), randomUUID)
+      yield* Effect.provideService(retire(id, days, requestId), Database, database)
+      return true
+    }, settled)
+
+    const holder = Effect.gen(function* () {
+      const { headers } = yield* HttpServerRequest.HttpServerRequest
+      const raw = yield* bearer(headers["authorization"], Secret.keyPrefix)
+      if (Secret.mistyped(Redacted.value(raw))) return yield* refusal("invalid_virtual_key")
+      const digest = Secret.digest(raw)
+      const known = yield* find(digest)
+      const found =
+        known?.unnoted && known.unusable === null && (yield* retired(known.id)) ? yield* find(digest) : known
       if (found === undefined) return yield* refusal("invalid_virtual_key")
       if (found.unusable !== null) return yield* refusal(found.unusable)
       if (found.unnoted) yield* Effect.ignore(sql`UPDATE api_keys SET last_used_at = now() WHERE id = ${found.id}`)
@@ -52,7 +80,8 @@ const keys = rows(
     guardrail_policy: GuardrailPolicyPatch,
     unnoted: Schema.Boolean,
     unusable: Schema.NullOr(Schema.Literals(["revoked_virtual_key", "disabled_virtual_key", "expired_virtual_key"]))
-  })
+  }),
+  { table: "api_keys", key: ["id"] }
 )
 
 const messages = {

@@ -7,10 +7,10 @@ import * as StoredPolicies from "../gateway/model/StoredPolicies.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, type Deed, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
-import type { Cursor } from "./api/Fields.ts"
+import { type Cursor, isUnreadable, type Unreadable } from "./api/Fields.ts"
 import { Key, type KeyPatch, type MintedKey, type NewKey, type OwnerType } from "./api/KeysApi.ts"
 import { guardrailsOf } from "./GuardrailNames.ts"
-import { keyset, type Page, page, position } from "./Paging.ts"
+import { keyset, type Page, page } from "./Paging.ts"
 import { linksOf } from "./ServiceLinks.ts"
 import { type Columns, Count, heldProject, rowStamps, rows, type StoreFailure, settled } from "./Store.ts"
 
@@ -47,8 +47,9 @@ export class Keys extends Context.Service<
       id: string,
       graceSeconds: number
     ) => Effect.Effect<MintedKey, Missing | Refused<"key_revoked"> | StoreFailure, Actor>
-    readonly revoke: (id: string) => Effect.Effect<Key, Missing | StoreFailure, Actor>
-    readonly disable: (id: string) => Effect.Effect<Key, Missing | StoreFailure, Actor>
+    /** This one and the next take keys, too, whose row this version cannot read. */
+    readonly revoke: (id: string) => Effect.Effect<Key | Unreadable, Missing | StoreFailure, Actor>
+    readonly disable: (id: string) => Effect.Effect<Key | Unreadable, Missing | StoreFailure, Actor>
     readonly enable: (id: string) => Effect.Effect<Key, Missing | StoreFailure, Actor>
   }
 >()("svc/control/Keys") {
@@ -143,6 +144,29 @@ const make = Effect.gen(function* () {
       })
     )
 
+  /** Takes a key out of use, for which nothing needs to be known of it: also one that this version cannot read. */
+  const end = (id: string, action: "keys:revoke" | "keys:disable", set: Columns) =>
+    audit.mutate(
+      Effect.gen(function* () {
+        const { write } = yield* Mutation
+        const before = yield* Effect.flatMap(
+          found.firstOrUnreadable(sql`SELECT ${columns} FROM api_keys WHERE id = ${id} FOR UPDATE`),
+          orMissing
+        )
+        const ended = yield* found.firstOrUnreadable(write`
+          UPDATE api_keys SET ${sql.update(set)}, updated_at = now() WHERE id = ${id} AND revoked_at IS NULL
+          RETURNING ${columns}`)
+        const key = shownOrUnreadable(ended ?? before)
+        return {
+          result: key,
+          deed: { target: "key", action },
+          targetId: id,
+          snapshots: yield* snapshots(shownOrUnreadable(before), key),
+          changes: [{ _tag: "Key", id }]
+        }
+      })
+    )
+
   /** A key that goes to a project leaves its own links behind. */
   const relinked = Effect.fnUntraced(function* (before: typeof Row.Type, patch: KeyPatch) {
     const owner = patch.owner_type ?? before.owner_type
@@ -230,19 +254,21 @@ const make = Effect.gen(function* () {
   return Keys.of({
     list: Effect.fn("Keys.list")(function* ({ cursor, limit = defaultLimit }) {
       const at = keyset(sql, "api_keys", cursor)
-      const read = yield* paged.all(
-        sql`SELECT ${columns}, ${at.micros} FROM api_keys WHERE ${at.behind} ORDER BY ${at.order} LIMIT ${limit + 1}`
+      return yield* page(
+        found,
+        sql`SELECT ${columns}, ${at.micros} FROM api_keys WHERE ${at.behind} ORDER BY ${at.order} LIMIT ${limit + 1}`,
+        limit,
+        shown
       )
-      return page(read, limit, shown)
     }, settled),
     get,
     create,
     update,
     rotate,
     revoke: Effect.fn("Keys.revoke")((id) =>
-      change(id, "keys:revoke", () => Effect.map(DateTime.now, (now) => ({ revoked_at: DateTime.toDateUtc(now) })))
+      Effect.flatMap(DateTime.now, (now) => end(id, "keys:revoke", { revoked_at: DateTime.toDateUtc(now) }))
     ),
-    disable: Effect.fn("Keys.disable")((id) => change(id, "keys:disable", () => Effect.succeed({ disabled: true }))),
+    disable: Effect.fn("Keys.disable")((id) => end(id, "keys:disable", { disabled: true })),
     enable: Effect.fn("Keys.enable")((id) => change(id, "keys:enable", enabled))
   })
 })
@@ -263,8 +289,7 @@ const Row = Key.pipe(
   })
 )
 
-const found = rows(Row)
-const paged = rows(Row.pipe(Schema.fieldsAssign(position)))
+const found = rows(Row, { table: "api_keys", key: ["id"] })
 const snapshots = Snapshots.of(Key)
 
 const shown = ({ guardrail_policy, policy, policy_version, ...key }: typeof Row.Type): Key => ({
@@ -272,6 +297,8 @@ const shown = ({ guardrail_policy, policy, policy_version, ...key }: typeof Row.
   policy: { ...patched(neutral, policy), policy_version },
   guardrail_policy: GuardrailPolicy.of(guardrail_policy)
 })
+
+const shownOrUnreadable = (row: typeof Row.Type | Unreadable) => (isUnreadable(row) ? row : shown(row))
 
 /** Who enables a key that nobody used for long gives it its days anew. */
 const enabled = ({ disabled }: typeof Row.Type) =>

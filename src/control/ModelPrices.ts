@@ -3,6 +3,7 @@ import * as Price from "../gateway/model/Price.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
+import { isUnreadable } from "./api/Fields.ts"
 import { ModelPrice, type ModelPriceInput } from "./api/ModelPricesApi.ts"
 import { Count, rows, type StoreFailure, settled } from "./Store.ts"
 
@@ -23,9 +24,10 @@ const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
 
+  /** A price is replaced or removed as a whole, so that nothing needs to be known of what it was. */
   const lock = (model: string) =>
-    Effect.map(found.first(sql`SELECT * FROM model_prices WHERE model = ${model} FOR UPDATE`), (row) =>
-      row === undefined ? null : shown(row)
+    Effect.map(found.firstOrUnreadable(sql`SELECT * FROM model_prices WHERE model = ${model} FOR UPDATE`), (row) =>
+      row === undefined ? null : isUnreadable(row) ? row : shown(row)
     )
 
   return ModelPrices.of({
@@ -95,7 +97,7 @@ const Row = Schema.Struct({
   updated_at: Schema.DateTimeUtcFromDate
 })
 
-const found = rows(Row)
+const found = rows(Row, { table: "model_prices", key: ["model"] })
 const missing = new ControlError("not_found", "There is no price for this model.")
 const snapshots = Snapshots.of(ModelPrice)
 

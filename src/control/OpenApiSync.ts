@@ -140,7 +140,7 @@ const make = Effect.gen(function* () {
   })
 })
 
-const found = rows(ServiceRow)
+const found = rows(ServiceRow, { table: "service_registrations", key: ["name"] })
 
 const maxPathLength = 512
 

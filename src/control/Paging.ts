@@ -1,15 +1,13 @@
+import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { Cursor } from "./api/Fields.ts"
-import { Count } from "./Store.ts"
+import { answers, Count, type UnreadableRow } from "./Store.ts"
 
 /** A page of a list that is ordered by time and id, newest first. Without `next` the list ends here. */
 export interface Page<A> {
   readonly rows: ReadonlyArray<A>
   readonly next: Cursor | undefined
 }
-
-/** The column that a paged row carries beside its own: its time as the database keeps it. */
-export const position = { micros: Count }
 
 /** The parts of a statement over `table` (with `created_at` and `id`) that read one page. */
 export const keyset = (
@@ -21,7 +19,7 @@ export const keyset = (
   const [beyond, order] = direction === "newest_first" ? ["<", "DESC"] : [">", "ASC"]
   const place = sql`(${sql(table)}.created_at, ${sql(table)}.id)`
   return {
-    micros: sql`(extract(epoch FROM ${sql(table)}.created_at) * 1000000)::bigint AS micros`,
+    micros: micros(sql, table),
     /** The very columns of the order, so that an index can begin there. */
     behind:
       cursor === undefined
@@ -31,16 +29,32 @@ export const keyset = (
   }
 }
 
-/** Cuts `rows`, read with a limit of one more than the page holds. */
-export const page = <Row extends { readonly id: string; readonly micros: number }, A>(
-  rows: ReadonlyArray<Row>,
+/**
+ * Reads a page with `statement`, which asks for one row more than the page holds. A row that cannot be decoded has its
+ * place on the page, too: the list goes on behind it.
+ */
+export const page = Effect.fnUntraced(function* <Row, A, E, R>(
+  found: {
+    readonly all: <E, R>(
+      statement: Effect.Effect<ReadonlyArray<unknown>, E, R>
+    ) => Effect.Effect<ReadonlyArray<Row>, E | UnreadableRow, R>
+  },
+  statement: Effect.Effect<ReadonlyArray<unknown>, E, R>,
   limit: number,
   show: (row: Row) => A
-): Page<A> => {
-  const shown = rows.slice(0, limit)
-  const last = shown.at(-1)
-  return {
-    rows: shown.map(show),
-    next: rows.length > limit && last !== undefined ? { micros: last.micros, id: last.id } : undefined
-  }
-}
+) {
+  const read = yield* statement
+  const next = read.length > limit ? yield* positions.only(Effect.succeed([read[limit - 1]])) : undefined
+  const rows = yield* found.all(Effect.succeed(read.slice(0, limit)))
+  const cut: Page<A> = { rows: rows.map(show), next }
+  return cut
+})
+
+const positions = answers(Schema.Struct({ micros: Count, id: Schema.String }))
+
+/** As far as a cursor can go: an `infinity` is no number of microseconds. */
+const latest = Number.MAX_SAFE_INTEGER
+
+/** The time of a row as the database keeps it, which `page` reads. */
+export const micros = (sql: SqlClient, table: string) =>
+  sql`least(greatest(extract(epoch FROM ${sql(table)}.created_at) * 1000000, -${latest}::bigint), ${latest}::bigint)::bigint AS micros`

@@ -7,11 +7,11 @@ import * as StoredPolicies from "../gateway/model/StoredPolicies.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
-import { type Cursor, Id } from "./api/Fields.ts"
+import { type Cursor, Id, isUnreadable } from "./api/Fields.ts"
 import { TeamId } from "./api/KeysApi.ts"
 import { PolicyLayer, type PolicyLayerUpsert } from "./api/PolicyLayersApi.ts"
 import { guardrailsOf } from "./GuardrailNames.ts"
-import { keyset, type Page, page, position } from "./Paging.ts"
+import { keyset, type Page, page } from "./Paging.ts"
 import { Count, rowStamps, rows, type StoreFailure, settled } from "./Store.ts"
 
 type Invalid = Refused<
@@ -77,10 +77,12 @@ const make = Effect.gen(function* () {
   return PolicyLayers.of({
     list: Effect.fn("PolicyLayers.list")(function* ({ cursor, limit = defaultLimit }) {
       const at = keyset(sql, "policy_layers", cursor)
-      const read = yield* paged.all(
-        sql`SELECT ${columns}, ${at.micros} FROM policy_layers WHERE ${at.behind} ORDER BY ${at.order} LIMIT ${limit + 1}`
+      return yield* page(
+        found,
+        sql`SELECT ${columns}, ${at.micros} FROM policy_layers WHERE ${at.behind} ORDER BY ${at.order} LIMIT ${limit + 1}`,
+        limit,
+        shown
       )
-      return page(read, limit, shown)
     }, settled),
 
     find: Effect.fn("PolicyLayers.find")(function* (kind, scopeId) {
@@ -137,14 +139,16 @@ const make = Effect.gen(function* () {
       audit.mutate(
         Effect.gen(function* () {
           const { write } = yield* Mutation
-          const before = yield* found.first(sql`SELECT ${columns} FROM policy_layers WHERE id = ${id} FOR UPDATE`)
+          const before = yield* found.firstOrUnreadable(
+            sql`SELECT ${columns} FROM policy_layers WHERE id = ${id} FOR UPDATE`
+          )
           if (before === undefined) return yield* missing
           yield* write`DELETE FROM policy_layers WHERE id = ${id}`
           return {
             result: undefined,
             deed: { target: "policy_layer", action: "policies:delete-layer" },
             targetId: id,
-            snapshots: yield* snapshots(shown(before), null),
+            snapshots: yield* snapshots(isUnreadable(before) ? before : shown(before), null),
             changes: [{ _tag: "Configuration" }]
           }
         })
@@ -163,8 +167,7 @@ const Row = PolicyLayer.pipe(
   })
 )
 
-const found = rows(Row)
-const paged = rows(Row.pipe(Schema.fieldsAssign(position)))
+const found = rows(Row, { table: "policy_layers", key: ["id"] })
 const missing = new ControlError("not_found", "There is no policy layer with this id.")
 const snapshots = Snapshots.of(PolicyLayer)
 

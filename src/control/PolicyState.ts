@@ -4,10 +4,12 @@ import { RouteMode } from "../gateway/model/CanonicalRoute.ts"
 import type { KeyState } from "../gateway/model/KeyState.ts"
 import {
   applying,
+  everywhere,
   indexed,
   LayerKind,
   type LayerScope,
   layerColumns,
+  type OwnerScope,
   ofKey,
   type PolicyLayer,
   table
@@ -33,8 +35,8 @@ export const make = (sql: SqlClient.SqlClient) => ({
   key: (id: string) =>
     Effect.map(
       keys.first(sql`SELECT id::text AS id, project_id::text AS project_id, team_id, disabled, revoked_at IS NOT NULL AS revoked,
-        (extract(epoch FROM expires_at) * 1000)::bigint::text AS expires_at,
-        (extract(epoch FROM greatest(coalesce(last_used_at, created_at), enabled_at)) * 1000)::bigint::text AS used_at,
+        round(extract(epoch FROM expires_at) * 1000)::text AS expires_at,
+        round(extract(epoch FROM greatest(coalesce(last_used_at, created_at), enabled_at)) * 1000)::text AS used_at,
         policy, guardrail_policy, policy_version::text AS policy_version,
         ARRAY(SELECT service_name FROM key_service_links WHERE key_id = api_keys.id AND project_id IS NULL
           UNION ALL SELECT service_name FROM project_service_links WHERE project_id = api_keys.project_id) AS services
@@ -73,6 +75,18 @@ export const make = (sql: SqlClient.SqlClient) => ({
       (found) => applying(indexed(new RowReader().read(table, found)), scope)
     ),
 
+  /** What every request of a key of this project and team is under. */
+  layersOver: (owner: OwnerScope) =>
+    Effect.map(
+      sql<Readonly<Record<string, unknown>>>`SELECT ${sql.literal(layerColumns)} FROM policy_layers WHERE ${sql.or([
+        sql`layer_kind = 'global'`,
+        sql`(layer_kind = 'project' AND scope_id = ${owner.projectId ?? null})`,
+        sql`(layer_kind = 'team' AND scope_id = ${owner.teamId ?? null})`,
+        sql`layer_kind <> ALL(${LayerKind.literals}::text[])`
+      ])}`,
+      (found) => everywhere(indexed(new RowReader().read(table, found)), owner).filter((layer) => layer !== undefined)
+    ),
+
   route: (id: string) =>
     routes.first(sql`SELECT enabled, mode, max_request_body_bytes, max_response_body_bytes FROM canonical_routes
       WHERE route_id = ${id}`),
@@ -105,7 +119,8 @@ const keys = rows(
     guardrail_policy: Schema.Unknown,
     policy_version: Schema.FiniteFromString,
     services: Schema.Array(Schema.String)
-  })
+  }),
+  { table: "api_keys", key: ["id"] }
 )
 
 const routes = rows(
@@ -114,7 +129,8 @@ const routes = rows(
     mode: RouteMode,
     max_request_body_bytes: Schema.Int,
     max_response_body_bytes: Schema.Int
-  })
+  }),
+  { table: "canonical_routes", key: ["route_id"] }
 )
 
 const prices = rows(
@@ -124,5 +140,6 @@ const prices = rows(
     output: Schema.FiniteFromString,
     cached_input: Schema.NullOr(Schema.FiniteFromString),
     cache_write: Schema.NullOr(Schema.FiniteFromString)
-  })
+  }),
+  { table: "model_prices", key: ["model"] }
 )

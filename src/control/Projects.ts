@@ -100,7 +100,10 @@ const make = Effect.gen(function* () {
       return yield* audit.mutate(
         Effect.gen(function* () {
           const { write } = yield* Mutation
-          const before = yield* lock(id)
+          const before = yield* Effect.flatMap(
+            found.firstOrUnreadable(sql`SELECT ${columns} FROM projects WHERE id = ${id} FOR UPDATE`),
+            orMissing
+          )
           const [use] = yield* sql`
             SELECT 1 FROM api_keys WHERE project_id = ${id} UNION ALL
             SELECT 1 FROM service_registrations WHERE project_id = ${id} UNION ALL
@@ -115,7 +118,7 @@ const make = Effect.gen(function* () {
           }
           // The layer's scope is text: no constraint takes it along.
           const layers = yield* write`
-            DELETE FROM policy_layers WHERE layer_kind = 'project' AND scope_id = ${before.id} RETURNING id`
+            DELETE FROM policy_layers WHERE layer_kind = 'project' AND scope_id = ${id.toLowerCase()} RETURNING id`
           yield* write`DELETE FROM projects WHERE id = ${id}`
           return {
             result: undefined,
@@ -130,10 +133,10 @@ const make = Effect.gen(function* () {
   })
 })
 
-const found = rows(Project.pipe(Schema.fieldsAssign(rowStamps)))
+const found = rows(Project.pipe(Schema.fieldsAssign(rowStamps)), { table: "projects", key: ["id"] })
 const snapshots = Snapshots.of(Project)
 
-const orMissing = (project: Project | undefined): Effect.Effect<Project, Missing> =>
+const orMissing = <A>(project: A | undefined): Effect.Effect<A, Missing> =>
   project === undefined
     ? Effect.fail(new ControlError("missing_project", "There is no project with this id."))
     : Effect.succeed(project)

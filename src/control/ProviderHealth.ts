@@ -7,6 +7,7 @@ import { Database } from "../services/Database.ts"
 import { Upstream } from "../services/Upstream.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
+import { isUnreadable, type Unreadable } from "./api/Fields.ts"
 import {
   HealthResults,
   HealthState,
@@ -18,7 +19,7 @@ import { HealthMethod } from "./api/ServicesApi.ts"
 import * as CircuitMetrics from "./CircuitMetrics.ts"
 import * as HealthCheck from "./HealthCheck.ts"
 import { credentialContext } from "./Services.ts"
-import { Count, rows, type StoreFailure, settled } from "./Store.ts"
+import { answers, Count, LeftOut, rows, type StoreFailure, settled } from "./Store.ts"
 import { bounded } from "./Usage.ts"
 
 /** How providers and services are, as checks and requests saw it. */
@@ -56,7 +57,7 @@ const make = Effect.gen(function* () {
 
   const lock = (provider: string, name: string) =>
     Effect.map(
-      states.first(
+      states.firstOrUnreadable(
         sql`SELECT ${columns} FROM provider_health_states WHERE provider = ${provider} AND name = ${name} FOR UPDATE`
       ),
       (row) => row ?? null
@@ -158,7 +159,7 @@ const make = Effect.gen(function* () {
           const { updated_at: _, ...given } = state
           const after = yield* written({ ...blank, ...given })
           return {
-            result: { before, after },
+            result: { before: known(before), after },
             deed: { target: "provider_health", action: "providers:health_update" },
             targetId: `${provider}/${name}`,
             snapshots: yield* stateSnapshots(before, after),
@@ -171,7 +172,14 @@ const make = Effect.gen(function* () {
     }),
 
     check: Effect.gen(function* () {
-      const subjects = yield* settled(Effect.zipWith(providers, services, (a, b) => [...a, ...b]))
+      const subjects = yield* settled(
+        // what cannot be read is not asked
+        Effect.provideService(
+          Effect.zipWith(providers, services, (a, b) => [...a, ...b]),
+          LeftOut,
+          []
+        )
+      )
       // a service and a provider row of one name have one place; the service, which traffic goes to, keeps it
       const places = new Map(subjects.map((subject) => [`${subject.provider}/${subject.name}`, subject]))
       const checked = yield* Effect.forEach(
@@ -185,7 +193,7 @@ const make = Effect.gen(function* () {
           const changed = yield* Effect.forEach(
             checked,
             Effect.fnUntraced(function* ({ name, outcome, provider }) {
-              const before = yield* lock(provider, name)
+              const before = known(yield* lock(provider, name))
               return { before, after: yield* written(judged({ ...blank, ...before, name, provider }, outcome, now)) }
             })
           )
@@ -203,6 +211,10 @@ const make = Effect.gen(function* () {
     }).pipe(Effect.withSpan("ProviderHealth.check"))
   })
 })
+
+/** What cannot be read is judged anew. */
+const known = (state: HealthState | Unreadable | null): HealthState | null =>
+  state === null || isUnreadable(state) ? null : state
 
 interface Subject {
   readonly provider: HealthState["provider"]
@@ -286,11 +298,12 @@ const states = rows(
       checked_at: Time,
       updated_at: Schema.DateTimeUtcFromDate
     })
-  )
+  ),
+  { table: "provider_health_states", key: ["provider", "name"] }
 )
-const providerRows = rows(ProviderRow)
-const serviceRows = rows(ServiceRow)
-const observations = rows(
+const providerRows = rows(ProviderRow, { table: "provider_configs", key: ["id"] })
+const serviceRows = rows(ServiceRow, { table: "service_registrations", key: ["name"] })
+const observations = answers(
   ObservedHealth.pipe(
     Schema.fieldsAssign({
       request_count: Count,

@@ -5,10 +5,11 @@ import { Vault } from "../gateway/model/Vault.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
+import type { Unreadable } from "./api/Fields.ts"
 import { ChangedProvider, type NewProvider, Provider, type ProviderPatch } from "./api/ProvidersApi.ts"
 import * as CredentialOrigin from "./CredentialOrigin.ts"
 import { type Header, type Refusal, refusedCredential, refusedHeader, refusedName, refusedOrigin } from "./Rules.ts"
-import { type Columns, onDuplicate, rowStamps, rows, type StoreFailure, settled } from "./Store.ts"
+import { answers, type Columns, onDuplicate, rowStamps, rows, type StoreFailure, settled } from "./Store.ts"
 
 type Missing = Refused<"missing_provider_config">
 type Invalid = Refused<"invalid_provider_config_payload">
@@ -27,7 +28,8 @@ export class Providers extends Context.Service<
     ) => Effect.Effect<ChangedProvider, Missing | Invalid | Duplicate | StoreFailure, Actor>
     readonly remove: (id: string) => Effect.Effect<void, Missing | StoreFailure, Actor>
     readonly enable: (id: string) => Effect.Effect<Provider, Missing | Duplicate | StoreFailure, Actor>
-    readonly disable: (id: string) => Effect.Effect<Provider, Missing | StoreFailure, Actor>
+    /** Also a row that this version cannot read. */
+    readonly disable: (id: string) => Effect.Effect<Provider | Unreadable, Missing | StoreFailure, Actor>
   }
 >()("svc/control/Providers") {
   static readonly layer = Layer.suspend(() => Layer.effect(Providers, make))
@@ -76,6 +78,13 @@ const make = Effect.gen(function* () {
   const lock = (id: string) =>
     Effect.flatMap(found.first(sql`SELECT ${columns} FROM provider_configs WHERE id = ${id} FOR UPDATE`), orMissing)
 
+  /** For what needs no more of the row than its id. */
+  const lockAny = (id: string) =>
+    Effect.flatMap(
+      found.firstOrUnreadable(sql`SELECT ${columns} FROM provider_configs WHERE id = ${id} FOR UPDATE`),
+      orMissing
+    )
+
   const create = Effect.fn("Providers.create")(function* ({ provider, ...input }: NewProvider) {
     const id = randomUUID()
     const { set } = yield* columnsOf(id, input, newHeader, undefined)
@@ -108,7 +117,7 @@ const make = Effect.gen(function* () {
 
   const change = <E, R>(
     id: string,
-    action: "providers:update" | "providers:enable" | "providers:disable",
+    action: "providers:update" | "providers:enable",
     changed: (before: Provider) => Effect.Effect<ChangedProvider, E, R>
   ) =>
     audit.mutate(
@@ -148,7 +157,7 @@ const make = Effect.gen(function* () {
       audit.mutate(
         Effect.gen(function* () {
           const { write } = yield* Mutation
-          const before = yield* lock(id)
+          const before = yield* lockAny(id)
           yield* write`DELETE FROM provider_configs WHERE id = ${id}`
           return {
             result: undefined,
@@ -164,18 +173,32 @@ const make = Effect.gen(function* () {
       change(id, "providers:enable", (before) => duplicateRefused(written(before, { enabled: true })))
     ),
     disable: Effect.fn("Providers.disable")((id) =>
-      change(id, "providers:disable", (before) => written(before, { enabled: false }))
+      audit.mutate(
+        Effect.gen(function* () {
+          const { write } = yield* Mutation
+          const before = yield* lockAny(id)
+          const after = yield* found.firstOrUnreadable(write`
+            UPDATE provider_configs SET enabled = false, updated_at = now() WHERE id = ${id} RETURNING ${columns}`)
+          return {
+            result: after ?? before,
+            deed: { target: "provider", action: "providers:disable" },
+            targetId: id,
+            snapshots: yield* snapshots(before, after ?? before),
+            changes: [{ _tag: "Configuration" }]
+          }
+        })
+      )
     )
   })
 })
 
 const newHeader: Header = { credential_header_mode: "authorization_bearer", credential_header_name: null }
 
-const found = rows(Provider.pipe(Schema.fieldsAssign(rowStamps)))
-const origins = rows(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
+const found = rows(Provider.pipe(Schema.fieldsAssign(rowStamps)), { table: "provider_configs", key: ["id"] })
+const origins = answers(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
 const snapshots = Snapshots.of(ChangedProvider)
 
-const orMissing = (row: Provider | undefined): Effect.Effect<Provider, Missing> =>
+const orMissing = <A>(row: A | undefined): Effect.Effect<A, Missing> =>
   row === undefined
     ? Effect.fail(new ControlError("missing_provider_config", "There is no provider row with this id."))
     : Effect.succeed(row)

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto"
 import { Cause, Effect } from "effect"
-import { HttpEffect, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { changeAnswer } from "./AnswerChange.ts"
 import { RequestId } from "./api/Errors.ts"
 import { explained } from "./Refusals.ts"
 
@@ -16,9 +17,7 @@ export const RequestIds = HttpRouter.middleware<{ provides: RequestId }>()(
       const request = yield* HttpServerRequest.HttpServerRequest
       const given = request.headers["x-request-id"]
       const id = given !== undefined && acceptable.test(given) ? given : randomUUID()
-      yield* HttpEffect.appendPreResponseHandler((_, response) =>
-        Effect.succeed(HttpServerResponse.setHeaders(explained(response, id), headersOf(response, id)))
-      )
+      yield* changeAnswer((response) => HttpServerResponse.setHeaders(explained(response, id), headersOf(response, id)))
       return yield* httpEffect.pipe(
         Effect.tapCause(reportDefect),
         Effect.provideService(RequestId, id),

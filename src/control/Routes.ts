@@ -1,9 +1,11 @@
 import { Context, Effect, Layer, Schema } from "effect"
+import type { SqlError } from "effect/sql"
 import { type Family, maxBodyBytes, maxTimeoutMs, type RouteId } from "../gateway/model/CanonicalRoute.ts"
 import { Ownership } from "../gateway/model/UpstreamObjects.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, type Deed, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
+import type { Unreadable } from "./api/Fields.ts"
 import { Route, type RoutePatch } from "./api/RoutesApi.ts"
 import { type Refusal, refusedBeyond, where } from "./Rules.ts"
 import { type Columns, rows, type StoreFailure, settled } from "./Store.ts"
@@ -18,7 +20,8 @@ export class Routes extends Context.Service<
   {
     readonly list: (family: Family) => Effect.Effect<ReadonlyArray<Route>, StoreFailure>
     readonly enable: (id: RouteId) => Changed
-    readonly disable: (id: RouteId) => Changed
+    /** Also a route whose row this version cannot read. */
+    readonly disable: (id: RouteId) => Effect.Effect<Route | Unreadable, Refused<"not_found"> | StoreFailure, Actor>
     readonly setMode: (id: RouteId, mode: Route["mode"]) => Changed
     readonly configure: (
       id: RouteId,
@@ -33,28 +36,37 @@ const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
   const columns = sql.literal(
-    "route_id, route, enabled, mode, timeout_ms, max_request_body_bytes, max_response_body_bytes, ownership, updated_at, family"
+    "route_id, route, enabled, mode, timeout_ms, max_request_body_bytes, max_response_body_bytes, ownership, updated_at"
   )
 
-  const change = (id: RouteId, action: RouteDeed["action"], set: Columns): Changed =>
+  const select = (id: RouteId) => sql`SELECT ${columns} FROM canonical_routes WHERE route_id = ${id} FOR UPDATE`
+
+  /** The row before may be unreadable: what `set` names may be what mends it. `after` reads the row as it is then. */
+  const change = <A extends Route | Unreadable, E>(
+    id: RouteId,
+    action: RouteDeed["action"],
+    set: Columns,
+    after: (rows: Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError>) => Effect.Effect<A, E>
+  ) =>
     audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
-        const before = yield* found.first(
-          sql`SELECT ${columns} FROM canonical_routes WHERE route_id = ${id} FOR UPDATE`
-        )
-        if (before === undefined) return yield* new ControlError("not_found", "There is no route with this id.")
-        const after =
+        const before = yield* found.firstOrUnreadable(select(id))
+        const [row] = yield* sql<{ readonly family: string }>`
+          SELECT family FROM canonical_routes WHERE route_id = ${id}`
+        if (before === undefined || row === undefined) return yield* missing
+        const changed = yield* after(
           Object.keys(set).length === 0
-            ? before
-            : yield* found.only(write`
+            ? select(id)
+            : write`
                 UPDATE canonical_routes SET ${sql.update(set)}, updated_at = now()
-                WHERE route_id = ${id} RETURNING ${columns}`)
+                WHERE route_id = ${id} RETURNING ${columns}`
+        )
         return {
-          result: after,
-          deed: { target: `family_${after.family}_route`, action },
+          result: changed,
+          deed: { target: row.family === "b" ? "family_b_route" : "family_a_route", action },
           targetId: id,
-          snapshots: yield* snapshots(before, after),
+          snapshots: yield* snapshots(before, changed),
           changes: [{ _tag: "Configuration" }]
         }
       })
@@ -64,17 +76,23 @@ const make = Effect.gen(function* () {
     list: Effect.fn("Routes.list")(function* (family) {
       return yield* found.all(sql`SELECT ${columns} FROM canonical_routes WHERE family = ${family} ORDER BY route_id`)
     }, settled),
-    enable: Effect.fn("Routes.enable")((id) => change(id, "policies:route_enable", { enabled: true })),
-    disable: Effect.fn("Routes.disable")((id) => change(id, "policies:route_disable", { enabled: false })),
-    setMode: Effect.fn("Routes.setMode")((id, mode) => change(id, "policies:route_mode_update", { mode })),
+    enable: Effect.fn("Routes.enable")((id) => change(id, "policies:route_enable", { enabled: true }, found.only)),
+    disable: Effect.fn("Routes.disable")((id) =>
+      change(id, "policies:route_disable", { enabled: false }, (rows) =>
+        Effect.flatMap(found.firstOrUnreadable(rows), (row) => (row === undefined ? missing : Effect.succeed(row)))
+      )
+    ),
+    setMode: Effect.fn("Routes.setMode")((id, mode) => change(id, "policies:route_mode_update", { mode }, found.only)),
     configure: Effect.fn("Routes.configure")(function* (id, patch) {
       const wrong = refusals(id, patch).find(([, refusal]) => refusal !== undefined)
-      if (wrong === undefined) return yield* change(id, "policies:route_config_update", patch)
+      if (wrong === undefined) return yield* change(id, "policies:route_config_update", patch, found.only)
       const [param, refusal] = wrong
       return yield* new ControlError("invalid_provider_config_payload", `${param} ${refusal}.`, { param })
     })
   })
 })
+
+const missing = new ControlError("not_found", "There is no route with this id.")
 
 const refusals = (id: RouteId, patch: RoutePatch): ReadonlyArray<readonly [param: keyof RoutePatch, Refusal]> => [
   ["timeout_ms", where(patch.timeout_ms, refusedBeyond(maxTimeoutMs))],
@@ -91,8 +109,8 @@ const refusedOwnership =
     return id !== "models" || word === "project" ? undefined : "is for routes that create, read or name objects"
   }
 
-/** `family` decides which kind of target the audit event names; the API does not show it. */
-const found = rows(
-  Route.pipe(Schema.fieldsAssign({ updated_at: Schema.DateTimeUtcFromDate, family: Schema.Literals(["a", "b"]) }))
-)
+const found = rows(Route.pipe(Schema.fieldsAssign({ updated_at: Schema.DateTimeUtcFromDate })), {
+  table: "canonical_routes",
+  key: ["route_id"]
+})
 const snapshots = Snapshots.of(Route)

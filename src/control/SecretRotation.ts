@@ -3,7 +3,7 @@ import type { Change } from "../gateway/model/Changes.ts"
 import { Vault } from "../gateway/model/Vault.ts"
 import { Database } from "../services/Database.ts"
 import { Audit, Mutation, Snapshots } from "./Audit.ts"
-import { rows } from "./Store.ts"
+import { answers } from "./Store.ts"
 
 /** A column whose values the vault sealed, each bound to `<table>/<key>` of its row. */
 export interface SealedColumn {
@@ -92,6 +92,6 @@ const owners = Effect.gen(function* () {
 
 const batchSize = 500
 
-const secrets = rows(Schema.Struct({ key: Schema.String, sealed: Schema.String }))
-const targets = rows(Schema.Struct({ scope: Schema.Literals(["key", "project"]), target: Schema.String }))
+const secrets = answers(Schema.Struct({ key: Schema.String, sealed: Schema.String }))
+const targets = answers(Schema.Struct({ scope: Schema.Literals(["key", "project"]), target: Schema.String }))
 const snapshots = Snapshots.of(Resealed)

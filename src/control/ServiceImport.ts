@@ -4,6 +4,7 @@ import { Vault } from "../gateway/model/Vault.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
+import { isUnreadable, type Unreadable } from "./api/Fields.ts"
 import {
   Activation,
   type ImportRequest,
@@ -18,7 +19,7 @@ import * as CredentialOrigin from "./CredentialOrigin.ts"
 import * as RegistryPlan from "./RegistryPlan.ts"
 import { linkedTo } from "./ServiceLinks.ts"
 import { credentialContext, ServiceRow, serviceColumns, snapshots as serviceSnapshots, shown } from "./Services.ts"
-import { type Columns, Count, heldProject, onDuplicate, rows, type StoreFailure, settled } from "./Store.ts"
+import { answers, type Columns, Count, heldProject, onDuplicate, rows, type StoreFailure, settled } from "./Store.ts"
 
 type Duplicate = Refused<"duplicate_service">
 type Invalid = Refused<"invalid_service_payload" | "invalid_service_upstream" | "missing_project">
@@ -195,7 +196,9 @@ const make = Effect.gen(function* () {
   })
 
   const latest = Effect.map(
-    versions.first(sql`SELECT ${snapshotColumns} FROM service_registry_snapshots ORDER BY version DESC LIMIT 1`),
+    versions.firstOrUnreadable(
+      sql`SELECT ${snapshotColumns} FROM service_registry_snapshots ORDER BY version DESC LIMIT 1`
+    ),
     (snapshot) => snapshot ?? null
   )
 
@@ -220,7 +223,7 @@ const make = Effect.gen(function* () {
           result: activation,
           deed: { target: "service_registry", action: "services:import_activate" },
           targetId: String(activation.snapshot.version),
-          snapshots: yield* activations(old && { snapshot: old, services: before }, activation),
+          snapshots: yield* activations(activationOf(old, before), activation),
           changes
         }
       })
@@ -245,7 +248,7 @@ const make = Effect.gen(function* () {
           result: activation,
           deed: { target: "service_registry", action: "services:import_rollback" },
           targetId: String(activation.snapshot.version),
-          snapshots: yield* activations(old && { snapshot: old, services: before }, activation),
+          snapshots: yield* activations(activationOf(old, before), activation),
           changes
         }
       })
@@ -292,8 +295,8 @@ const make = Effect.gen(function* () {
 
 const configuration: Change = { _tag: "Configuration" }
 
-const services = rows(ServiceRow)
-const origins = rows(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
+const services = rows(ServiceRow, { table: "service_registrations", key: ["name"] })
+const origins = answers(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
 
 const marked = (service: ChangedService, cleared: boolean): ChangedService =>
   cleared ? { ...service, credential_cleared: true } : service
@@ -307,12 +310,17 @@ const versions = rows(
       activated_at: Schema.DateTimeUtcFromDate,
       created_at: Schema.DateTimeUtcFromDate
     })
-  )
+  ),
+  { table: "service_registry_snapshots", key: ["version"] }
 )
 
 const encodeDiff = Schema.encodeEffect(RegistryDiff)
 const encodeRegistrations = Schema.encodeEffect(Schema.toCodecJson(Schema.Array(Registration)))
 const activations = Snapshots.of(Activation)
+
+/** The registry before, with the version that it was; none before the first. */
+const activationOf = (version: RegistrySnapshot | Unreadable | null, services: (typeof Activation.Type)["services"]) =>
+  version === null || isUnreadable(version) ? version : { snapshot: version, services }
 
 const now = Effect.map(DateTime.now, DateTime.toDateUtc)
 

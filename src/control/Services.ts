@@ -6,12 +6,22 @@ import { Vault } from "../gateway/model/Vault.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
+import { isUnreadable, type Unreadable } from "./api/Fields.ts"
 import { ChangedService, type NewService, Service, type ServicePatch } from "./api/ServicesApi.ts"
 import * as CredentialOrigin from "./CredentialOrigin.ts"
 import { refusedCredential, refusedOrigin } from "./Rules.ts"
 import { linkedTo, notTheLast } from "./ServiceLinks.ts"
 import * as ServiceRules from "./ServiceRules.ts"
-import { type Columns, heldProject, onDuplicate, rowStamps, rows, type StoreFailure, settled } from "./Store.ts"
+import {
+  answers,
+  type Columns,
+  heldProject,
+  onDuplicate,
+  rowStamps,
+  rows,
+  type StoreFailure,
+  settled
+} from "./Store.ts"
 
 type Missing = Refused<"missing_service">
 type Invalid = Refused<"invalid_service_payload" | "invalid_service_upstream" | "missing_project">
@@ -39,7 +49,8 @@ export class Services extends Context.Service<
       options?: { readonly evenLastLinks?: boolean }
     ) => Effect.Effect<void, Missing | Refused<"service_in_use"> | StoreFailure, Actor>
     readonly enable: (name: string) => Effect.Effect<Service, Missing | StoreFailure, Actor>
-    readonly disable: (name: string) => Effect.Effect<Service, Missing | StoreFailure, Actor>
+    /** Also a service whose row this version cannot read. */
+    readonly disable: (name: string) => Effect.Effect<Service | Unreadable, Missing | StoreFailure, Actor>
   }
 >()("svc/control/Services") {
   static readonly layer = Layer.suspend(() => Layer.effect(Services, make))
@@ -145,6 +156,16 @@ const make = Effect.gen(function* () {
       orMissing
     )
 
+  /** For what needs no more of the row than its name. */
+  const lockAny = (name: string) =>
+    Effect.map(
+      Effect.flatMap(
+        found.firstOrUnreadable(sql`SELECT ${columns} FROM service_registrations WHERE name = ${name} FOR UPDATE`),
+        orMissing
+      ),
+      shownOrUnreadable
+    )
+
   const create = Effect.fn("Services.create")(function* ({ name, ...input }: NewService) {
     const refusal = ServiceRules.refusedName(name)
     if (refusal !== undefined) return yield* invalid("name", refusal)
@@ -175,7 +196,7 @@ const make = Effect.gen(function* () {
 
   const change = <E, R>(
     name: string,
-    action: "services:update" | "services:enable" | "services:disable",
+    action: "services:update" | "services:enable",
     assignments: (before: Service) => Effect.Effect<Assignments, E, R>,
     projectId: string | null | undefined = undefined
   ) =>
@@ -206,13 +227,34 @@ const make = Effect.gen(function* () {
       })
     )
 
-  const switchTo = (name: string, enabled: boolean) =>
+  const enable = (name: string) =>
     Effect.catchIf(
-      change(name, enabled ? "services:enable" : "services:disable", (before) =>
-        Effect.map(switched(before.enabled, enabled), (set) => ({ cleared: false, set }))
+      change(name, "services:enable", (before) =>
+        Effect.map(switched(before.enabled, true), (set) => ({ cleared: false, set }))
       ),
       (error) => error.code === "duplicate_service",
       Effect.die
+    )
+
+  const disable = (name: string) =>
+    audit.mutate(
+      Effect.gen(function* () {
+        const { write } = yield* Mutation
+        const before = yield* lockAny(name)
+        const now = DateTime.toDateUtc(yield* DateTime.now)
+        const disabled = yield* found.firstOrUnreadable(write`
+          UPDATE service_registrations SET enabled = false, updated_at = now(),
+            disabled_at = CASE WHEN enabled THEN ${now}::timestamptz ELSE disabled_at END
+          WHERE name = ${name} RETURNING ${columns}`)
+        const after = disabled === undefined ? before : shownOrUnreadable(disabled)
+        return {
+          result: after,
+          deed: { target: "service", action: "services:disable" },
+          targetId: name,
+          snapshots: yield* snapshots(before, after),
+          changes: [configuration]
+        }
+      })
     )
 
   return Services.of({
@@ -238,7 +280,7 @@ const make = Effect.gen(function* () {
       audit.mutate(
         Effect.gen(function* () {
           const { write } = yield* Mutation
-          const before = shown(yield* lock(name))
+          const before = yield* lockAny(name)
           if (!evenLastLinks) yield* notTheLast(sql, name)
           const told = yield* linkedTo(sql, name)
           yield* write`DELETE FROM service_registrations WHERE name = ${name}`
@@ -252,8 +294,8 @@ const make = Effect.gen(function* () {
         })
       )
     ),
-    enable: Effect.fn("Services.enable")((name) => switchTo(name, true)),
-    disable: Effect.fn("Services.disable")((name) => switchTo(name, false))
+    enable: Effect.fn("Services.enable")(enable),
+    disable: Effect.fn("Services.disable")(disable)
   })
 })
 
@@ -289,8 +331,8 @@ export const ServiceRow = Service.mapFields(Struct.omit(["missing_runtime_fields
   Schema.fieldsAssign({ ...rowStamps, openapi_synced_at: Time, last_synced_at: Time, disabled_at: Time })
 )
 
-const found = rows(ServiceRow)
-const origins = rows(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
+const found = rows(ServiceRow, { table: "service_registrations", key: ["name"] })
+const origins = answers(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
 export const snapshots = Snapshots.of(ChangedService)
 
 /** An import that lacked something is synced once it has it. */
@@ -302,6 +344,8 @@ export const shown = (row: typeof ServiceRow.Type): Service => {
   const complete = row.sync_status === "incomplete" && missing_runtime_fields.length === 0
   return { ...row, sync_status: complete ? "synced" : row.sync_status, missing_runtime_fields }
 }
+
+const shownOrUnreadable = (row: typeof ServiceRow.Type | Unreadable) => (isUnreadable(row) ? row : shown(row))
 
 const orMissing = <A>(row: A | undefined): Effect.Effect<A, Missing> =>
   row === undefined

@@ -148,7 +148,7 @@ const Row = Schema.Struct({
   updated_at: Schema.DateTimeUtcFromDate
 })
 type Row = typeof Row.Type
-const found = rows(Row)
+const found = rows(Row, { table: "studio_connection_settings", key: [] })
 const snapshots = Snapshots.of(ChangedStudioConnection)
 
 const view = (

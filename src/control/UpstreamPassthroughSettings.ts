@@ -41,17 +41,20 @@ const make = Effect.gen(function* () {
       return yield* audit.mutate(
         Effect.gen(function* () {
           const { write } = yield* Mutation
-          const before = yield* found.only(sql`SELECT ${columns} FROM upstream_passthrough_settings FOR UPDATE`)
-          const after =
+          const held = sql`SELECT ${columns} FROM upstream_passthrough_settings FOR UPDATE`
+          // what cannot be read may be what the patch replaces
+          const before = yield* found.firstOrUnreadable(held)
+          const after = yield* found.only(
             Object.keys(set).length === 0
-              ? before
-              : yield* found.only(write`
-                  UPDATE upstream_passthrough_settings SET ${sql.update(set)}, updated_at = now() RETURNING ${columns}`)
+              ? held
+              : write`
+                  UPDATE upstream_passthrough_settings SET ${sql.update(set)}, updated_at = now() RETURNING ${columns}`
+          )
           return {
             result: after,
             deed: { target: "upstream_passthrough_settings", action: "providers:upstream_passthrough_update" },
             targetId: "singleton",
-            snapshots: yield* snapshots(before, after),
+            snapshots: yield* snapshots(before ?? null, after),
             changes: [{ _tag: "Configuration" }]
           }
         })
@@ -60,7 +63,10 @@ const make = Effect.gen(function* () {
   })
 })
 
-const found = rows(UpstreamPassthrough.pipe(Schema.fieldsAssign({ updated_at: Schema.DateTimeUtcFromDate })))
+const found = rows(UpstreamPassthrough.pipe(Schema.fieldsAssign({ updated_at: Schema.DateTimeUtcFromDate })), {
+  table: "upstream_passthrough_settings",
+  key: []
+})
 const snapshots = Snapshots.of(UpstreamPassthrough)
 
 /** What `patch` names, by column: the default where it says `null`; or which field is wrong, and how. */

@@ -163,7 +163,8 @@ const provider = rows(
     sealed_credential: Schema.NullOr(Schema.String),
     credential_origin: Schema.NullOr(Schema.String),
     ...styleColumns
-  })
+  }),
+  { table: "provider_configs", key: ["id"] }
 )
 
 const unusable = new ControlError(

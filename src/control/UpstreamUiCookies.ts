@@ -26,6 +26,24 @@ export const forBrowser = (setCookies: ReadonlyArray<string>): Cookies.Cookies =
 const parsed = (setCookie: string): ReadonlyArray<Cookies.Cookie> =>
   Object.values(Cookies.fromSetCookie(setCookie.replace(/[\t ]+/g, " ")).cookies)
 
+/** As many hosts as may set a cookie for this one: itself as a host, as a domain, and the domains above it. */
+const mostSessions = 4
+
+/**
+ * What may be the session, likeliest first. Without TLS a script of the upstream's pages can set a cookie of the same
+ * name for a longer path or for the domain, and must not lock the operator out by it. A browser sends longer paths first
+ * (RFC 6265 §5.4), and keeps one cookie for each host and path: so the session, whose path is `/`, is among the last.
+ */
+export const sessionsIn = (header: string | undefined, name: string): ReadonlyArray<string> =>
+  (header ?? "")
+    .split(";")
+    .flatMap((pair) => {
+      const text = pair.trim()
+      return text.startsWith(`${name}=`) ? [text.slice(name.length + 1)] : []
+    })
+    .slice(-mostSessions)
+    .reverse()
+
 /** The `Cookie` header for the upstream: its own cookies under their own names. */
 export const forUpstream = (header: string | undefined): string | undefined => {
   const own = (header ?? "").split(";").flatMap((pair) => {

@@ -58,9 +58,19 @@ const cookieOf = (origin: string) => ({
   } as const
 })
 
+/** The first of the request's cookies that is a session. */
+const sessionOf = Effect.fnUntraced(function* (headers: Fields, origin: string) {
+  const sessions = yield* UpstreamUiSessions
+  for (const id of UpstreamUiCookies.sessionsIn(headers["cookie"], cookieOf(origin).name)) {
+    const session = yield* sessions.find(id)
+    if (Option.isSome(session)) return session
+  }
+  return Option.none()
+})
+
 /** Exchanges the code for a session, and leads to a URL without it. */
 const opened = Effect.fnUntraced(function* (origin: string) {
-  const { cookies, headers, url } = yield* HttpServerRequest.HttpServerRequest
+  const { headers, url } = yield* HttpServerRequest.HttpServerRequest
   const sessions = yield* UpstreamUiSessions
   if (!isOwnRequest("GET", headers, origin)) return yield* crossOrigin
   const { name, options } = cookieOf(origin)
@@ -68,9 +78,7 @@ const opened = Effect.fnUntraced(function* (origin: string) {
   const id = code === null ? Option.none() : yield* sessions.redeem(code)
   if (Option.isSome(id)) return HttpServerResponse.setCookieUnsafe(entrance, name, Redacted.value(id.value), options)
   // the page that opened the session was loaded again
-  const known = cookies[name]
-  const session = known === undefined ? Option.none() : yield* sessions.find(known)
-  return Option.isSome(session) ? entrance : yield* usedLink
+  return Option.isSome(yield* sessionOf(headers, origin)) ? entrance : yield* usedLink
 })
 
 const usedLink = new ControlError(
@@ -87,12 +95,11 @@ const entrance = HttpServerResponse.html(
 )
 
 const shown = Effect.fnUntraced(function* (origin: string) {
-  const { cookies, headers, method, url } = yield* HttpServerRequest.HttpServerRequest
+  const { headers, method, url } = yield* HttpServerRequest.HttpServerRequest
   // an absolute target would name another server, and the gateway's own paths are none of the upstream's
   if (!url.startsWith("/") || /^\/admin-ui(?:[/?]|$)/.test(url)) return yield* notFound
   if (!isOwnRequest(method, headers, origin)) return yield* crossOrigin
-  const id = cookies[cookieOf(origin).name]
-  const session = id === undefined ? Option.none() : yield* (yield* UpstreamUiSessions).find(id)
+  const session = yield* sessionOf(headers, origin)
   if (Option.isNone(session)) return yield* noSession
   if (!allows(session.value.scopes, [requiredScope])) return yield* lacking([requiredScope])
   const asked = yield* ask(url, UpstreamUiCookies.forUpstream(headers["cookie"]))

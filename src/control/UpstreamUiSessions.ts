@@ -93,7 +93,11 @@ const make = Effect.gen(function* () {
       const token = yield* tokens.first(sql`
         SELECT scopes FROM operator_tokens WHERE id = ${tokenId.value}::uuid AND NOT disabled AND revoked_at IS NULL
           AND (expires_at IS NULL OR expires_at > now())`)
-      return Option.map(Option.fromUndefinedOr(token), ({ scopes }) => ({ tokenId: tokenId.value, scopes }))
+      return Option.map(Option.fromUndefinedOr(token), ({ scopes }) => ({
+        tokenId: tokenId.value,
+        // a newer version may have given it scopes that this one has no endpoint for
+        scopes: scopes.filter(isScope)
+      }))
     }, settled)
   })
 })
@@ -101,4 +105,5 @@ const make = Effect.gen(function* () {
 const available = <A, R>(work: Effect.Effect<A, RedisError, R>) =>
   Effect.mapError(work, () => new ControlError("store_unavailable", "Redis cannot answer now; try again later."))
 
-const tokens = rows(Schema.Struct({ scopes: Schema.Array(Scope) }))
+const isScope = Schema.is(Scope)
+const tokens = rows(Schema.Struct({ scopes: Schema.Array(Schema.String) }), { table: "operator_tokens", key: ["id"] })

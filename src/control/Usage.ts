@@ -1,8 +1,8 @@
-import { Context, DateTime, Effect, Layer, Predicate, Schema, Semaphore } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Predicate, Schema, Semaphore } from "effect"
 import { SqlError } from "effect/sql"
 import type { Fragment } from "effect/sql/Statement"
 import { endpointOfEvent } from "../gateway/model/UsageSums.ts"
-import { Database } from "../services/Database.ts"
+import { Database, StatementDeadline } from "../services/Database.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
 import {
   type BreakdownQuery,
@@ -17,7 +17,7 @@ import {
   type UsageFilter,
   type UsageSummary
 } from "./api/UsageApi.ts"
-import { rows, type StatementFailure, type StoreFailure, settled } from "./Store.ts"
+import { answers, rows, type StatementFailure, type StoreFailure, settled } from "./Store.ts"
 import * as UsageSource from "./UsageSource.ts"
 
 type Failure = Refused<"invalid_usage_query"> | StoreFailure
@@ -291,18 +291,19 @@ interface Page {
 
 const pageOf = (limit = defaults.series, offset = 0): Page => ({ limit, offset })
 
-const sums = rows(UsageSource.Sums)
-const grouped = rows(Schema.Struct({ dimension: Schema.String, name: Schema.String, ...UsageSource.Sums.fields }))
-const buckets = rows(
+const sums = answers(UsageSource.Sums)
+const grouped = answers(Schema.Struct({ dimension: Schema.String, name: Schema.String, ...UsageSource.Sums.fields }))
+const buckets = answers(
   Schema.Struct({ bucket: Schema.DateTimeUtcFromDate, name: Schema.String, ...UsageSource.Sums.fields })
 )
-const texts = rows(Schema.Struct({ value: Schema.String }))
+const texts = answers(Schema.Struct({ value: Schema.String }))
 const keys = rows(
   Schema.Struct({
     ...UnusedKey.fields,
     created_at: Schema.DateTimeUtcFromDate,
     last_used_at: Schema.NullOr(Schema.DateTimeUtcFromDate)
-  })
+  }),
+  { table: "api_keys", key: ["id"] }
 )
 
 const group = (row: { readonly name: string } & UsageSource.Sums) => ({
@@ -379,10 +380,12 @@ export const bounded = <A, E>(
           )
         )
     ),
+    // the database's own deadline comes first, and its refusal says what to do
+    Effect.provideService(StatementDeadline, Duration.seconds(deadlineSeconds + 5)),
     inTurn
   )
 
-const marks = rows(Schema.Struct({ until: Schema.Date }))
+const marks = answers(Schema.Struct({ until: Schema.Date }))
 
 /** SQLSTATE 57014, "query canceled". */
 const isOverdue = ({ reason }: SqlError.SqlError): boolean =>

@@ -4,8 +4,8 @@ import { Database } from "../services/Database.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
 import type { Cursor } from "./api/Fields.ts"
 import { type EventSort, type EventsQuery, type ExportQuery, UsageEvent, type UsageFilter } from "./api/UsageApi.ts"
-import { keyset, page, position } from "./Paging.ts"
-import { Count, rows, type StoreFailure, settled } from "./Store.ts"
+import { keyset, page } from "./Paging.ts"
+import { answers, Count, rows, type StoreFailure, settled } from "./Store.ts"
 import { bounded, ordered } from "./Usage.ts"
 import * as UsageSource from "./UsageSource.ts"
 
@@ -60,11 +60,13 @@ const make = Effect.gen(function* () {
 
   const byTime = Effect.fnUntraced(function* (query: EventsQuery, limit: number, offset: number) {
     const at = keyset(sql, "usage_events", query.cursor, query.sort_order === "asc" ? "oldest_first" : "newest_first")
-    const read = yield* events.all(
+    return yield* page(
+      events,
       sql`SELECT ${columns}, ${at.micros} FROM usage_events WHERE ${source.events(query)} AND ${at.behind}
-        ORDER BY ${at.order} LIMIT ${limit + 1} OFFSET ${offset}`.unprepared
+        ORDER BY ${at.order} LIMIT ${limit + 1} OFFSET ${offset}`.unprepared,
+      limit,
+      shown
     )
-    return page(read, limit, shown)
   })
 
   const sorted = Effect.fnUntraced(function* (
@@ -85,26 +87,29 @@ const make = Effect.gen(function* () {
     }
     // What is unknown comes last in either order.
     const order = sql.literal(query.sort_order === "asc" ? "ASC" : "DESC")
-    const read = yield* events.all(
+    const { next, rows } = yield* page(
+      events,
       sql`SELECT ${columns}, 0::bigint AS micros
         FROM (${matched}) AS matched JOIN usage_events USING (created_at, id)
-        ORDER BY weight ${order} NULLS LAST, created_at DESC, id DESC LIMIT ${limit + 1} OFFSET ${offset}`.unprepared
+        ORDER BY weight ${order} NULLS LAST, created_at DESC, id DESC LIMIT ${limit + 1} OFFSET ${offset}`.unprepared,
+      limit,
+      shown
     )
-    return { rows: read.slice(0, limit).map(shown), more: read.length > limit }
+    return { rows, more: next !== undefined }
   })
 
   const batch = (query: UsageFilter, cursor: Cursor | undefined, size: number, offset: number) => {
     const at = keyset(sql, "usage_events", cursor, "oldest_first")
-    return Effect.map(
-      settled(
-        bounded(database, () =>
-          events.all(
-            sql`SELECT ${columns}, ${at.micros} FROM usage_events WHERE ${source.events(query)} AND ${at.behind}
-              ORDER BY ${at.order} LIMIT ${size + 1} OFFSET ${offset}`.unprepared
-          )
+    return settled(
+      bounded(database, () =>
+        page(
+          events,
+          sql`SELECT ${columns}, ${at.micros} FROM usage_events WHERE ${source.events(query)} AND ${at.behind}
+              ORDER BY ${at.order} LIMIT ${size + 1} OFFSET ${offset}`.unprepared,
+          size,
+          shown
         )
-      ),
-      (read) => page(read, size, shown)
+      )
     )
   }
 
@@ -163,7 +168,6 @@ const Tokens = Schema.NullOr(Count)
 
 const EventRow = UsageEvent.mapFields(Struct.omit(["estimated_cost_usd"])).pipe(
   Schema.fieldsAssign({
-    ...position,
     created_at: Schema.DateTimeUtcFromDate,
     latency_ms: Count,
     input_tokens: Tokens,
@@ -176,10 +180,10 @@ const EventRow = UsageEvent.mapFields(Struct.omit(["estimated_cost_usd"])).pipe(
   })
 )
 
-const events = rows(EventRow)
-const counts = rows(Schema.Struct({ size: Count }))
+const events = rows(EventRow, { table: "usage_events", key: ["id"] })
+const counts = answers(Schema.Struct({ size: Count }))
 
-const shown = ({ cost_nanos, micros: _, ...event }: typeof EventRow.Type): UsageEvent => ({
+const shown = ({ cost_nanos, ...event }: typeof EventRow.Type): UsageEvent => ({
   ...event,
   estimated_cost_usd: cost_nanos === null ? null : toDollars(cost_nanos)
 })

@@ -32,11 +32,14 @@ const columns = [
 ] as const satisfies ReadonlyArray<keyof UsageEvent>
 
 /**
- * A text as a cell of CSV. A spreadsheet would run what begins like a formula, so an apostrophe goes before it; what
- * would end the cell too early is quoted.
+ * What a spreadsheet takes for a formula: also in the full width of East Asian scripts, and behind blanks and ends of
+ * lines, which some leave out.
  */
+const formula = /^(?:[\t\r\n]|\s*[=+\-@＝＋－＠])/
+
+/** A text as a cell of CSV: an apostrophe keeps a formula from being run; what would end the cell too early is quoted. */
 export const cell = (text: string): string => {
-  const inert = /^[=+\-@\t]/.test(text) ? `'${text}` : text
+  const inert = formula.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert
 }
 

@@ -43,6 +43,7 @@ const tampering: ReadonlyArray<
     10,
     "changed"
   ],
+  ["when, for ever", ["UPDATE audit_events SET created_at = 'infinity' WHERE sequence = 10"], 10, "changed"],
   ["an id", ["UPDATE audit_events SET id = gen_random_uuid() WHERE sequence = 1"], 1, "changed"],
   ["a hash", ["UPDATE audit_events SET hash = decode(repeat('00', 32), 'hex') WHERE sequence = 6"], 6, "changed"],
   ["a link", ["UPDATE audit_events SET previous_hash = hash WHERE sequence = 6"], 6, "not_linked"],

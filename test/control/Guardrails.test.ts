@@ -350,6 +350,42 @@ suite("Guardrails", (it) => {
     })
   )
 
+  it.effect("key endpoints: asking is no use of a key that was not used for too long: it is disabled", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      yield* ok("POST", `${admin}/policy-layers`, {
+        body: { kind: "team", scope_id: "idle", policy: { unused_key_auto_disable_after_days: 7 } }
+      })
+      const [own, layered, recent] = [yield* keyWith({}), yield* keyWith({}), yield* keyWith({})]
+      for (const { id } of [own, recent]) {
+        yield* ok("PATCH", `${admin}/keys/${id}`, { body: { policy: { unused_key_auto_disable_after_days: 7 } } })
+      }
+      yield* ok("PATCH", `${admin}/keys/${layered.id}`, { body: { team_id: "idle" } })
+      const usedBefore = (id: string, days: number) => sql`
+        UPDATE api_keys SET last_used_at = now() - ${days}::int * interval '1 day', enabled_at = NULL WHERE id = ${id}`
+      for (const { id } of [own, layered]) yield* usedBefore(id, 8)
+      yield* usedBefore(recent.id, 6)
+      for (const key of [own, layered]) {
+        const answer = yield* call("GET", mine, as(key))
+        assert.deepInclude(refusalOf(answer), { status: 401, code: "disabled_virtual_key" })
+        const events = yield* ok("GET", `${admin}/audit-events?target_id=${key.id}&action=keys:disable`)
+        const [event = null] = Array.isArray(events) ? events : listAt(events, "events")
+        assert.strictEqual(at(event, "after", "unused_for_days"), 7)
+        assert.strictEqual(at(event, "request_id"), answer.headers["x-request-id"])
+      }
+      yield* ok("GET", mine, as(recent))
+    })
+  )
+
+  it.effect("key endpoints: a key whose policy cannot be read is refused as the gateway refuses it", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const key = yield* keyWith({})
+      yield* sql`UPDATE api_keys SET policy = '{"allowed_routes":["/v9"]}' WHERE id = ${key.id}`
+      assert.deepInclude(refusalOf(yield* call("GET", mine, as(key))), { status: 503, code: "store_unavailable" })
+    })
+  )
+
   it.effect("a key's holder sees what guards it or may be asked for, and nothing of how", () =>
     Effect.gen(function* () {
       const [on, optional, forbidden, off] = [

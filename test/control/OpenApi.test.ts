@@ -55,6 +55,26 @@ suite("OpenAPI", (it) => {
     })
   )
 
+  it.effect("the document and its page are sent once: who has them is told that they have not changed", () =>
+    Effect.gen(function* () {
+      for (const path of ["/admin-ui/openapi.json", "/admin-ui/docs"]) {
+        const whole = yield* call("GET", path, { authorization: null })
+        const etag = whole.headers["etag"] ?? ""
+        assert.match(etag, /^"[\w-]{43}"$/)
+        assert.strictEqual(whole.headers["cache-control"], "no-cache")
+        const { date: _, "content-length": _1, "content-type": _2, "x-request-id": _3, ...kept } = whole.headers
+        for (const known of [etag, `W/${etag}`, `"another", ${etag}`, "*"]) {
+          const again = yield* call("GET", path, { authorization: null, headers: { "if-none-match": known } })
+          assert.deepStrictEqual([again.status, again.text], [304, ""], known)
+          // a browser takes them over into what it has
+          assert.deepInclude(again.headers, kept)
+        }
+        const other = yield* call("GET", path, { authorization: null, headers: { "if-none-match": '"another"' } })
+        assert.deepStrictEqual([other.status, other.text], [200, whole.text])
+      }
+    })
+  )
+
   it.effect("the page that shows it fetches nothing from elsewhere", () =>
     Effect.gen(function* () {
       const { headers, text } = yield* call("GET", "/admin-ui/docs", { authorization: null })

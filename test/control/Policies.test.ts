@@ -495,6 +495,13 @@ suite("Policy explanation", (it) => {
           ["key", "input_tokens"]
         ]
       )
+
+      // whom it was about nobody knows any more
+      const lost = at(yield* ok("POST", layers, { body: { kind: "team", scope_id: "unread" } }), "id")
+      yield* sql`UPDATE policy_layers SET policy = '{"allowed_routes":["/v9"]}' WHERE id = ${String(lost)}`
+      yield* ok("DELETE", `${layers}/${lost}`)
+      const last = at(yield* explain("denied"), "changes", 0)
+      assert.deepInclude(Object(last), { action: "policies:delete-layer", target_id: lost })
     })
   )
 

@@ -74,6 +74,28 @@ describeWith(listener(origin), options)("The upstream's UI at its own origin", (
     })
   )
 
+  it.effect("stays open beside cookies of the same name that a page set for itself", () =>
+    Effect.gen(function* () {
+      yield* answering(Upstream.json({}))
+      const [cookie, path] = [yield* session, `/admin-ui/session?code=${yield* newCode}`]
+      const own = (value: string) => `${cookieName}=${value}`
+      const longer = Array.from({ length: 100 }, (_, i) => own(`${i}`.padStart(43, "x")))
+      for (const cookies of [
+        [own("x"), cookie],
+        [cookie, own("x")],
+        [own(""), cookie, own("x".repeat(43)), own("y"), own("z")],
+        [...longer, cookie, own("of-the-domain")]
+      ]) {
+        const header = { cookie: cookies.join("; ") }
+        assert.strictEqual((yield* raw("GET", "/ui/", header)).status, 200)
+        assert.isFalse(sent.at(-1)?.headers.some((value) => value.includes(cookieName)))
+        // the code is used by the first of them
+        assert.strictEqual((yield* raw("GET", path, header)).status, 200)
+      }
+      assert.strictEqual((yield* raw("GET", "/ui/", { cookie: longer.join("; ") })).status, 401)
+    })
+  )
+
   it.effect("begins a session with a code, once, and leads to a URL without it", () =>
     Effect.gen(function* () {
       yield* answering(Upstream.json({}))

@@ -16,6 +16,11 @@ describe("A cell of CSV", () => {
     ["-1", "'-1"],
     ["@a", "'@a"],
     ["\tx", "'\tx"],
+    ["\r=1", '"\'\r=1"'],
+    ["\n=1", '"\'\n=1"'],
+    [" =1", "' =1"],
+    ["＝1+1", "'＝1+1"],
+    ["＠SUM(1)", "'＠SUM(1)"],
     ["a=b", "a=b"],
     ['a "b", c', '"a ""b"", c"'],
     ['=HYPERLINK("x","y")', '"\'=HYPERLINK(""x"",""y"")"'],
@@ -31,7 +36,7 @@ describe("A cell of CSV", () => {
         const read = cellsOf(texts.map(cell).join(","))
         assert.deepStrictEqual(
           read,
-          texts.map((text) => (/^[=+\-@\t]/.test(text) ? `'${text}` : text))
+          texts.map((text) => (/^(?:[\t\r\n]|\s*[=+\-@＝＋－＠])/.test(text) ? `'${text}` : text))
         )
       }),
     { arbitrary: { runs: 300 } }

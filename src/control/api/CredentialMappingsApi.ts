@@ -1,9 +1,9 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { refusals } from "./Errors.ts"
-import { Id, stamps } from "./Fields.ts"
+import { Id, orUnreadable, stamps } from "./Fields.ts"
 import { Credential } from "./ProvidersApi.ts"
-import { requires } from "./Security.ts"
+import { leavesOut, requires } from "./Security.ts"
 
 /** The upstream credential of one gateway key, or of one project's keys. */
 export const CredentialMapping = Schema.Struct({
@@ -41,6 +41,7 @@ export const CredentialMappingsApi = HttpApiGroup.make("upstream-credentials")
   )
   .add(
     HttpApiEndpoint.get("list", "/", { success: Schema.Array(CredentialMapping) })
+      .annotateMerge(leavesOut)
       .annotate(OpenApi.Summary, "List credential mappings")
       .annotateMerge(requires("usage:read")),
     HttpApiEndpoint.get("get", "/:id", { params, success: CredentialMapping, error: missing })
@@ -75,7 +76,7 @@ export const CredentialMappingsApi = HttpApiGroup.make("upstream-credentials")
       .annotateMerge(requires("providers:update")),
     HttpApiEndpoint.post("disable", "/:id/disable", {
       params,
-      success: CredentialMapping,
+      success: orUnreadable(CredentialMapping),
       error: missing
     })
       .annotateMerge(

@@ -69,3 +69,15 @@ export const CredentialCleared = Schema.optionalKey(Schema.Literal(true)).annota
   description:
     "The stored credential was removed, because the address moved to another scheme, host or port and no new credential came with it."
 })
+
+/**
+ * In place of an object whose stored row this version cannot decode, because a newer version wrote it. `id` is what its
+ * path calls it.
+ */
+export const Unreadable = Schema.Struct({ id: Schema.String, unreadable: Schema.Literal(true) })
+export type Unreadable = typeof Unreadable.Type
+
+/** The object as it is afterwards, or that it was done to one that cannot be shown. */
+export const orUnreadable = <S extends Schema.Constraint>(shape: S) => Schema.Union([shape, Unreadable])
+
+export const isUnreadable = Schema.is(Unreadable)

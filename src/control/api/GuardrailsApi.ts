@@ -3,9 +3,9 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { Action, Config, Execution, FailurePolicy, Mode } from "../../gateway/model/Guardrail.ts"
 import { GuardrailName } from "../../gateway/model/GuardrailPolicy.ts"
 import { refusals } from "./Errors.ts"
-import { CredentialCleared, Cursor, Id, PageLimit, Timestamp } from "./Fields.ts"
+import { CredentialCleared, Cursor, Id, orUnreadable, PageLimit, Timestamp } from "./Fields.ts"
 import { Credential } from "./ProvidersApi.ts"
-import { requires } from "./Security.ts"
+import { leavesOut, requires } from "./Security.ts"
 
 /** An entry of the catalogue. Only guardrails of kind `http` have an address, a timeout and a token. */
 export const Guardrail = Schema.Struct({
@@ -120,6 +120,7 @@ export const GuardrailsApi = HttpApiGroup.make("guardrails")
       success: Schema.Struct({ guardrails: Schema.Array(Guardrail) })
     })
       .annotate(OpenApi.Summary, "List the guardrails of the catalogue")
+      .annotateMerge(leavesOut)
       .annotateMerge(requires("operators:manage")),
     HttpApiEndpoint.post("create", "/", {
       payload: NewGuardrail,
@@ -134,7 +135,7 @@ export const GuardrailsApi = HttpApiGroup.make("guardrails")
     HttpApiEndpoint.patch("update", "/:name", {
       params,
       payload: GuardrailPatch,
-      success: ChangedGuardrail,
+      success: orUnreadable(ChangedGuardrail),
       error: invalid
     })
       .annotate(OpenApi.Summary, "Change a guardrail")
@@ -163,6 +164,7 @@ export const GuardrailsApi = HttpApiGroup.make("guardrails")
       error: refusals("invalid_usage_query")
     })
       .annotate(OpenApi.Summary, "List what guardrails did, newest first")
+      .annotateMerge(leavesOut)
       .annotateMerge(requires("operators:manage")),
     HttpApiEndpoint.get("summary", "/summary", {
       query: filter,

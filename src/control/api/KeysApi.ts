@@ -4,8 +4,8 @@ import { GuardrailPolicy, GuardrailPolicyPatch } from "../../gateway/model/Guard
 import { KeyPolicy, KeyPolicyPatch } from "../../gateway/model/KeyPolicy.ts"
 import { KeyPreset } from "../../gateway/model/KeyPreset.ts"
 import { refusals } from "./Errors.ts"
-import { Cursor, Id, NextCursor, PageLimit, stamps, Timestamp } from "./Fields.ts"
-import { bodyOptional, requires } from "./Security.ts"
+import { Cursor, Id, NextCursor, orUnreadable, PageLimit, stamps, Timestamp } from "./Fields.ts"
+import { bodyOptional, leavesOut, requires } from "./Security.ts"
 import { ServiceNames } from "./ServicesApi.ts"
 
 export const OwnerType = Schema.Literals(["project", "individual"])
@@ -97,6 +97,7 @@ export const KeysApi = HttpApiGroup.make("keys")
       success: HttpApiSchema.WithHeaders(Schema.Array(Key), NextCursor)
     })
       .annotate(OpenApi.Summary, "List keys, newest first")
+      .annotateMerge(leavesOut)
       .annotateMerge(requires("operators:manage")),
     HttpApiEndpoint.get("get", "/:id", { params, success: Key })
       .annotate(OpenApi.Summary, "Show a key")
@@ -136,10 +137,10 @@ export const KeysApi = HttpApiGroup.make("keys")
       )
       .annotateMerge(requires("keys:rotate"))
       .annotateMerge(bodyOptional),
-    HttpApiEndpoint.post("revoke", "/:id/revoke", { params, success: Key })
+    HttpApiEndpoint.post("revoke", "/:id/revoke", { params, success: orUnreadable(Key) })
       .annotate(OpenApi.Summary, "Revoke a key for good")
       .annotateMerge(requires("keys:disable")),
-    HttpApiEndpoint.post("disable", "/:id/disable", { params, success: Key })
+    HttpApiEndpoint.post("disable", "/:id/disable", { params, success: orUnreadable(Key) })
       .annotate(OpenApi.Summary, "Disable a key")
       .annotateMerge(requires("keys:disable")),
     HttpApiEndpoint.post("enable", "/:id/enable", { params, success: Key })

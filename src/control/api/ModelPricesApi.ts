@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Timestamp } from "./Fields.ts"
-import { requires } from "./Security.ts"
+import { leavesOut, requires } from "./Security.ts"
 
 /** US dollars for a million tokens, kept to the nano-dollar. */
 const Dollars = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 9_000_000 }))
@@ -34,6 +34,7 @@ export const ModelPricesApi = HttpApiGroup.make("model-prices")
   .annotate(OpenApi.Description, "What tokens of a model cost where the upstream does not say.")
   .add(
     HttpApiEndpoint.get("list", "/", { success: Schema.Array(ModelPrice) })
+      .annotateMerge(leavesOut)
       .annotate(OpenApi.Summary, "List model prices")
       .annotateMerge(requires("usage:read")),
     HttpApiEndpoint.get("get", "/:model", { params, success: ModelPrice })

@@ -1,8 +1,8 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { refusals } from "./Errors.ts"
-import { Cursor, Id, NextCursor, PageLimit, stamps, Timestamp } from "./Fields.ts"
-import { requires, Scope } from "./Security.ts"
+import { Cursor, Id, NextCursor, orUnreadable, PageLimit, stamps, Timestamp } from "./Fields.ts"
+import { leavesOut, requires, Scope } from "./Security.ts"
 
 const Name = Schema.String.check(
   Schema.isPattern(/^[^\p{Cc}]{1,120}$/u, { expected: "1 to 120 characters without control characters" })
@@ -62,7 +62,9 @@ export const OperatorTokensApi = HttpApiGroup.make("operator-tokens")
     HttpApiEndpoint.get("list", "/", {
       query: { limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(Cursor) },
       success: HttpApiSchema.WithHeaders(Schema.Array(OperatorToken), NextCursor)
-    }).annotate(OpenApi.Summary, "List operator tokens"),
+    })
+      .annotate(OpenApi.Summary, "List operator tokens")
+      .annotateMerge(leavesOut),
     HttpApiEndpoint.post("create", "/", {
       payload: NewOperatorToken,
       success: MintedToken,
@@ -84,7 +86,7 @@ export const OperatorTokensApi = HttpApiGroup.make("operator-tokens")
     }).annotate(OpenApi.Summary, "Replace an operator token"),
     HttpApiEndpoint.post("revoke", "/:id/revoke", {
       params,
-      success: OperatorToken,
+      success: orUnreadable(OperatorToken),
       error: refusals("last_operator_token")
     }).annotate(OpenApi.Summary, "Revoke an operator token for good")
   )

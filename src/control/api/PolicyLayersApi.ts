@@ -6,7 +6,7 @@ import { LayerKind } from "../../gateway/model/PolicyLayer.ts"
 import { SharedLimits, SharedLimitsPatch } from "../../gateway/model/SharedLimits.ts"
 import { refusals } from "./Errors.ts"
 import { Cursor, Id, NextCursor, PageLimit, stamps } from "./Fields.ts"
-import { requires } from "./Security.ts"
+import { leavesOut, requires } from "./Security.ts"
 
 /** What restricts every key, or those of a project or team, or every request to a route or for a model. */
 export const PolicyLayer = Schema.Struct({
@@ -49,7 +49,9 @@ export const PolicyLayersApi = HttpApiGroup.make("policy-layers")
     HttpApiEndpoint.get("list", "/", {
       query: { limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(Cursor) },
       success: HttpApiSchema.WithHeaders(Schema.Array(PolicyLayer), NextCursor)
-    }).annotate(OpenApi.Summary, "List policy layers"),
+    })
+      .annotate(OpenApi.Summary, "List policy layers")
+      .annotateMerge(leavesOut),
     HttpApiEndpoint.post("upsert", "/", {
       payload: PolicyLayerUpsert,
       success: PolicyLayer,

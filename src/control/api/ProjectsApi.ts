@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { refusals } from "./Errors.ts"
 import { Id, stamps } from "./Fields.ts"
-import { requires } from "./Security.ts"
+import { leavesOut, requires } from "./Security.ts"
 import { ServiceNames } from "./ServicesApi.ts"
 
 export const Project = Schema.Struct({
@@ -34,6 +34,7 @@ export const ProjectsApi = HttpApiGroup.make("projects")
       .annotate(OpenApi.Summary, "Create a project")
       .annotateMerge(requires("settings:update")),
     HttpApiEndpoint.get("list", "/", { success: Schema.Array(Project) })
+      .annotateMerge(leavesOut)
       .annotate(OpenApi.Summary, "List projects by name")
       .annotateMerge(requires("usage:read")),
     HttpApiEndpoint.get("get", "/:id", {

@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Provider } from "../../gateway/model/CanonicalRoute.ts"
 import { refusals } from "./Errors.ts"
 import { Timestamp } from "./Fields.ts"
-import { requires } from "./Security.ts"
+import { leavesOut, requires } from "./Security.ts"
 
 const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
 const Milliseconds = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 86_400_000 }))
@@ -79,6 +79,7 @@ export const ProviderHealthApi = HttpApiGroup.make("provider-health")
       .annotate(OpenApi.Summary, "Count requests, errors and timeouts by provider and service")
       .annotateMerge(requires("usage:read")),
     HttpApiEndpoint.get("states", "/state", { success: Schema.Array(HealthState) })
+      .annotateMerge(leavesOut)
       .annotate(OpenApi.Summary, "List recorded states")
       .annotateMerge(requires("usage:read")),
     HttpApiEndpoint.post("put", "/state", { payload: NewHealthState, success: HealthState })

@@ -2,8 +2,8 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { HeaderMode, HeaderValueFormat } from "../../gateway/model/CredentialStyle.ts"
 import { refusals } from "./Errors.ts"
-import { CredentialCleared, Id, stamps } from "./Fields.ts"
-import { requires } from "./Security.ts"
+import { CredentialCleared, Id, orUnreadable, stamps } from "./Fields.ts"
+import { leavesOut, requires } from "./Security.ts"
 
 export const ProviderKind = Schema.Literals(["upstream", "internal-service"])
 
@@ -67,6 +67,7 @@ export const ProvidersApi = HttpApiGroup.make("providers")
       .annotate(OpenApi.Summary, "Add a provider")
       .annotateMerge(requires("providers:update")),
     HttpApiEndpoint.get("list", "/", { success: Schema.Array(Provider) })
+      .annotateMerge(leavesOut)
       .annotate(OpenApi.Summary, "List providers")
       .annotateMerge(requires("usage:read")),
     HttpApiEndpoint.get("get", "/:id", { params, success: Provider, error: missing })
@@ -100,7 +101,7 @@ export const ProvidersApi = HttpApiGroup.make("providers")
     })
       .annotate(OpenApi.Summary, "Enable a provider")
       .annotateMerge(requires("providers:update")),
-    HttpApiEndpoint.post("disable", "/:id/disable", { params, success: Provider, error: missing })
+    HttpApiEndpoint.post("disable", "/:id/disable", { params, success: orUnreadable(Provider), error: missing })
       .annotate(OpenApi.Summary, "Disable a provider")
       .annotateMerge(requires("providers:update"))
   )

@@ -11,8 +11,8 @@ import {
 } from "../../gateway/model/CanonicalRoute.ts"
 import { Ownership } from "../../gateway/model/UpstreamObjects.ts"
 import { refusals } from "./Errors.ts"
-import { Timestamp, upTo } from "./Fields.ts"
-import { requires } from "./Security.ts"
+import { orUnreadable, Timestamp, upTo } from "./Fields.ts"
+import { leavesOut, requires } from "./Security.ts"
 import { ownership } from "./UpstreamPassthroughApi.ts"
 
 export const Route = Schema.Struct({
@@ -44,12 +44,13 @@ const group = <const Name extends string>(name: Name, description: string, ids: 
     .annotate(OpenApi.Description, description)
     .add(
       HttpApiEndpoint.get("list", "/", { success: Schema.Array(Route) })
+        .annotateMerge(leavesOut)
         .annotate(OpenApi.Summary, "List the routes")
         .annotateMerge(requires("usage:read")),
       HttpApiEndpoint.post("enable", "/:route_id/enable", { params, success: Route })
         .annotate(OpenApi.Summary, "Enable a route")
         .annotateMerge(requires("policies:update")),
-      HttpApiEndpoint.post("disable", "/:route_id/disable", { params, success: Route })
+      HttpApiEndpoint.post("disable", "/:route_id/disable", { params, success: orUnreadable(Route) })
         .annotate(OpenApi.Summary, "Disable a route")
         .annotateMerge(requires("policies:update")),
       HttpApiEndpoint.patch("mode", "/:route_id/mode", {

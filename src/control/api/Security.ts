@@ -45,6 +45,37 @@ export const bodyOptional: Context.Context<never> = Context.add(
   true
 )
 
+/** Whether a list leaves out the rows that this version cannot decode. */
+export const LeavesOut = Context.Reference<boolean>("svc/control/LeavesOut", { defaultValue: () => false })
+
+/** The header of a list that names the rows which it leaves out. */
+export const unreadableRows = "x-unreadable-rows"
+
+/** Declares it on the endpoint, and in the OpenAPI document. */
+export const leavesOut: Context.Context<never> = Context.add(
+  OpenApi.annotations({
+    transform: ({ responses, ...operation }) => ({
+      ...operation,
+      responses: {
+        ...responses,
+        200: {
+          ...responses[200],
+          headers: {
+            ...responses[200]?.headers,
+            [unreadableRows]: {
+              description:
+                "The ids or names of rows that are not in the list, because this version cannot read them: percent-encoded, with commas between them, at most 100 of them and 4,096 characters.",
+              schema: { type: "string" }
+            }
+          }
+        }
+      }
+    })
+  }),
+  LeavesOut,
+  true
+)
+
 /** How much an endpoint reads. */
 export const MaxBodyBytes = Context.Reference<number>("svc/control/MaxBodyBytes", { defaultValue: () => 1_048_576 })
 

@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { CostMode, EstimatedCost, ServiceMethod } from "../../gateway/model/Service.ts"
 import { refusals } from "./Errors.ts"
 import { Id, Timestamp } from "./Fields.ts"
-import { requires } from "./Security.ts"
+import { leavesOut, requires } from "./Security.ts"
 import {
   ChangedService,
   HealthMethod,
@@ -143,12 +143,14 @@ export const ServiceImportApi = HttpApiGroup.make("service-import")
         before: Schema.optionalKey(Version)
       },
       success: Schema.Array(RegistrySnapshot)
-    }).annotateMerge(
-      OpenApi.annotations({
-        summary: "List versions of the registry, newest first",
-        description: "`before` is the last version of the page before."
-      })
-    ),
+    })
+      .annotateMerge(leavesOut)
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "List versions of the registry, newest first",
+          description: "`before` is the last version of the page before."
+        })
+      ),
     HttpApiEndpoint.post("rollback", "/import/rollback/:version", {
       params: { version: Version },
       success: Activation,

@@ -13,9 +13,9 @@ import {
   ServiceName
 } from "../../gateway/model/Service.ts"
 import { refusals } from "./Errors.ts"
-import { CredentialCleared, Id, stamps, Timestamp } from "./Fields.ts"
+import { CredentialCleared, Id, orUnreadable, stamps, Timestamp } from "./Fields.ts"
 import { Credential } from "./ProvidersApi.ts"
-import { requires } from "./Security.ts"
+import { leavesOut, requires } from "./Security.ts"
 
 export const HealthMethod = Schema.Literals(["GET", "HEAD"])
 export const ServiceSource = Schema.Literals(["gateway", "studio"])
@@ -150,6 +150,7 @@ export const ServicesApi = HttpApiGroup.make("services")
       .annotate(OpenApi.Summary, "Register a service")
       .annotateMerge(requires("services:update")),
     HttpApiEndpoint.get("list", "/", { success: Schema.Array(Service) })
+      .annotateMerge(leavesOut)
       .annotate(OpenApi.Summary, "List services by name")
       .annotateMerge(requires("usage:read")),
     HttpApiEndpoint.get("get", "/:name", { params, success: Service, error: missing })
@@ -179,7 +180,7 @@ export const ServicesApi = HttpApiGroup.make("services")
     HttpApiEndpoint.post("enable", "/:name/enable", { params, success: Service, error: missing })
       .annotate(OpenApi.Summary, "Enable a service")
       .annotateMerge(requires("services:update")),
-    HttpApiEndpoint.post("disable", "/:name/disable", { params, success: Service, error: missing })
+    HttpApiEndpoint.post("disable", "/:name/disable", { params, success: orUnreadable(Service), error: missing })
       .annotate(OpenApi.Summary, "Disable a service")
       .annotateMerge(requires("services:update"))
   )

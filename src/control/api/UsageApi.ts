@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { refusals } from "./Errors.ts"
 import { Cursor, Id, PageLimit, Timestamp } from "./Fields.ts"
-import { requires } from "./Security.ts"
+import { leavesOut, requires } from "./Security.ts"
 
 const Status = Schema.Literals(["success", "failure"])
 const Tokens = Schema.NullOr(Schema.Int)
@@ -247,12 +247,14 @@ export const UsageApi = HttpApiGroup.make("usage")
         next_cursor: Schema.NullOr(Cursor)
       }),
       error
-    }).annotateMerge(
-      OpenApi.annotations({
-        summary: "List requests",
-        description: "In the order of time, `next_cursor` leads to the next page at any depth."
-      })
-    ),
+    })
+      .annotateMerge(leavesOut)
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "List requests",
+          description: "In the order of time, `next_cursor` leads to the next page at any depth."
+        })
+      ),
     HttpApiEndpoint.get("filterValues", "/usage/filter-values", {
       query: {
         // One of `FilterField`; refused as a query that makes no sense, not as one that cannot be read.
