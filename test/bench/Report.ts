@@ -1,6 +1,7 @@
 import { includes, type Name, titles } from "./Entrants.ts"
 import { type Figures, type Metric, metrics } from "./Figures.ts"
 import type { Hostile } from "./Hostile.ts"
+import type { Inner } from "./Inner.ts"
 import { cell, line, number, row } from "./Markdown.ts"
 import * as Memory from "./Memory.ts"
 import type { Plan } from "./Plan.ts"
@@ -157,6 +158,14 @@ export const soakReport = (soaked: Soaked, machine: string): string =>
       soaked.recorded === soaked.answered + soaked.failed,
       `${number(soaked.recorded, 0)} usage records in PostgreSQL; to reach: one for each request`
     )
+  ].join("\n")
+
+export const innerReport = ({ leastMicros, medianMicros, requestsPerRound, rounds }: Inner, machine: string): string =>
+  [
+    machine,
+    "",
+    `The gateway's own work for a request, without sockets and servers, in ${rounds} rounds of ${number(requestsPerRound, 0)}: ` +
+      `${number(leastMicros, 2)} µs in the fastest, ${number(medianMicros, 2)} µs in the middle.`
   ].join("\n")
 
 export const hostileReport = (

@@ -6,6 +6,7 @@ import { type AttackName, attackNames } from "./Attacks.ts"
 import { BenchFailed } from "./Child.ts"
 import * as Entrants from "./Entrants.ts"
 import * as Hostile from "./Hostile.ts"
+import * as Inner from "./Inner.ts"
 import * as Machine from "./Machine.ts"
 import * as Messaging from "./messaging/Bench.ts"
 import * as Contenders from "./messaging/Contenders.ts"
@@ -56,6 +57,11 @@ const hostile = Effect.fnUntraced(function* (
   yield* Console.log(Report.hostileReport(result, yield* Machine.describe))
 })
 
+const inner = Effect.gen(function* () {
+  yield* Console.log(Report.innerReport(yield* Inner.run(innerRounds), yield* Machine.describe))
+})
+const innerRounds = 40
+
 const usage = Effect.fnUntraced(function* (rows: number, nodeFlags: ReadonlyArray<string>) {
   yield* Console.log(Report.usageReport(yield* Usage.run(rows, nodeFlags, say), yield* Machine.describe))
 })
@@ -99,6 +105,10 @@ const command = Command.make(
       Flag.optional,
       Flag.withDescription("Instead: minutes of a steady key beside 2,000 connections of hostile ones (10 show it)")
     ),
+    inner: Flag.Boolean("inner").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription("Instead: the gateway's own work for a request, without sockets and servers (15 seconds)")
+    ),
     usage: Flag.Int("usage").pipe(
       Flag.optional,
       Flag.withDescription("Instead: how many usage rows to make, and to ask the control API about")
@@ -112,6 +122,7 @@ const command = Command.make(
   },
   Effect.fnUntraced(function* ({
     hostile: hostileMinutes,
+    inner: innerOnly,
     messaging,
     only,
     profile,
@@ -124,6 +135,7 @@ const command = Command.make(
       onNone: () => [],
       onSome: (folder) => ["--cpu-prof", `--cpu-prof-dir=${folder}`]
     })
+    if (innerOnly) return yield* inner
     if (status) return yield* Status.run(quick, nodeFlags, say)
     if (messaging) {
       if (Option.isSome(minutes)) return yield* Messaging.soak(minutes.value, nodeFlags)
