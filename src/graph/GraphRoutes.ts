@@ -4,6 +4,7 @@ import type { ContractAliasConfig } from "../messaging/Aliases.ts"
 import type { JsonObject } from "../messaging/Envelope.ts"
 import type { RedisError } from "../services/Redis.ts"
 import { invalid, refusal, unavailable } from "../status/Detail.ts"
+import * as LargeAnswers from "../status/LargeAnswers.ts"
 import * as Refusals from "../status/Refusals.ts"
 import * as Requested from "../status/Requested.ts"
 import { ExecutionGraphService } from "./ExecutionGraphService.ts"
@@ -28,6 +29,7 @@ export const layer = (
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
       const service = yield* ExecutionGraphService
+      const place = yield* LargeAnswers.make
       const { aliasConfig, executionsPath = "/executions" } = options
       const outward = (body: JsonObject) => HttpServerResponse.jsonUnsafe(aliased(body, aliasConfig))
       const add = <A>(
@@ -37,7 +39,7 @@ export const layer = (
       ) => {
         const path: HttpRouter.PathInput = `${executionsPath}/:task_id/${name}`
         return Effect.andThen(
-          router.add("GET", path, Refusals.unbroken(handler(aliasConfig, ask, answer))),
+          router.add("GET", path, Refusals.unbroken(handler(aliasConfig, place, ask, answer))),
           Refusals.otherMethods(router, path, ["GET"])
         )
       }
@@ -55,6 +57,7 @@ export const layer = (
 
 const handler = <A>(
   aliases: ContractAliasConfig | undefined,
+  place: LargeAnswers.Place,
   ask: (taskId: string) => Effect.Effect<Option.Option<A>, RedisError>,
   answer: (found: A, query: URLSearchParams) => HttpServerResponse.HttpServerResponse
 ) =>
@@ -64,6 +67,7 @@ const handler = <A>(
     if (Result.isFailure(read)) return invalid(read.failure)
     const taskId = read.success
     const query = yield* Requested.query
+    yield* place
     const found = yield* ask(taskId)
     return Option.match(found, {
       onNone: () =>
@@ -74,6 +78,7 @@ const handler = <A>(
       onSome: (found) => answer(found, query)
     })
   }).pipe(
+    Effect.catchTag("NoPlace", (error) => Effect.succeed(LargeAnswers.refused(error))),
     Effect.catchTag("RedisError", (error) =>
       Effect.as(
         Effect.logWarning("The evidence of a task cannot be read", error.message),

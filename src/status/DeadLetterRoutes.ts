@@ -1,16 +1,18 @@
-import { ByteSize, Effect, type Layer, Option, Result } from "effect"
+import { ByteSize, Context, Effect, type Layer, Option, Result, type Scope } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { ContractAliasConfig } from "../messaging/Aliases.ts"
 import { bodyOf } from "../messaging/DeadLetter.ts"
 import { isJsonObject, type JsonObject } from "../messaging/Envelope.ts"
 import * as ExactJson from "../messaging/ExactJson.ts"
-import type { Broker } from "../services/Broker.ts"
+import { Broker } from "../services/Broker.ts"
+import type { NoPlace } from "../services/Places.ts"
 import type { RedisError } from "../services/Redis.ts"
 import * as Parameters from "./DeadLetterParameters.ts"
 import * as DeadLetterQueues from "./DeadLetterQueues.ts"
 import { DeadLetterStore, type UnknownCursor } from "./DeadLetterStore.ts"
 import { type InvalidParameter, invalid, refusal, unavailable } from "./Detail.ts"
 import * as Diagnosis from "./Diagnosis.ts"
+import * as LargeAnswers from "./LargeAnswers.ts"
 import * as Refusals from "./Refusals.ts"
 import { type ReplayError, replay } from "./Replay.ts"
 import { type ReplayJob, type ReplayJobRefused, ReplayJobs } from "./ReplayJobs.ts"
@@ -47,8 +49,10 @@ const maxBody = ByteSize.mebibytes(1)
 export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRouter.HttpRouter | Requirements> =>
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
-      const services = yield* Effect.context<Requirements>()
+      // without the layer's scope: a request has its own
+      const services = Context.pick(DeadLetterStore, ReplayJobs, Broker)(yield* Effect.context<Requirements>())
       const statuses = yield* Effect.serviceOption(StatusStore)
+      const place = yield* LargeAnswers.make
       const aliases = options.aliasConfig ?? new ContractAliasConfig()
       const messages = options.messagesPath ?? "/dlq/messages"
       const replays = options.replaysPath ?? "/dlq/replays"
@@ -59,7 +63,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
         handler: Effect.Effect<
           HttpServerResponse.HttpServerResponse,
           Refused,
-          Requirements | HttpServerRequest.HttpServerRequest | HttpRouter.RouteContext
+          Requirements | HttpServerRequest.HttpServerRequest | HttpRouter.RouteContext | Scope.Scope
         >
       ) => {
         allowed.set(path, [...(allowed.get(path) ?? []), method])
@@ -68,7 +72,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
 
       yield* add("GET", options.queuesPath ?? "/dlq/queues", queues)
       yield* add("GET", messages, list(aliases))
-      yield* add("GET", `${messages}/:dlq_id`, detail(aliases, statuses))
+      yield* add("GET", `${messages}/:dlq_id`, detail(aliases, statuses, place))
       yield* add("POST", `${messages}/:dlq_id/replay`, replayOne)
       yield* add("GET", options.groupsPath ?? "/dlq/groups", groups)
       yield* add("POST", replays, start(aliases))
@@ -83,7 +87,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
     })
   )
 
-type Refused = RedisError | UnknownCursor | ReplayError | ReplayJobRefused | Invalid | Plain
+type Refused = RedisError | NoPlace | UnknownCursor | ReplayError | ReplayJobRefused | Invalid | Plain
 
 /** Parameters that cannot be taken. */
 interface Invalid {
@@ -123,6 +127,8 @@ const toResponse = (error: Refused): HttpServerResponse.HttpServerResponse => {
       ])
     case "RedisError":
       return unavailable("The index of dead letters cannot be reached now: try again in a moment.")
+    case "NoPlace":
+      return LargeAnswers.refused(error)
     case "ReplayJobRefused":
       return error.reason === "too_many"
         ? unavailable("Too many replay jobs run already: wait for one of them, or cancel one.")
@@ -170,8 +176,10 @@ const list = Effect.fnUntraced(function* (aliases: ContractAliasConfig) {
 
 const detail = Effect.fnUntraced(function* (
   aliases: ContractAliasConfig,
-  statuses: Option.Option<StatusStore["Service"]>
+  statuses: Option.Option<StatusStore["Service"]>,
+  place: LargeAnswers.Place
 ) {
+  yield* place
   const dlqId = yield* parameter("dlq_id")
   const record = yield* (yield* DeadLetterStore).get(dlqId)
   if (record === undefined) return yield* plain(404, `There is no dead letter ${dlqId} in the index.`)

@@ -8,6 +8,7 @@ import * as EventFrames from "./EventFrames.ts"
 import { EventStream } from "./EventStream.ts"
 import { HistoryReader } from "./History.ts"
 import * as HistoryParameters from "./HistoryParameters.ts"
+import * as LargeAnswers from "./LargeAnswers.ts"
 import { type OutputAdapter, present } from "./PublicEvent.ts"
 import * as Refusals from "./Refusals.ts"
 import * as Requested from "./Requested.ts"
@@ -56,11 +57,12 @@ export const layer = (options: Options = {}): Layer.Layer<never, SettingsError, 
       const paths = pathsOf(options, findings)
       if (findings.mistakes.length > 0) return yield* SettingsError.of("StatusRoutes", findings.mistakes)
       const provided = yield* Effect.context<never>()
+      const place = yield* LargeAnswers.make
       const routes: Array<readonly [path: HttpRouter.PathInput, handler: Handler]> = []
       const add = <I, S>(service: Context.Key<I, S>, path: HttpRouter.PathInput, handler: (service: S) => Handler) =>
         Option.map(Context.getOption(provided, service), (found) => routes.push([path, handler(found)]))
       add(EventStream, paths.events, (stream) => events(stream, options))
-      add(HistoryReader, paths.history, (reader) => history(reader, options))
+      add(HistoryReader, paths.history, (reader) => history(reader, place, options))
       add(StatusStore, paths.status, (store) => latest(store, options))
       for (const [path, handler] of routes) {
         yield* router.add("GET", path, Refusals.unbroken(handler))
@@ -100,7 +102,7 @@ const events = (stream: EventStream["Service"], { aliasConfig }: Options): Handl
     )
   )
 
-const history = (reader: HistoryReader["Service"], options: Options): Handler => {
+const history = (reader: HistoryReader["Service"], place: LargeAnswers.Place, options: Options): Handler => {
   const { aliasConfig, historyOutputAdapter, requireStream = true } = options
   const shown = present({ aliasConfig, outputAdapter: historyOutputAdapter })
   const queryField = aliasConfig?.httpName("task_id") ?? "task_id"
@@ -112,6 +114,7 @@ const history = (reader: HistoryReader["Service"], options: Options): Handler =>
     if (source === "stream" && requireStream && reader.stream?.isStream === false) {
       return refusal(400, `The status queue ${reader.stream.queue} is not a stream; ask with source=store.`)
     }
+    yield* place
     const scanned =
       source === "stream" && reader.stream !== undefined
         ? yield* reader.stream.read(asked)
@@ -124,6 +127,7 @@ const history = (reader: HistoryReader["Service"], options: Options): Handler =>
   }).pipe(
     Effect.catchTags({
       RedisError: () => Effect.succeed(storeGone),
+      NoPlace: (error) => Effect.succeed(LargeAnswers.refused(error)),
       HistoryBusy: ({ message }) => Effect.succeed(unavailable(message)),
       QueueInUse: ({ queue }) =>
         Effect.succeed(
