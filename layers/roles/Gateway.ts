@@ -3,7 +3,7 @@ import { BodyAdmission } from "../../src/gateway/BodyAdmission.ts"
 import { ControlState } from "../../src/gateway/ControlState.ts"
 import { Destinations } from "../../src/gateway/Destination.ts"
 import * as EvictionWarning from "../../src/gateway/EvictionWarning.ts"
-import { GovernedRequest } from "../../src/gateway/GovernedRequest.ts"
+import { GovernedRequests } from "../../src/gateway/GovernedRequests.ts"
 import { Guarding } from "../../src/gateway/Guarding.ts"
 import { Identities } from "../../src/gateway/identity/Identities.ts"
 import { Limits } from "../../src/gateway/Limits.ts"
@@ -18,7 +18,7 @@ import * as UsageWriter from "../../src/gateway/UsageWriter.ts"
  * when the listener on top has drained, the usage records are still written.
  */
 export const layer = ProxyApp.layer.pipe(
-  Layer.provide([GovernedRequest.layer, Identities.layer]),
+  Layer.provide([GovernedRequests.layer, Identities.layer]),
   Layer.provide([Destinations.layer, BodyAdmission.layer, Guarding.layer, ObjectOwners.layer, UsageLog.layer]),
   Layer.provide([UsageWriter.layer, UsageRollup.layer, EvictionWarning.layer]),
   Layer.provide([Limits.layer, ControlState.layer])

@@ -117,6 +117,18 @@ export const body = (error: GatewayError, family: Family, requestId: string): st
   )
 }
 
+export const controlStateUnavailable = new GatewayError({
+  code: "control_state_unavailable",
+  message: "The gateway cannot check limits and keys at the moment. Try again shortly.",
+  retryAfterSeconds: 1
+})
+
+export const queueFull = new GatewayError({
+  code: "control_state_unavailable",
+  message: "The queue of usage records is full, and the gateway takes no request that it could not account for.",
+  retryAfterSeconds: 5
+})
+
 /** A defect of the gateway itself, with nothing of it. */
 export const internalError = new GatewayError({
   code: "internal_error",

@@ -1,31 +1,38 @@
-import { Cause, Clock, Context, Effect, Exit, Layer, Option, Result } from "effect"
-import { Upstream } from "../services/Upstream.ts"
+import { Cause, Effect, Exit, Option, Result } from "effect"
+import type { Upstream } from "../services/Upstream.ts"
 import * as AnyBody from "./AnyBody.ts"
 import * as Billing from "./Billing.ts"
-import { BodyAdmission } from "./BodyAdmission.ts"
+import type { BodyAdmission } from "./BodyAdmission.ts"
 import { BodyHash } from "./BodyHash.ts"
-import { ControlState } from "./ControlState.ts"
+import type { ControlState } from "./ControlState.ts"
 import type { CreatedObjects } from "./CreatedObjects.ts"
 import { disabledRoute } from "./DelegatedRequest.ts"
 import * as Denied from "./Denied.ts"
-import { Destinations } from "./Destination.ts"
+import type { Destinations } from "./Destination.ts"
 import * as Fallback from "./Fallback.ts"
 import * as Forward from "./Forward.ts"
-import { GatewayError, internalError } from "./GatewayError.ts"
+import { controlStateUnavailable, GatewayError, internalError } from "./GatewayError.ts"
 import * as GuardedAnswer from "./GuardedAnswer.ts"
-import { type Guard, Guarding } from "./Guarding.ts"
+import type { Guard, Guarding } from "./Guarding.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
-import { type Admission, Limits, type Reading, type Reservation, reservedBy } from "./Limits.ts"
+import {
+  type Admission,
+  type Limits,
+  type LimitsUnavailable,
+  type Reading,
+  type Reservation,
+  reservedBy
+} from "./Limits.ts"
 import * as Meters from "./Meters.ts"
-import { strictest } from "./model/BodyLimit.ts"
+import { type BodyLimit, strictest } from "./model/BodyLimit.ts"
 import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
 import * as Estimate from "./model/Estimate.ts"
 import * as Facts from "./model/Facts.ts"
 import type { KeyPolicy } from "./model/KeyPolicy.ts"
 import * as Policy from "./model/Policy.ts"
+import type { ModelPrice } from "./model/Price.ts"
 import * as Query from "./model/Query.ts"
-import type { UpstreamObject } from "./model/UpstreamObjects.ts"
-import { ObjectOwners } from "./ObjectOwners.ts"
+import type { ObjectOwners } from "./ObjectOwners.ts"
 import * as ObjectRules from "./ObjectRules.ts"
 import * as Outbound from "./Outbound.ts"
 import * as OutputBound from "./OutputBound.ts"
@@ -36,564 +43,652 @@ import * as ServiceBilling from "./ServiceBilling.ts"
 import type * as Target from "./Target.ts"
 import type * as Telemetry from "./Telemetry.ts"
 import type * as Tracing from "./Tracing.ts"
-import { UsageLog } from "./UsageLog.ts"
+import type { UsageLog } from "./UsageLog.ts"
 import * as UsageRecord from "./UsageRecord.ts"
 import type { BodyLease } from "./Wire.ts"
 
-/** A request that came with a gateway key. Whatever becomes of it, it is recorded, once. */
-export class GovernedRequest extends Context.Service<
-  GovernedRequest,
-  {
-    /**
-     * Refuses without a record only where none can be kept. `subject`: who sends it beside the key, where that is
-     * known. A chain of callbacks rather than an effect: it runs for every request, and takes a quarter less of its
-     * time so.
-     */
-    readonly run: (
-      request: Request.Request,
-      target: Target.Target,
-      key: KeyRecord,
-      subject: string | undefined,
-      span: Tracing.Span,
-      outcome: Request.Outcome
-    ) => Request.HungUp
-  }
->()("svc/gateway/GovernedRequest") {
-  static readonly layer = Layer.effect(
-    GovernedRequest,
-    Effect.gen(function* () {
-      const control = yield* ControlState
-      const limits = yield* Limits
-      const usageLog = yield* UsageLog
-      const admission = yield* BodyAdmission
-      const destinations = yield* Destinations
-      const guarding = yield* Guarding
-      const owners = yield* ObjectOwners
-      const upstream = yield* Upstream
-      const log = Effect.runForkWith(yield* Effect.context<never>())
-      const clock = yield* Clock.Clock
-      const metersOf = Meters.remembering()
-      const now = () => clock.currentTimeMillisUnsafe()
-      const later = (ms: number, run: () => void) => {
-        const timer = log(Effect.delay(Effect.sync(run), ms))
-        return () => timer.interruptUnsafe()
-      }
-
-      const readOptions = (
-        { accounting, config, routeId, usageOnRequest }: Target.Target,
-        policy: KeyPolicy,
-        lease: BodyLease,
-        hash: BodyHash
-      ): RequestBody.ReadOptions => ({
-        routeId,
-        limit: strictest(config.maxRequestBodyBytes, policy.max_request_body_bytes),
-        withinMs: config.timeoutMs,
-        lease,
-        managed: config.mode === "managed_by_gateway",
-        asksForUsage: accounting === "answer" && usageOnRequest,
-        hash
-      })
-
-      const questionOf = (
-        { provider, route, service, target: asked }: Target.Target,
-        key: KeyRecord,
-        running: number,
-        startedAt: number
-      ): Policy.Question => ({
-        route,
-        provider,
-        service: service && { name: service.service.name, linked: key.services },
-        worksLater: Policy.worksLater(provider, asked),
-        facts: Facts.none,
-        requestBytes: 0,
-        responseBytes: undefined,
-        hourUtc: Math.floor(startedAt / 3_600_000) % 24,
-        running,
-        estimatedCostNanos: 0,
-        unpricedModels: []
-      })
-
-      const run: GovernedRequest["Service"]["run"] = (request, target, key, subject, span, outcome) => {
-        const { wire } = request
-        const asked: ObjectRules.Asked = { owners, target, key }
-        // without a record: it would be one more in the queue that is full
-        if (!usageLog.hasRoom()) {
-          outcome.refused(queueFull)
-          return () => {}
-        }
-        const lease = admission.lease(key.id)
-        const { bodyHashKey } = control.snapshot()
-        const sent = new BodyHash(bodyHashKey)
-        /** Of the answer that the client gets, which is another's after a fallback. */
-        let answered: BodyHash | undefined
-        /** Until the body is read, without what it says. */
-        let question = questionOf(target, key, outcome.runs(key.id), request.startedAt)
-        let facts = Facts.none
-        let { accounting } = target
-        /** Until the body is read, without the layers of models. */
-        let effective = control.policyOf(key, target.route, [])
-        const scopesOf = (effective: EffectivePolicy) => control.limitScopes(key, effective)
-        let guard: Guard | undefined
-        /** Of the upstream that answers, which is another after a fallback: what its answer makes known. */
-        let watch: CreatedObjects | undefined
-        let answering = target.provider
-        let readings: ReadonlyArray<Reading> = []
-        /**
-         * The client hung up while nothing could be called off: what was reserved is settled, and nothing more begun.
-         */
-        let gone = false
-        const noted = () => {
-          gone = true
-        }
-        /** What it means, at the moment, that the client hangs up. */
-        let hungUp: Request.HungUp = noted
-
-        /** What the limits hold for it, until it is settled. */
-        let reserved: Reservation | undefined
-        let billOf: ((outcome: Billing.Outcome) => Billing.Bill) | undefined
-        /** The upstream may have had it. */
-        let begun = false
-        /** What came of the exchange, and what the client saw of it. */
-        let exchange: { readonly account: Accounted; readonly headSent: boolean } | undefined
-        let recorded = false
-
-        /** The account of a request that the gateway fails on at this moment: what was had is paid for all the same. */
-        const failure = (): Accounted => ({
-          ...unaccounted,
-          provider: target.provider,
-          bill: (begun ? billOf?.(unseen) : undefined) ?? Billing.nothing,
-          ...exchange?.account,
-          status: exchange?.headSent === true ? exchange.account.status : internalError.status,
-          error: internalError
-        })
-
-        const failed = (defect: unknown) => {
-          lease.release()
-          if (recorded) return outcome.failed(defect)
-          try {
-            settle(reserved, failure(), () => outcome.failed(defect))
-          } catch (another) {
-            log(Effect.logError("a request that failed is not recorded", { defect: another }))
-            outcome.failed(defect)
-          }
-        }
-        const guarded =
-          <A>(step: (value: A) => void) =>
-          (value: A): void => {
-            try {
-              step(value)
-            } catch (defect) {
-              failed(defect)
-            }
-          }
-
-        const settle = (reservation: Reservation | undefined, account: Accounted, then: () => void) => {
-          // it failed meanwhile
-          if (recorded) return
-          const settled = span.phase("gateway.settle")
-          const record = UsageRecord.of({
-            ...account,
-            request,
-            target,
-            key,
-            facts,
-            policy: effective,
-            guardrails: guard?.executions,
-            requestHash: sent.digest(),
-            responseHash: answered?.digest(),
-            endedAt: now()
-          })
-          recorded = true
-          usageLog.settle(
-            reservation,
-            account.bill.settled,
-            record,
-            guarded<void>(() => {
-              settled()
-              lease.release()
-              then()
-            })
-          )
-        }
-
-        const refuse = (error: GatewayError, denial?: Denied.Denied, reservation?: Reservation) => {
-          const account: Accounted = { ...unaccounted, status: error.status, error, provider: target.provider, denial }
-          settle(reservation, account, () => {
-            Request.refuse(request, error, readings, now())
-            outcome.ended({ ...account, streamed: facts.stream, aborted: false })
-          })
-        }
-
-        const deny = (denial: Policy.Denial) =>
-          refuse(new GatewayError(denial), Denied.ofRequest(denial, effective, question))
-
-        /** `fits`: how much output would have had room. */
-        const refuseFull = ({ reading, wanted }: Extract<Admission, { readonly _tag: "Refused" }>, fits?: number) => {
-          readings = [reading]
-          refuse(Meters.refusal(reading.meter, reading.used, wanted, now(), fits), Denied.ofLimit(reading.meter))
-        }
-
-        const judgeOf = (held: Guard): GuardedAnswer.Judge => ({
-          lease,
-          judge: (text, done) => {
-            const judged = span.phase("gateway.guardrails")
-            held.onAnswer(
-              text,
-              guarded((answer) => {
-                judged()
-                done(answer)
-              })
-            )
-          }
-        })
-
-        /** Answers that are read whole before the client sees any of them: for guardrails, or because they list objects. */
-        const judge = (): GuardedAnswer.Judge | undefined => {
-          const held = guard?.readsAnswer === true ? judgeOf(guard) : undefined
-          const leaves = ObjectRules.listFilter(asked)
-          if (leaves === undefined) return held
-          const filter: GuardedAnswer.Judge["judge"] = (text, done) => leaves(text, guarded(done))
-          if (held === undefined) return { lease, unreadable: ObjectRules.noList, judge: filter }
-          return {
-            lease,
-            judge: (text, done) =>
-              held.judge(text, (judged) => (Result.isFailure(judged) ? done(judged) : filter(judged.success, done)))
-          }
-        }
-
-        const forward = (
-          phase: string,
-          { config, destination, policy }: Fallback.Hop,
-          body: RequestBody.Body,
-          mayFallBack: boolean,
-          sentAt: number,
-          then: (settleable: Forward.Settleable) => void
-        ) => {
-          const read = accounting === "answer"
-          const held = judge()
-          const found = (objects: ReadonlyArray<UpstreamObject>) => owners.remember(answering, objects, key, () => {})
-          watch = ObjectRules.watchOf(target.objects, wire.method, found, facts)
-          answered = new BodyHash(bodyHashKey)
-          const own = Request.answerHeaders(request, readings, sentAt)
-          const passage: Forward.Passage = {
-            exchange: Outbound.exchange({
-              request,
-              target,
-              config,
-              destination,
-              key,
-              body: body.passing?.bytes ?? body.bytes,
-              read: read || held !== undefined || watch !== undefined
-            }),
-            credential: destination.credential,
-            reading: read ? { _tag: "Tokens", family: target.family, hideUsage: body.hideUsage } : { _tag: "Blind" },
-            maxResponseBytes: Math.min(
-              config.maxResponseBodyBytes,
-              policy.max_response_body_bytes ?? Number.POSITIVE_INFINITY
-            ),
-            endsByEvent: target.routeId !== "service" && target.routeId !== "compat",
-            stream: streamsUnlimited(policy)
-              ? undefined
-              : {
-                  seconds: policy.max_stream_duration_seconds,
-                  eventBytes: policy.max_sse_event_bytes,
-                  later
-                },
-            answerHeaders: guard === undefined ? own : [...own, ...guard.headers()],
-            onAnswer: lease.release,
-            mayFallBack,
-            bodyRefusal: body.passing?.refusal,
-            watch,
-            hash: answered,
-            headers: PublicLocation.atGateway(wire.target, target.target, destination.origin),
-            now
-          }
-          if (gone) return then(Forward.unsent(wire, passage))
-          const exchanged = span.phase(phase)
-          begun = true
-          let over = false
-          const passed = (settleable: Forward.Settleable) => {
-            over = true
-            hungUp = noted
-            exchanged()
-            then(settleable)
-          }
-          const cancel =
-            held === undefined
-              ? Forward.pass(upstream, wire, passage, passed, failed)
-              : GuardedAnswer.pass(upstream, wire, passage, held, passed, failed)
-          if (!over) hungUp = cancel
-        }
-
-        const send = (
-          body: RequestBody.Body,
-          first: Fallback.Hop,
-          fallback: Option.Option<Fallback.Hop>,
-          reservation: Reservation,
-          billed: (outcome: Billing.Outcome) => Billing.Bill
-        ) => {
-          const sentAt = now()
-          if (facts.stream) outcome.streams()
-          const conclude = ({ finish, passed }: Forward.Settleable, fallback?: Telemetry.Fallback) => {
-            const objects = watch?.objects() ?? []
-            const account: Accounted = {
-              objects: objects.length === 0 ? undefined : objects,
-              status: passed.status ?? passed.error?.status ?? Request.clientClosed,
-              error: passed.error,
-              bill: billed(outcomeOf(passed)),
-              provider: fallback === undefined ? target.provider : fallback.to,
-              fallbackCount: fallback === undefined ? 0 : 1,
-              fallbackReason: fallback?.reason,
-              upstreamMs: passed.begun ? passed.endedAt - sentAt : undefined,
-              denial: passed.cutBy === undefined ? undefined : Denied.ofAnswer(passed.cutBy, effective, target.config)
-            }
-            exchange = { account, headSent: passed.headSent }
-            const end = () =>
-              settle(reservation, account, () => {
-                if (passed.error !== undefined && !passed.headSent)
-                  Request.refuse(request, passed.error, readings, now())
-                else finish()
-                outcome.ended({
-                  ...account,
-                  streamed: facts.stream,
-                  aborted: passed.headSent && !passed.whole,
-                  fallback,
-                  ...(passed.firstByteAt === undefined ? {} : { firstByteMs: passed.firstByteAt - sentAt })
-                })
-              })
-            // who reads an id may use it at once
-            const untold = watch?.untold() ?? []
-            if (untold.length === 0) end()
-            else owners.remember(account.provider, untold, key, guarded<void>(end))
-          }
-          forward("gateway.upstream", first, body, Option.isSome(fallback), sentAt, (settleable) => {
-            if (settleable.passed.fallsBack && Option.isSome(fallback)) {
-              const { error, withheld } = settleable.passed
-              const reason = withheld === undefined ? (error?.code ?? "internal_error") : `http_${withheld}`
-              answering = "upstream"
-              // nothing was had of the first
-              begun = false
-              forward("gateway.upstream.fallback", fallback.value, body, false, now(), (second) =>
-                conclude(second, { from: target.provider, to: "upstream", reason })
-              )
-            } else conclude(settleable)
-          })
-        }
-
-        const guardBody = (
-          body: RequestBody.Body,
-          reservation: Reservation,
-          then: (body: RequestBody.Body) => void
-        ) => {
-          if (guard === undefined || body.bytes === null || body.bytes.length === 0) return then(body)
-          if (body.opaque) {
-            const refusal = guard.onOpaque()
-            return refusal === undefined ? then(body) : refuse(refusal, undefined, reservation)
-          }
-          const looked = span.phase("gateway.guardrails")
-          guard.onRequest(
-            body.bytes,
-            guarded((bytes) => {
-              looked()
-              if (Result.isFailure(bytes)) refuse(bytes.failure, undefined, reservation)
-              else then({ ...body, bytes: bytes.success })
-            })
-          )
-        }
-
-        /** `received`: bytes of the body as it came. `charge`: what a registered service asks for it. */
-        const decide = (body: RequestBody.Body, received: number, charge?: ServiceBilling.Charge) => {
-          facts = Facts.withTarget(body.facts, target)
-          effective = control.policyOf(key, target.route, Facts.everyModel(facts))
-          accounting = Estimate.accountingFor(target.accounting, facts)
-          const { prices } = control.snapshot()
-          const price = Estimate.priceOf(facts, prices)
-          const meters = metersOf(effective, scopesOf, now())
-          const bound = OutputBound.of(target, facts, price, effective.policy, meters.all)
-          const estimate = Estimate.wanted(accounting, facts, price, bound)
-          const wanted = charge?.wanted ?? estimate
-          question = {
-            ...question,
-            facts,
-            requestBytes: received,
-            estimatedCostNanos: wanted.nanos,
-            unpricedModels:
-              effective.policy.unpriced_models === "refuse" && charge === undefined
-                ? Estimate.unpriced(accounting, facts, prices)
-                : []
-          }
-          const decision = Policy.decide(effective.policy, question)
-          if (decision._tag === "Denied") return deny(decision.denial)
-          const shared = question.worksLater ? meters.all.find(({ unit }) => unit !== "requests") : undefined
-          if (shared !== undefined) {
-            const denial = Policy.laterWork(shared.scope.nameOf(shared.field))
-            return refuse(new GatewayError(denial), Denied.ofLimit(shared))
-          }
-          const selected = guarding.of(request, target, key, subject, effective.guardrails, facts)
-          if (Result.isFailure(selected)) return refuse(selected.failure)
-          guard = selected.success
-          const ungoverned = !question.worksLater
-            ? undefined
-            : control.snapshot().layers.of.model.size > 0
-              ? "policies of models"
-              : guard?.readsAnswer === true
-                ? "a guardrail that looks at answers"
-                : undefined
-          if (ungoverned !== undefined)
-            return refuse(new GatewayError(Policy.laterWork(ungoverned)), { check: "later_work" })
-          const destination = destinations.find(target, key)
-          if (Result.isFailure(destination)) return refuse(destination.failure)
-          const fallback = Fallback.find(control, destinations, target, key, question, body.bytes?.length ?? 0)
-          const checked = span.phase("gateway.limits.admit")
-          limits.admit(
-            request.recordId,
-            meters,
-            wanted,
-            guarded((exit) => {
-              checked()
-              if (Exit.isFailure(exit)) {
-                const unavailable = Result.getOrUndefined(Cause.findError(exit.cause))
-                const cause = unavailable?.cause ?? Cause.squash(exit.cause)
-                log(Effect.logWarning("limits cannot be checked", { cause }))
-                return refuse(controlStateUnavailable, undefined, unavailable?.reservation)
-              }
-              if (exit.value._tag === "Refused") {
-                const { meter } = exit.value.reading
-                return refuseFull(
-                  exit.value,
-                  charge === undefined ? Estimate.roomForOutput(facts, price, meter) : undefined
-                )
-              }
-              readings = exit.value.readings
-              const { reservation } = exit.value
-              reserved = reservation
-              const hop = { destination: destination.success, config: target.config, policy: effective.policy }
-              const billed =
-                charge?.bill ??
-                ((outcome: Billing.Outcome) => Billing.bill(accounting, facts, price, estimate, outcome))
-              billOf = billed
-              const bounded = OutputBound.written(target.routeId, body, bound)
-              const go = () =>
-                guardBody(bounded, reservation, (guardedBody) => send(guardedBody, hop, fallback, reservation, billed))
-              const used = ObjectRules.usedBy(target.objects, facts.references)
-              if (used.length === 0 && target.objects._tag !== "Unclear") return go()
-              ObjectRules.refusalOf(
-                asked,
-                used,
-                guarded((refusal) => (refusal === undefined ? go() : refuse(refusal, undefined, reservation)))
-              )
-            })
-          )
-        }
-
-        /** A meter that is known to have no room for another request. */
-        const fullNow = () => limits.full(() => metersOf(effective, scopesOf, now()))
-
-        const begin = () => {
-          if (!target.config.enabled) return refuse(disabledRoute)
-          const misplaced = target.routeId === "service" ? undefined : Query.deciding(target.target, Facts.bodyMembers)
-          if (misplaced !== undefined && wire.method === "POST") return refuse(inTheQuery(misplaced))
-          const decision = Policy.decideBeforeBody(effective.policy, question)
-          if (decision._tag === "Denied") return deny(decision.denial)
-          const full = fullNow()
-          if (full !== undefined) return refuseFull({ _tag: "Refused", reading: full, wanted: 1 })
-          let left = false
-          const read = span.phase("gateway.body")
-          // before its body is whole: nothing was had, and that it asked is on record
-          hungUp = guarded<void>(() => {
-            left = true
-            read()
-            settle(undefined, { ...unaccounted, status: Request.clientClosed, provider: target.provider }, () =>
-              outcome.ended(Request.left)
-            )
-          })
-          const options = readOptions(target, effective.policy, lease, sent)
-          const { service } = target
-          const whenRead = <A>(step: (value: A) => void) =>
-            guarded((value: A) => {
-              if (left) return
-              hungUp = noted
-              read()
-              step(value)
-            })
-          /**
-           * A body that was refused for what the client sent counts as a request: reading it was work, and a key with
-           * few requests would have any number of them.
-           */
-          const refuseBody = (failure: GatewayError) => {
-            const byPolicy = failure.code === "request_body_too_large" && options.limit.setBy !== "the route"
-            const denial = byPolicy ? Denied.ofBody(effective) : undefined
-            if (failure.status >= 500) return refuse(failure, denial)
-            limits.admit(
-              request.recordId,
-              metersOf(effective, scopesOf, now()),
-              Estimate.requestAlone,
-              guarded((exit) => refuse(failure, denial, reservedBy(exit)))
-            )
-          }
-          if (target.routeId !== "service" && target.routeId !== "compat") {
-            RequestBody.read(
-              wire,
-              options,
-              whenRead((received) => {
-                if (Result.isSuccess(received) && (received.success?.length ?? 0) > largeBody) {
-                  // filled while the body came: parsing it would be for nothing
-                  const full = fullNow()
-                  if (full !== undefined) return refuseFull({ _tag: "Refused", reading: full, wanted: 1 })
-                }
-                const body = Result.flatMap(received, (bytes) => RequestBody.understand(bytes, options))
-                if (Result.isFailure(body)) refuseBody(body.failure)
-                else decide(body.success, Result.getOrUndefined(received)?.length ?? 0)
-              })
-            )
-          } else {
-            const bodiesDecide = (unsized: boolean) =>
-              service === undefined ||
-              Policy.looksAtBodies(effective.policy, unsized) ||
-              control.snapshot().layers.of.model.size > 0 ||
-              guarding.looksAtRequests(effective.guardrails)
-            AnyBody.read(
-              wire,
-              service,
-              options,
-              bodiesDecide,
-              whenRead((understood) => {
-                const body = understood()
-                if (Result.isFailure(body)) refuseBody(body.failure)
-                else {
-                  const charge = service && ServiceBilling.of(service, body.success)
-                  decide(body.success, body.success.bytes?.length ?? 0, charge)
-                }
-              })
-            )
-          }
-        }
-        guarded<void>(begin)()
-        return () => hungUp()
-      }
-
-      return GovernedRequest.of({ run })
-    })
-  )
+/** What all governed requests of a process share. */
+export interface Shared {
+  readonly control: ControlState["Service"]
+  readonly limits: Limits["Service"]
+  readonly usageLog: UsageLog["Service"]
+  readonly admission: BodyAdmission["Service"]
+  readonly destinations: Destinations["Service"]
+  readonly guarding: Guarding["Service"]
+  readonly owners: ObjectOwners["Service"]
+  readonly upstream: Upstream["Service"]
+  readonly metersOf: ReturnType<typeof Meters.remembering>
+  readonly now: () => number
+  /** Runs `run` after so long, unless the function that it returns is called before. */
+  readonly later: (ms: number, run: () => void) => () => void
+  readonly log: (message: Effect.Effect<void>) => void
 }
 
-type Accounted = Pick<
+/** Who sends the request. `subject`: the caller beside the key, where it is known. */
+export interface Sender {
+  readonly key: KeyRecord
+  readonly subject: string | undefined
+}
+
+/**
+ * One request that came with a gateway key. Its methods stand in the order in which they run: the request is read,
+ * decided, admitted, guarded, sent and settled. Each calls the next one from a callback rather than in an effect,
+ * because this runs for every request, and takes a quarter less of its time so.
+ *
+ * Whatever becomes of the request, it is recorded once.
+ */
+export class GovernedRequest {
+  readonly #shared: Shared
+  readonly #request: Request.Request
+  readonly #target: Target.Target
+  readonly #sender: Sender
+  readonly #span: Tracing.Span
+  readonly #outcome: Request.Outcome
+  readonly #lease: BodyLease
+  readonly #requestHash: BodyHash
+
+  /** Until the body is read, without what it says. */
+  #question: Policy.Question
+  #facts = Facts.none
+  #accounting: Estimate.Accounting
+  /** Until the body is read, without the layers of models. */
+  #effective: EffectivePolicy
+  #guard: Guard | undefined
+  #readings: ReadonlyArray<Reading> = []
+  /** What the limits hold, or may hold, for the request until it is settled. */
+  #reservation: Reservation | undefined
+  /** What an exchange with the upstream costs, once the request is admitted. */
+  #billOf: ((outcome: Billing.Outcome) => Billing.Bill) | undefined
+  #fallback: Option.Option<Fallback.Hop> = Option.none()
+  /** The provider of the upstream that answers, which is another one after a fallback. */
+  #answering: Target.Target["provider"]
+  #sentAt = 0
+  /** The upstream may have had the request. */
+  #begun = false
+  /** Reads which objects the answer makes known. */
+  #watch: CreatedObjects | undefined
+  /** Of the answer that the client gets. */
+  #responseHash: BodyHash | undefined
+  /** The account of the exchange, and whether the client has seen the head of its answer. */
+  #exchange: { readonly account: Account; readonly headSent: boolean } | undefined
+  #recorded = false
+
+  /** Calls off what is under way when the client hangs up; `undefined` while nothing can be called off. */
+  #callOff: (() => void) | undefined
+  /** The client hung up while nothing could be called off: nothing more is begun, and what is reserved is settled. */
+  #gone = false
+
+  constructor(
+    shared: Shared,
+    request: Request.Request,
+    target: Target.Target,
+    sender: Sender,
+    span: Tracing.Span,
+    outcome: Request.Outcome
+  ) {
+    const { key } = sender
+    const { control } = shared
+    this.#shared = shared
+    this.#request = request
+    this.#target = target
+    this.#sender = sender
+    this.#span = span
+    this.#outcome = outcome
+    this.#lease = shared.admission.lease(key.id)
+    this.#requestHash = new BodyHash(control.snapshot().bodyHashKey)
+    this.#question = questionOf(target, key, outcome.runs(key.id), request.startedAt)
+    this.#accounting = target.accounting
+    this.#effective = control.policyOf(key, target.route, [])
+    this.#answering = target.provider
+  }
+
+  /** Returns what to call when the client hangs up. */
+  run(): Request.HungUp {
+    try {
+      this.#begin()
+    } catch (defect) {
+      this.#failed(defect)
+    }
+    return () => {
+      if (this.#callOff === undefined) this.#gone = true
+      else this.#callOff()
+    }
+  }
+
+  // begin: what needs no body
+
+  #begin() {
+    const { config, routeId, target } = this.#target
+    if (!config.enabled) return this.#refuse(disabledRoute)
+    const misplaced = routeId === "service" ? undefined : Query.deciding(target, Facts.bodyMembers)
+    if (misplaced !== undefined && this.#request.wire.method === "POST") return this.#refuse(inTheQuery(misplaced))
+    const decision = Policy.decideBeforeBody(this.#effective.policy, this.#question)
+    if (decision._tag === "Denied") return this.#deny(decision.denial)
+    const full = this.#full()
+    if (full !== undefined) return this.#refuseFull({ _tag: "Refused", reading: full, wanted: 1 })
+    this.#read()
+  }
+
+  // read: the body
+
+  #read() {
+    const { accounting, config, routeId, service, usageOnRequest } = this.#target
+    const { wire } = this.#request
+    const { policy } = this.#effective
+    const options: RequestBody.ReadOptions = {
+      routeId,
+      limit: strictest(config.maxRequestBodyBytes, policy.max_request_body_bytes),
+      withinMs: config.timeoutMs,
+      lease: this.#lease,
+      managed: config.mode === "managed_by_gateway",
+      asksForUsage: accounting === "answer" && usageOnRequest,
+      hash: this.#requestHash
+    }
+    const ended = this.#span.phase("gateway.body")
+    this.#callOff = this.#guarded<void>(() => {
+      ended()
+      this.#clientLeft()
+    })
+    const whenRead = <A>(step: (value: A) => void) =>
+      this.#guarded((value: A) => {
+        // the client left before
+        if (this.#recorded) return
+        this.#callOff = undefined
+        ended()
+        step(value)
+      })
+    if (routeId === "service" || routeId === "compat") {
+      AnyBody.read(
+        wire,
+        service,
+        options,
+        (unsized) => this.#bodiesDecide(unsized),
+        whenRead((understood) => {
+          const body = understood()
+          if (Result.isFailure(body)) return this.#refuseBody(body.failure, options.limit)
+          const charge = service && ServiceBilling.of(service, body.success)
+          this.#decide(body.success, body.success.bytes?.length ?? 0, charge)
+        })
+      )
+    } else {
+      RequestBody.read(
+        wire,
+        options,
+        whenRead((received) => {
+          if (Result.isFailure(received)) return this.#refuseBody(received.failure, options.limit)
+          const length = received.success?.length ?? 0
+          if (length > largeBody) {
+            // filled while the body came: parsing it would be for nothing
+            const full = this.#full()
+            if (full !== undefined) return this.#refuseFull({ _tag: "Refused", reading: full, wanted: 1 })
+          }
+          const body = RequestBody.understand(received.success, options)
+          if (Result.isFailure(body)) this.#refuseBody(body.failure, options.limit)
+          else this.#decide(body.success, length)
+        })
+      )
+    }
+  }
+
+  /** Something decides by the bodies of a route whose bodies are not the gateway's to understand. */
+  #bodiesDecide(unsized: boolean): boolean {
+    const { control, guarding } = this.#shared
+    return (
+      this.#target.service === undefined ||
+      Policy.looksAtBodies(this.#effective.policy, unsized) ||
+      control.snapshot().layers.of.model.size > 0 ||
+      guarding.looksAtRequests(this.#effective.guardrails)
+    )
+  }
+
+  // decide: by the policy, and what the request will cost at the most
+
+  /** `received`: bytes of the body as it came. `charge`: what a registered service asks for it. */
+  #decide(body: RequestBody.Body, received: number, charge?: ServiceBilling.Charge) {
+    const { control, destinations, guarding } = this.#shared
+    const { key, subject } = this.#sender
+    const target = this.#target
+    const facts = Facts.withTarget(body.facts, target)
+    const effective = control.policyOf(key, target.route, Facts.everyModel(facts))
+    const accounting = Estimate.accountingFor(target.accounting, facts)
+    this.#facts = facts
+    this.#effective = effective
+    this.#accounting = accounting
+    const { prices } = control.snapshot()
+    const price = Estimate.priceOf(facts, prices)
+    const meters = this.#meters()
+    const bound = OutputBound.of(target, facts, price, effective.policy, meters.all)
+    const estimate = Estimate.wanted(accounting, facts, price, bound)
+    const wanted = charge?.wanted ?? estimate
+    this.#question = {
+      ...this.#question,
+      facts,
+      requestBytes: received,
+      estimatedCostNanos: wanted.nanos,
+      unpricedModels:
+        effective.policy.unpriced_models === "refuse" && charge === undefined
+          ? Estimate.unpriced(accounting, facts, prices)
+          : []
+    }
+    const decision = Policy.decide(effective.policy, this.#question)
+    if (decision._tag === "Denied") return this.#deny(decision.denial)
+    if (this.#question.worksLater) {
+      const shared = meters.all.find(({ unit }) => unit !== "requests")
+      if (shared !== undefined) {
+        const denial = Policy.laterWork(shared.scope.nameOf(shared.field))
+        return this.#refuse(new GatewayError(denial), Denied.ofLimit(shared))
+      }
+    }
+    const selected = guarding.of(this.#request, target, key, subject, effective.guardrails, facts)
+    if (Result.isFailure(selected)) return this.#refuse(selected.failure)
+    this.#guard = selected.success
+    if (this.#question.worksLater) {
+      const ungoverned = this.#ungoverned()
+      if (ungoverned !== undefined)
+        return this.#refuse(new GatewayError(Policy.laterWork(ungoverned)), { check: "later_work" })
+    }
+    const destination = destinations.find(target, key)
+    if (Result.isFailure(destination)) return this.#refuse(destination.failure)
+    this.#fallback = Fallback.find(control, destinations, target, key, this.#question, body.bytes?.length ?? 0)
+    const hop = { destination: destination.success, config: target.config, policy: effective.policy }
+    this.#admit(body, hop, bound, meters, { charge, estimate, price, wanted })
+  }
+
+  /** What would not hold for work that runs after its request was answered. */
+  #ungoverned(): string | undefined {
+    if (this.#shared.control.snapshot().layers.of.model.size > 0) return "policies of models"
+    return this.#guard?.readsAnswer === true ? "a guardrail that looks at answers" : undefined
+  }
+
+  // admit: by the limits, and by whose objects the request uses
+
+  #admit(
+    body: RequestBody.Body,
+    hop: Fallback.Hop,
+    bound: OutputBound.OutputBound,
+    meters: Meters.RequestMeters,
+    cost: Cost
+  ) {
+    const checked = this.#span.phase("gateway.limits.admit")
+    this.#shared.limits.admit(
+      this.#request.recordId,
+      meters,
+      cost.wanted,
+      this.#guarded((exit) => {
+        checked()
+        if (Exit.isFailure(exit)) return this.#refuseUnavailable(exit.cause)
+        if (exit.value._tag === "Refused") return this.#refuseFull(exit.value, cost)
+        this.#readings = exit.value.readings
+        this.#reservation = exit.value.reservation
+        this.#billOf = this.#billing(cost)
+        this.#admitObjects(OutputBound.written(this.#target.routeId, body, bound), hop)
+      })
+    )
+  }
+
+  #billing({ charge, estimate, price }: Cost): (outcome: Billing.Outcome) => Billing.Bill {
+    return charge?.bill ?? ((outcome) => Billing.bill(this.#accounting, this.#facts, price, estimate, outcome))
+  }
+
+  #admitObjects(body: RequestBody.Body, hop: Fallback.Hop) {
+    const { objects } = this.#target
+    const used = ObjectRules.usedBy(objects, this.#facts.references)
+    if (used.length === 0 && objects._tag !== "Unclear") return this.#guardBody(body, hop)
+    ObjectRules.refusalOf(
+      this.#asked(),
+      used,
+      this.#guarded((refusal) => (refusal === undefined ? this.#guardBody(body, hop) : this.#refuse(refusal)))
+    )
+  }
+
+  #asked(): ObjectRules.Asked {
+    return { owners: this.#shared.owners, target: this.#target, key: this.#sender.key }
+  }
+
+  // guard: the body
+
+  #guardBody(body: RequestBody.Body, hop: Fallback.Hop) {
+    const guard = this.#guard
+    if (guard === undefined || body.bytes === null || body.bytes.length === 0) return this.#send(body, hop)
+    if (body.opaque) {
+      const refusal = guard.onOpaque()
+      return refusal === undefined ? this.#send(body, hop) : this.#refuse(refusal)
+    }
+    const looked = this.#span.phase("gateway.guardrails")
+    guard.onRequest(
+      body.bytes,
+      this.#guarded((bytes) => {
+        looked()
+        if (Result.isFailure(bytes)) this.#refuse(bytes.failure)
+        else this.#send({ ...body, bytes: bytes.success }, hop)
+      })
+    )
+  }
+
+  // send: to the upstream, and to another one where the first says that it cannot
+
+  #send(body: RequestBody.Body, first: Fallback.Hop) {
+    const { now } = this.#shared
+    this.#sentAt = now()
+    if (this.#facts.stream) this.#outcome.streams()
+    this.#forward("gateway.upstream", first, body, Option.isSome(this.#fallback), this.#sentAt, (settleable) => {
+      const { passed } = settleable
+      if (!passed.fallsBack || Option.isNone(this.#fallback)) return this.#conclude(settleable)
+      const reason =
+        passed.withheld === undefined ? (passed.error?.code ?? "internal_error") : `http_${passed.withheld}`
+      this.#answering = "upstream"
+      // nothing was had of the first
+      this.#begun = false
+      this.#forward("gateway.upstream.fallback", this.#fallback.value, body, false, now(), (second) =>
+        this.#conclude(second, { from: this.#target.provider, to: "upstream", reason })
+      )
+    })
+  }
+
+  #forward(
+    phase: string,
+    hop: Fallback.Hop,
+    body: RequestBody.Body,
+    mayFallBack: boolean,
+    sentAt: number,
+    then: (settleable: Forward.Settleable) => void
+  ) {
+    const { upstream } = this.#shared
+    const { wire } = this.#request
+    const judge = this.#judge()
+    const passage = this.#passage(hop, body, mayFallBack, sentAt, judge !== undefined)
+    if (this.#gone) return then(Forward.unsent(wire, passage))
+    const exchanged = this.#span.phase(phase)
+    this.#begun = true
+    let over = false
+    const passed = (settleable: Forward.Settleable) => {
+      over = true
+      this.#callOff = undefined
+      exchanged()
+      then(settleable)
+    }
+    const failed = (defect: unknown) => this.#failed(defect)
+    const cancel =
+      judge === undefined
+        ? Forward.pass(upstream, wire, passage, passed, failed)
+        : GuardedAnswer.pass(upstream, wire, passage, judge, passed, failed)
+    if (!over) this.#callOff = cancel
+  }
+
+  #passage(
+    { config, destination, policy }: Fallback.Hop,
+    body: RequestBody.Body,
+    mayFallBack: boolean,
+    sentAt: number,
+    judged: boolean
+  ): Forward.Passage {
+    const { control, later, now, owners } = this.#shared
+    const { key } = this.#sender
+    const request = this.#request
+    const target = this.#target
+    const provider = this.#answering
+    const read = this.#accounting === "answer"
+    this.#watch = ObjectRules.watchOf(
+      target.objects,
+      request.wire.method,
+      (objects) => owners.remember(provider, objects, key, () => {}),
+      this.#facts
+    )
+    this.#responseHash = new BodyHash(control.snapshot().bodyHashKey)
+    const own = Request.answerHeaders(request, this.#readings, sentAt)
+    return {
+      exchange: Outbound.exchange({
+        request,
+        target,
+        config,
+        destination,
+        key,
+        body: body.passing?.bytes ?? body.bytes,
+        read: read || judged || this.#watch !== undefined
+      }),
+      credential: destination.credential,
+      reading: read ? { _tag: "Tokens", family: target.family, hideUsage: body.hideUsage } : { _tag: "Blind" },
+      maxResponseBytes: Math.min(
+        config.maxResponseBodyBytes,
+        policy.max_response_body_bytes ?? Number.POSITIVE_INFINITY
+      ),
+      endsByEvent: target.routeId !== "service" && target.routeId !== "compat",
+      stream: streamsUnlimited(policy)
+        ? undefined
+        : { seconds: policy.max_stream_duration_seconds, eventBytes: policy.max_sse_event_bytes, later },
+      answerHeaders: this.#guard === undefined ? own : [...own, ...this.#guard.headers()],
+      onAnswer: this.#lease.release,
+      mayFallBack,
+      bodyRefusal: body.passing?.refusal,
+      watch: this.#watch,
+      hash: this.#responseHash,
+      headers: PublicLocation.atGateway(request.wire.target, target.target, destination.origin),
+      now
+    }
+  }
+
+  /** For answers that are read whole before the client sees any of them: for guardrails, or because they list objects. */
+  #judge(): GuardedAnswer.Judge | undefined {
+    const guard = this.#guard?.readsAnswer === true ? this.#guard : undefined
+    const leaves = ObjectRules.listFilter(this.#asked())
+    const filter: GuardedAnswer.Judge["judge"] | undefined =
+      leaves && ((text, done) => leaves(text, this.#guarded(done)))
+    if (guard === undefined) return filter && { lease: this.#lease, unreadable: ObjectRules.noList, judge: filter }
+    const judge: GuardedAnswer.Judge["judge"] = (text, done) => {
+      const judged = this.#span.phase("gateway.guardrails")
+      guard.onAnswer(
+        text,
+        this.#guarded((answer) => {
+          judged()
+          if (filter === undefined || Result.isFailure(answer)) done(answer)
+          else filter(answer.success, done)
+        })
+      )
+    }
+    return { lease: this.#lease, judge }
+  }
+
+  // settle: what was used takes the place of the reservation, and the record is written
+
+  #conclude({ finish, passed }: Forward.Settleable, fallback?: Telemetry.Fallback) {
+    const { now, owners } = this.#shared
+    const objects = this.#watch?.objects() ?? []
+    const account: Account = {
+      objects: objects.length === 0 ? undefined : objects,
+      status: passed.status ?? passed.error?.status ?? Request.clientClosed,
+      error: passed.error,
+      bill: this.#billOf?.(outcomeOf(passed)) ?? Billing.nothing,
+      provider: fallback === undefined ? this.#target.provider : fallback.to,
+      fallbackCount: fallback === undefined ? 0 : 1,
+      fallbackReason: fallback?.reason,
+      upstreamMs: passed.begun ? passed.endedAt - this.#sentAt : undefined,
+      denial:
+        passed.cutBy === undefined ? undefined : Denied.ofAnswer(passed.cutBy, this.#effective, this.#target.config)
+    }
+    this.#exchange = { account, headSent: passed.headSent }
+    const end = () =>
+      this.#settle(account, () => {
+        if (passed.error !== undefined && !passed.headSent)
+          Request.refuse(this.#request, passed.error, this.#readings, now())
+        else finish()
+        this.#outcome.ended({
+          ...account,
+          streamed: this.#facts.stream,
+          aborted: passed.headSent && !passed.whole,
+          fallback,
+          ...(passed.firstByteAt === undefined ? {} : { firstByteMs: passed.firstByteAt - this.#sentAt })
+        })
+      })
+    // who reads an id may use it at once
+    const untold = this.#watch?.untold() ?? []
+    if (untold.length === 0) end()
+    else owners.remember(account.provider, untold, this.#sender.key, this.#guarded<void>(end))
+  }
+
+  #settle(account: Account, then: () => void): void {
+    // it failed meanwhile
+    if (this.#recorded) return
+    const settled = this.#span.phase("gateway.settle")
+    const record = UsageRecord.of({
+      ...account,
+      request: this.#request,
+      target: this.#target,
+      key: this.#sender.key,
+      facts: this.#facts,
+      policy: this.#effective,
+      guardrails: this.#guard?.executions,
+      requestHash: this.#requestHash.digest(),
+      responseHash: this.#responseHash?.digest(),
+      endedAt: this.#shared.now()
+    })
+    this.#recorded = true
+    this.#shared.usageLog.settle(
+      this.#reservation,
+      account.bill.settled,
+      record,
+      this.#guarded<void>(() => {
+        settled()
+        this.#lease.release()
+        then()
+      })
+    )
+  }
+
+  // the other ends
+
+  #refuse(error: GatewayError, denial?: Denied.Denied) {
+    const account: Account = { ...unaccounted, status: error.status, error, provider: this.#target.provider, denial }
+    this.#settle(account, () => {
+      Request.refuse(this.#request, error, this.#readings, this.#shared.now())
+      this.#outcome.ended({ ...account, streamed: this.#facts.stream, aborted: false })
+    })
+  }
+
+  #deny(denial: Policy.Denial) {
+    this.#refuse(new GatewayError(denial), Denied.ofRequest(denial, this.#effective, this.#question))
+  }
+
+  #refuseFull({ reading, wanted }: Extract<Admission, { readonly _tag: "Refused" }>, cost?: Cost) {
+    const { meter, used } = reading
+    this.#readings = [reading]
+    const fits =
+      cost === undefined || cost.charge !== undefined
+        ? undefined
+        : Estimate.roomForOutput(this.#facts, cost.price, meter)
+    this.#refuse(Meters.refusal(meter, used, wanted, this.#shared.now(), fits), Denied.ofLimit(meter))
+  }
+
+  #refuseUnavailable(cause: Cause.Cause<LimitsUnavailable>) {
+    const unavailable = Result.getOrUndefined(Cause.findError(cause))
+    this.#reservation = unavailable?.reservation
+    this.#shared.log(
+      Effect.logWarning("limits cannot be checked", { cause: unavailable?.cause ?? Cause.squash(cause) })
+    )
+    this.#refuse(controlStateUnavailable)
+  }
+
+  /**
+   * A body that is refused for what the client sent counts as a request: reading it was work, and a key with few requests
+   * would have any number of them.
+   */
+  #refuseBody(failure: GatewayError, limit: BodyLimit) {
+    const byPolicy = failure.code === "request_body_too_large" && limit.setBy !== "the route"
+    const denial = byPolicy ? Denied.ofBody(this.#effective) : undefined
+    if (failure.status >= 500) return this.#refuse(failure, denial)
+    this.#shared.limits.admit(
+      this.#request.recordId,
+      this.#meters(),
+      Estimate.requestAlone,
+      this.#guarded((exit) => {
+        this.#reservation = reservedBy(exit)
+        this.#refuse(failure, denial)
+      })
+    )
+  }
+
+  /** Before the body is whole: nothing was had, and that the client asked is on record. */
+  #clientLeft() {
+    this.#settle({ ...unaccounted, status: Request.clientClosed, provider: this.#target.provider }, () =>
+      this.#outcome.ended(Request.left)
+    )
+  }
+
+  /** A defect of the gateway. What was had until then is paid for all the same. */
+  #failed(defect: unknown) {
+    this.#lease.release()
+    if (this.#recorded) return this.#outcome.failed(defect)
+    const exchange = this.#exchange
+    try {
+      const account: Account = {
+        ...unaccounted,
+        provider: this.#target.provider,
+        bill: (this.#begun ? this.#billOf?.(unseen) : undefined) ?? Billing.nothing,
+        ...exchange?.account,
+        status: exchange?.headSent === true ? exchange.account.status : internalError.status,
+        error: internalError
+      }
+      this.#settle(account, () => this.#outcome.failed(defect))
+    } catch (another) {
+      this.#shared.log(Effect.logError("a request that failed is not recorded", { defect: another }))
+      this.#outcome.failed(defect)
+    }
+  }
+
+  /** As `step`, for a callback: what it throws is a defect of the request. */
+  #guarded<A>(step: (value: A) => void): (value: A) => void {
+    return (value) => {
+      try {
+        step(value)
+      } catch (defect) {
+        this.#failed(defect)
+      }
+    }
+  }
+
+  #meters(): Meters.RequestMeters {
+    const { control, metersOf, now } = this.#shared
+    return metersOf(this.#effective, (effective) => control.limitScopes(this.#sender.key, effective), now())
+  }
+
+  /** A meter that is known to have no room for another request. */
+  #full(): Reading | undefined {
+    return this.#shared.limits.full(() => this.#meters())
+  }
+}
+
+/** What a request is supposed to cost, and what it costs. */
+interface Cost {
+  /** What a registered service asks for the request. */
+  readonly charge: ServiceBilling.Charge | undefined
+  readonly estimate: ReturnType<typeof Estimate.wanted>
+  readonly price: ModelPrice | undefined
+  readonly wanted: Estimate.Wanted
+}
+
+type Account = Pick<
   UsageRecord.Account,
   "status" | "error" | "bill" | "provider" | "fallbackCount" | "fallbackReason" | "upstreamMs" | "denial" | "objects"
 >
 
 const unaccounted = { error: undefined, bill: Billing.nothing, fallbackCount: 0, denial: undefined } as const
 
-export const controlStateUnavailable = new GatewayError({
-  code: "control_state_unavailable",
-  message: "The gateway cannot check limits and keys at the moment. Try again shortly.",
-  retryAfterSeconds: 1
-})
-
-export const queueFull = new GatewayError({
-  code: "control_state_unavailable",
-  message: "The queue of usage records is full, and the gateway takes no request that it could not account for.",
-  retryAfterSeconds: 5
+const questionOf = (
+  { provider, route, service, target }: Target.Target,
+  key: KeyRecord,
+  running: number,
+  startedAt: number
+): Policy.Question => ({
+  route,
+  provider,
+  service: service && { name: service.service.name, linked: key.services },
+  worksLater: Policy.worksLater(provider, target),
+  facts: Facts.none,
+  requestBytes: 0,
+  responseBytes: undefined,
+  hourUtc: Math.floor(startedAt / 3_600_000) % 24,
+  running,
+  estimatedCostNanos: 0,
+  unpricedModels: []
 })
 
 /** Of an exchange in which the gateway failed: there may have been an answer, of which nothing is known. */

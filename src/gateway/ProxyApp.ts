@@ -7,8 +7,8 @@ import { ControlState } from "./ControlState.ts"
 import * as DelegatedRequest from "./DelegatedRequest.ts"
 import { Destinations } from "./Destination.ts"
 import * as Exposure from "./Exposure.ts"
-import { GatewayError, internalError } from "./GatewayError.ts"
-import { controlStateUnavailable, GovernedRequest } from "./GovernedRequest.ts"
+import { controlStateUnavailable, GatewayError, internalError } from "./GatewayError.ts"
+import { GovernedRequests } from "./GovernedRequests.ts"
 import * as Headers from "./Headers.ts"
 import * as FrontDoor from "./identity/FrontDoor.ts"
 import { Identities } from "./identity/Identities.ts"
@@ -40,7 +40,7 @@ export class ProxyApp extends Context.Service<
     Effect.gen(function* () {
       const control = yield* ControlState
       const destinations = yield* Destinations
-      const governed = yield* GovernedRequest
+      const governed = yield* GovernedRequests
       const identities = yield* Identities
       const settings = yield* GatewaySettings
       const paths: Target.Paths = {
@@ -179,7 +179,7 @@ export class ProxyApp extends Context.Service<
             if (target.routeId === "wildcard") return passThrough(request, target, key, identity, outcome)
             if (target.closed === undefined) {
               const subject = Option.getOrUndefined(identity)?.subject
-              return governed.run(request, target, key, subject, span, outcome)
+              return governed.run(request, target, { key, subject }, span, outcome)
             }
             outcome.refused(target.closed)
             return ignored

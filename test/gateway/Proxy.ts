@@ -5,7 +5,7 @@ import * as RedisMemory from "../../layers/RedisMemory.ts"
 import { BodyAdmission } from "../../src/gateway/BodyAdmission.ts"
 import { ControlState } from "../../src/gateway/ControlState.ts"
 import { Destinations } from "../../src/gateway/Destination.ts"
-import { GovernedRequest } from "../../src/gateway/GovernedRequest.ts"
+import { GovernedRequests } from "../../src/gateway/GovernedRequests.ts"
 import { Guarding } from "../../src/gateway/Guarding.ts"
 import { Identities } from "../../src/gateway/identity/Identities.ts"
 import { Limits } from "../../src/gateway/Limits.ts"
@@ -146,7 +146,7 @@ const counter = (redis: Redis["Service"], name: string) =>
 
 /** Without the writer: records stay in their queue. */
 export const program = ProxyApp.layer.pipe(
-  Layer.provide([GovernedRequest.layer, Identities.layer]),
+  Layer.provide([GovernedRequests.layer, Identities.layer]),
   Layer.provide([Destinations.layer, BodyAdmission.layer, Guarding.layer, ObjectOwners.layer, UsageLog.layer]),
   Layer.provide([Limits.layer, ControlState.layer])
 )

@@ -1,0 +1,64 @@
+import { Clock, Context, Effect, Layer } from "effect"
+import { Upstream } from "../services/Upstream.ts"
+import { BodyAdmission } from "./BodyAdmission.ts"
+import { ControlState } from "./ControlState.ts"
+import { Destinations } from "./Destination.ts"
+import { queueFull } from "./GatewayError.ts"
+import { GovernedRequest, type Sender, type Shared } from "./GovernedRequest.ts"
+import { Guarding } from "./Guarding.ts"
+import { Limits } from "./Limits.ts"
+import * as Meters from "./Meters.ts"
+import { ObjectOwners } from "./ObjectOwners.ts"
+import type * as Request from "./Request.ts"
+import type * as Target from "./Target.ts"
+import type * as Tracing from "./Tracing.ts"
+import { UsageLog } from "./UsageLog.ts"
+
+/** Requests that come with a gateway key. */
+export class GovernedRequests extends Context.Service<
+  GovernedRequests,
+  {
+    /** Refuses without a record only where none can be kept. Returns what to call when the client hangs up. */
+    readonly run: (
+      request: Request.Request,
+      target: Target.Target,
+      sender: Sender,
+      span: Tracing.Span,
+      outcome: Request.Outcome
+    ) => Request.HungUp
+  }
+>()("svc/gateway/GovernedRequests") {
+  static readonly layer = Layer.effect(
+    GovernedRequests,
+    Effect.gen(function* () {
+      const fork = Effect.runForkWith(yield* Effect.context<never>())
+      const clock = yield* Clock.Clock
+      const usageLog = yield* UsageLog
+      const shared: Shared = {
+        control: yield* ControlState,
+        limits: yield* Limits,
+        usageLog,
+        admission: yield* BodyAdmission,
+        destinations: yield* Destinations,
+        guarding: yield* Guarding,
+        owners: yield* ObjectOwners,
+        upstream: yield* Upstream,
+        metersOf: Meters.remembering(),
+        now: () => clock.currentTimeMillisUnsafe(),
+        later: (ms, run) => {
+          const timer = fork(Effect.delay(Effect.sync(run), ms))
+          return () => timer.interruptUnsafe()
+        },
+        log: fork
+      }
+      return GovernedRequests.of({
+        run: (request, target, sender, span, outcome) => {
+          if (usageLog.hasRoom()) return new GovernedRequest(shared, request, target, sender, span, outcome).run()
+          // without a record: it would be one more in the queue that is full
+          outcome.refused(queueFull)
+          return () => {}
+        }
+      })
+    })
+  )
+}
