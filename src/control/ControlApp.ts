@@ -1,5 +1,6 @@
 import { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { Analyses } from "./Analyses.ts"
 import { Audit } from "./Audit.ts"
 import { AuditChain } from "./AuditChain.ts"
 import { AuditEvents } from "./AuditEvents.ts"
@@ -112,7 +113,7 @@ const stores = Layer.mergeAll(
   AuditChain.layer,
   DebugBundles.layer,
   UpstreamUiSessions.layer
-).pipe(Layer.provideMerge(configuration), Layer.provide(Audit.layer))
+).pipe(Layer.provideMerge(configuration), Layer.provide([Analyses.layer, Audit.layer]))
 
 const handlers = Layer.mergeAll(
   OperationalHandlers.layer,

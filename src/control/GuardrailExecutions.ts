@@ -1,12 +1,14 @@
 import { Context, DateTime, Effect, Function, Layer, Schema } from "effect"
 import type { Statement } from "effect/sql"
 import { Database } from "../services/Database.ts"
+import { Analyses } from "./Analyses.ts"
 import type { Refused } from "./api/Errors.ts"
 import type { Cursor } from "./api/Fields.ts"
 import { type ExecutionFilter, GuardrailExecution, GuardrailSum } from "./api/GuardrailsApi.ts"
+import type { Operator } from "./api/Security.ts"
 import { keyset, type Page, page } from "./Paging.ts"
 import { answers, Count, rows, type StoreFailure, settled } from "./Store.ts"
-import { bounded, ordered } from "./Usage.ts"
+import { ordered } from "./Usage.ts"
 
 type Unusable = Refused<"invalid_usage_query">
 
@@ -17,8 +19,10 @@ export class GuardrailExecutions extends Context.Service<
     /** Newest first. */
     readonly list: (
       query: ExecutionFilter & { readonly limit?: number; readonly offset?: number; readonly cursor?: Cursor }
-    ) => Effect.Effect<Page<GuardrailExecution>, Unusable | StoreFailure>
-    readonly summary: (filter: ExecutionFilter) => Effect.Effect<ReadonlyArray<GuardrailSum>, Unusable | StoreFailure>
+    ) => Effect.Effect<Page<GuardrailExecution>, Unusable | StoreFailure, Operator>
+    readonly summary: (
+      filter: ExecutionFilter
+    ) => Effect.Effect<ReadonlyArray<GuardrailSum>, Unusable | StoreFailure, Operator>
   }
 >()("svc/control/GuardrailExecutions") {
   static readonly layer = Layer.suspend(() => Layer.effect(GuardrailExecutions, make))
@@ -27,8 +31,8 @@ export class GuardrailExecutions extends Context.Service<
 const defaultLimit = 100
 
 const make = Effect.gen(function* () {
-  const database = yield* Database
-  const { sql } = database
+  const { sql } = yield* Database
+  const { bounded } = yield* Analyses
 
   const matching = ({ from, guardrail, to, ...exact }: ExecutionFilter): Statement.Fragment =>
     sql.and([
@@ -42,7 +46,7 @@ const make = Effect.gen(function* () {
     list: Effect.fn("GuardrailExecutions.list")(function* ({ cursor, limit = defaultLimit, offset = 0, ...filter }) {
       yield* ordered(filter)
       const at = keyset(sql, "guardrail_execution_events", cursor)
-      return yield* bounded(database, () =>
+      return yield* bounded(() =>
         page(
           executions,
           sql`
@@ -58,7 +62,7 @@ const make = Effect.gen(function* () {
 
     summary: Effect.fn("GuardrailExecutions.summary")(function* (filter) {
       yield* ordered(filter)
-      return yield* bounded(database, () =>
+      return yield* bounded(() =>
         sums.all(sql`
         SELECT guardrail_name, mode, action, failure_policy, count(*) AS count,
           coalesce(sum(latency_ms), 0)::bigint AS total_latency_ms

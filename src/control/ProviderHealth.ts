@@ -5,6 +5,7 @@ import { open, originOf, sentTo } from "../gateway/model/StoredCredential.ts"
 import { Vault } from "../gateway/model/Vault.ts"
 import { Database } from "../services/Database.ts"
 import { Upstream } from "../services/Upstream.ts"
+import { Analyses } from "./Analyses.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
 import { isUnreadable, type Unreadable } from "./api/Fields.ts"
@@ -15,12 +16,12 @@ import {
   ObservedHealth,
   type ObservedQuery
 } from "./api/ProviderHealthApi.ts"
+import type { Operator } from "./api/Security.ts"
 import { HealthMethod } from "./api/ServicesApi.ts"
 import * as CircuitMetrics from "./CircuitMetrics.ts"
 import * as HealthCheck from "./HealthCheck.ts"
 import { credentialContext } from "./Services.ts"
 import { answers, Count, LeftOut, rows, type StoreFailure, settled } from "./Store.ts"
-import { bounded } from "./Usage.ts"
 
 /** How providers and services are, as checks and requests saw it. */
 export class ProviderHealth extends Context.Service<
@@ -29,7 +30,7 @@ export class ProviderHealth extends Context.Service<
     /** From usage records; by name, a service's own or the provider's. */
     readonly observed: (
       query: ObservedQuery
-    ) => Effect.Effect<ReadonlyArray<ObservedHealth>, Refused<"invalid_usage_query"> | StoreFailure>
+    ) => Effect.Effect<ReadonlyArray<ObservedHealth>, Refused<"invalid_usage_query"> | StoreFailure, Operator>
     readonly states: Effect.Effect<ReadonlyArray<HealthState>, StoreFailure>
     readonly put: (state: NewHealthState) => Effect.Effect<HealthState, StoreFailure, Actor>
     /** Asks every enabled provider row and service, and writes down what came of it. */
@@ -44,8 +45,8 @@ const mostNames = 1000
 const dayMs = 86_400_000
 
 const make = Effect.gen(function* () {
-  const database = yield* Database
-  const { sql } = database
+  const { sql } = yield* Database
+  const { bounded } = yield* Analyses
   const audit = yield* Audit
   const vault = yield* Vault
   const upstream = yield* Upstream
@@ -135,7 +136,7 @@ const make = Effect.gen(function* () {
       }
       // what ends now has what was recorded this very moment
       const before = to === undefined ? sql`true` : sql`created_at < ${DateTime.toDateUtc(until)}`
-      return yield* bounded(database, () =>
+      return yield* bounded(() =>
         observations.all(sql`
         SELECT coalesce(service_name, provider) AS name, count(*) AS request_count,
           count(*) FILTER (WHERE status = 'failure') AS error_count,

@@ -1,9 +1,10 @@
-import { Context, DateTime, Duration, Effect, Layer, Predicate, Schema, Semaphore } from "effect"
-import { SqlError } from "effect/sql"
+import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import type { Fragment } from "effect/sql/Statement"
 import { endpointOfEvent } from "../gateway/model/UsageSums.ts"
-import { Database, StatementDeadline } from "../services/Database.ts"
+import { Database } from "../services/Database.ts"
+import { Analyses } from "./Analyses.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
+import type { Operator } from "./api/Security.ts"
 import {
   type BreakdownQuery,
   type BreakdownSort,
@@ -17,7 +18,7 @@ import {
   type UsageFilter,
   type UsageSummary
 } from "./api/UsageApi.ts"
-import { answers, rows, type StatementFailure, type StoreFailure, settled } from "./Store.ts"
+import { answers, rows, type StoreFailure, settled } from "./Store.ts"
 import * as UsageSource from "./UsageSource.ts"
 
 type Failure = Refused<"invalid_usage_query"> | StoreFailure
@@ -34,21 +35,28 @@ export type Dimension = keyof typeof labels
 export class Usage extends Context.Service<
   Usage,
   {
-    readonly summary: (filter: UsageFilter) => Effect.Effect<UsageSummary, Failure>
+    readonly summary: (filter: UsageFilter) => Effect.Effect<UsageSummary, Failure, Operator>
     /** Of a project or a key that must be there. */
     readonly ofProject: (
       id: string,
       filter: UsageFilter
-    ) => Effect.Effect<UsageSummary, Failure | Refused<"missing_project">>
-    readonly ofKey: (id: string, filter: UsageFilter) => Effect.Effect<UsageSummary, Failure | Refused<"not_found">>
+    ) => Effect.Effect<UsageSummary, Failure | Refused<"missing_project">, Operator>
+    readonly ofKey: (
+      id: string,
+      filter: UsageFilter
+    ) => Effect.Effect<UsageSummary, Failure | Refused<"not_found">, Operator>
     /** Ascending; hours or days without a request are left out. */
-    readonly series: (query: SeriesQuery) => Effect.Effect<Series, Failure>
-    readonly breakdown: (by: Dimension, query: BreakdownQuery) => Effect.Effect<Breakdown, Failure>
-    readonly dashboard: (query: DashboardQuery) => Effect.Effect<UsageDashboard, Failure>
+    readonly series: (query: SeriesQuery) => Effect.Effect<Series, Failure, Operator>
+    readonly breakdown: (by: Dimension, query: BreakdownQuery) => Effect.Effect<Breakdown, Failure, Operator>
+    readonly dashboard: (query: DashboardQuery) => Effect.Effect<UsageDashboard, Failure, Operator>
     /** In order, the first of those that begin with `prefix`. */
-    readonly values: (field: string, prefix: string, limit: number | undefined) => Effect.Effect<Values, Failure>
+    readonly values: (
+      field: string,
+      prefix: string,
+      limit: number | undefined
+    ) => Effect.Effect<Values, Failure, Operator>
     /** Keys without a request in the range, the newest first. */
-    readonly unusedKeys: (query: UnusedQuery) => Effect.Effect<ReadonlyArray<UnusedKey>, Failure>
+    readonly unusedKeys: (query: UnusedQuery) => Effect.Effect<ReadonlyArray<UnusedKey>, Failure, Operator>
   }
 >()("svc/control/Usage") {
   static readonly layer = Layer.suspend(() => Layer.effect(Usage, make))
@@ -62,13 +70,13 @@ interface Values {
 const defaults = { breakdown: 20, series: 744, values: 50, unused: 100 }
 
 const make = Effect.gen(function* () {
-  const database = yield* Database
-  const { sql } = database
+  const { sql } = yield* Database
+  const { bounded } = yield* Analyses
   const source = UsageSource.make(sql)
 
   /** The whole of `read` sees one moment; `mark` is where the sums end at it. */
   const analysed = <A, E>(range: Range, read: (mark: number) => Effect.Effect<A, E>) =>
-    Effect.andThen(ordered(range), settled(bounded(database, read)))
+    Effect.andThen(ordered(range), settled(bounded(read)))
 
   const total = (filter: UsageFilter, mark: number) =>
     Effect.map(
@@ -321,72 +329,3 @@ export const ordered = ({ from, to }: Range): Effect.Effect<void, Refused<"inval
   from === undefined || to === undefined || DateTime.isLessThan(from, to)
     ? Effect.void
     : Effect.fail(new ControlError("invalid_usage_query", "from must be earlier than to.", { param: "from" }))
-
-const deadlineSeconds = 20
-
-/** So many at once leave sessions of the pool to the rest of the process, which may be a gateway. */
-const concurrentAnalyses = 3
-const analyses = Semaphore.makeUnsafe(concurrentAnalyses)
-const waitsSeconds = 10
-
-const busy = new ControlError(
-  "store_unavailable",
-  `${concurrentAnalyses} usage queries run already, and none ended within ${waitsSeconds} seconds; try again later.`
-)
-
-/** Runs `analysis` in its turn, and refuses where that does not come. */
-export const inTurn = <A, E>(analysis: Effect.Effect<A, E>): Effect.Effect<A, E | Refused<"store_unavailable">> =>
-  Effect.suspend(() => {
-    let begun = false
-    const late = Effect.flatMap(Effect.sleep(`${waitsSeconds} seconds`), () =>
-      begun ? Effect.never : Effect.fail(busy)
-    )
-    return Effect.suspend(() => {
-      begun = true
-      return analysis
-    }).pipe(Semaphore.withPermits(analyses, 1), Effect.raceFirst(late))
-  })
-
-/**
- * One snapshot, one processor, a turn and a deadline for what `read` asks: the database has the gateway to serve as
- * well. A range that takes longer is refused. (The embedded database knows no deadline.)
- */
-export const bounded = <A, E>(
-  { sql, transaction }: Database["Service"],
-  read: (mark: number) => Effect.Effect<A, E>
-): Effect.Effect<
-  A,
-  E | SqlError.SqlError | Schema.SchemaError | Refused<"invalid_usage_query" | "store_unavailable">
-> =>
-  transaction(
-    Effect.gen(function* () {
-      yield* sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`
-      const { until } = yield* marks.only(sql`
-        SELECT until, set_config('statement_timeout', ${`${deadlineSeconds}s`}, true),
-          set_config('jit', 'off', true), set_config('work_mem', '32MB', true),
-          set_config('max_parallel_workers_per_gather', '0', true)
-        FROM usage_rolled`)
-      return yield* read(until.getTime())
-    })
-  ).pipe(
-    Effect.catchIf(
-      (error: E | StatementFailure): error is SqlError.SqlError => SqlError.isSqlError(error) && isOverdue(error),
-      () =>
-        Effect.fail(
-          new ControlError(
-            "invalid_usage_query",
-            `The range holds too much to be answered within ${deadlineSeconds} seconds; move from and to closer together.`,
-            { param: "from" }
-          )
-        )
-    ),
-    // the database's own deadline comes first, and its refusal says what to do
-    Effect.provideService(StatementDeadline, Duration.seconds(deadlineSeconds + 5)),
-    inTurn
-  )
-
-const marks = answers(Schema.Struct({ until: Schema.Date }))
-
-/** SQLSTATE 57014, "query canceled". */
-const isOverdue = ({ reason }: SqlError.SqlError): boolean =>
-  Predicate.hasProperty(reason.cause, "code") && reason.cause.code === "57014"

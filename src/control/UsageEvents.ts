@@ -1,12 +1,14 @@
 import { Context, Effect, Layer, Option, Schema, Stream, Struct } from "effect"
 import { toDollars } from "../gateway/model/Price.ts"
 import { Database } from "../services/Database.ts"
+import { Analyses } from "./Analyses.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
 import type { Cursor } from "./api/Fields.ts"
+import { Operator } from "./api/Security.ts"
 import { type EventSort, type EventsQuery, type ExportQuery, UsageEvent, type UsageFilter } from "./api/UsageApi.ts"
 import { keyset, page } from "./Paging.ts"
 import { answers, Count, rows, type StoreFailure, settled } from "./Store.ts"
-import { bounded, ordered } from "./Usage.ts"
+import { ordered } from "./Usage.ts"
 import * as UsageSource from "./UsageSource.ts"
 
 type Failure = Refused<"invalid_usage_query"> | StoreFailure
@@ -24,12 +26,12 @@ export class UsageEvents extends Context.Service<
   UsageEvents,
   {
     /** Newest first, unless the query says otherwise. */
-    readonly page: (query: EventsQuery) => Effect.Effect<EventsPage, Failure>
+    readonly page: (query: EventsQuery) => Effect.Effect<EventsPage, Failure, Operator>
     /**
      * Oldest first, a batch at a time and not before it is taken. The first is there when the effect succeeds; a
      * database that fails later is a defect of the stream, whose answer has begun.
      */
-    readonly batches: (query: ExportQuery) => Effect.Effect<Stream.Stream<ReadonlyArray<UsageEvent>>, Failure>
+    readonly batches: (query: ExportQuery) => Effect.Effect<Stream.Stream<ReadonlyArray<UsageEvent>>, Failure, Operator>
   }
 >()("svc/control/UsageEvents") {
   static readonly layer = Layer.suspend(() => Layer.effect(UsageEvents, make))
@@ -47,8 +49,8 @@ const maxSorted = 100_000
 const batchSize = 500
 
 const make = Effect.gen(function* () {
-  const database = yield* Database
-  const { sql } = database
+  const { sql } = yield* Database
+  const { bounded } = yield* Analyses
   const source = UsageSource.make(sql)
   const columns = sql.literal(
     `id, created_at, request_id, key_id, project_id, route, model, provider, status, status_code, error_code, latency_ms,
@@ -101,7 +103,7 @@ const make = Effect.gen(function* () {
   const batch = (query: UsageFilter, cursor: Cursor | undefined, size: number, offset: number) => {
     const at = keyset(sql, "usage_events", cursor, "oldest_first")
     return settled(
-      bounded(database, () =>
+      bounded(() =>
         page(
           events,
           sql`SELECT ${columns}, ${at.micros} FROM usage_events WHERE ${source.events(query)} AND ${at.behind}
@@ -119,11 +121,11 @@ const make = Effect.gen(function* () {
       const { cursor, limit = defaultLimit, offset = 0, sort_by = "created_at" } = query
       if (sort_by === "created_at") {
         if (offset > maxOffset) return yield* tooDeep
-        const { next, rows } = yield* settled(bounded(database, () => byTime(query, limit, offset)))
+        const { next, rows } = yield* settled(bounded(() => byTime(query, limit, offset)))
         return { rows, limit, offset, has_more: next !== undefined, next_cursor: next ?? null }
       }
       if (cursor !== undefined) return yield* noCursor
-      const { more, rows } = yield* settled(bounded(database, () => sorted(query, sort_by, limit, offset)))
+      const { more, rows } = yield* settled(bounded(() => sorted(query, sort_by, limit, offset)))
       return { rows, limit, offset, has_more: more, next_cursor: null }
     }),
 
@@ -140,7 +142,8 @@ const make = Effect.gen(function* () {
           return [[rows], Option.some({ cursor: next, wanted: wanted - rows.length })] as const
         })
       )
-      return Stream.concat(Stream.succeed(first.rows), Stream.orDie(rest))
+      const ofOperator = Stream.provideService(rest, Operator, yield* Operator)
+      return Stream.concat(Stream.succeed(first.rows), Stream.orDie(ofOperator))
     })
   })
 })

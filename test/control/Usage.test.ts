@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto"
 import { assert } from "@effect/vitest"
-import { Effect, Metric, Schema, Stream } from "effect"
+import { Effect, Layer, Metric, Schema, Stream } from "effect"
 import * as CountedSql from "../../layers/CountedSql.ts"
+import { Analyses } from "../../src/control/Analyses.ts"
+import { Operator } from "../../src/control/api/Security.ts"
 import { UsageEvents } from "../../src/control/UsageEvents.ts"
 import { Database } from "../../src/services/Database.ts"
 import * as Fixtures from "./Fixtures.ts"
@@ -406,7 +408,10 @@ suite("Usage", (it) => {
       const short = (yield* call("GET", `${usage}/export.csv?key_id=${key_id}`)).text.split("\r\n")
       assert.lengthOf(short, 1002)
       yield* sql`DELETE FROM usage_events WHERE key_id = ${key_id}`
-    }).pipe(Effect.provide(UsageEvents.layer))
+    }).pipe(
+      Effect.provide(Layer.provide(UsageEvents.layer, Analyses.layer)),
+      Effect.provideService(Operator, { tokenId: null, scopes: ["*"], ip: null, userAgent: null })
+    )
   )
 })
 
