@@ -21,6 +21,8 @@ export interface Came {
   readonly status: number
   readonly error: GatewayError | undefined
   readonly upstreamMs?: number
+  /** The client has seen the upstream's status and headers. */
+  readonly headSent?: boolean
 }
 
 export interface Admitted {
@@ -99,7 +101,8 @@ export const run = (
     const came: Came = {
       status: passed.status ?? passed.error?.status ?? Request.clientClosed,
       error: passed.error,
-      upstreamMs: passed.endedAt - sentAt
+      upstreamMs: passed.endedAt - sentAt,
+      headSent: passed.headSent
     }
     settle(came, () => {
       if (passed.error !== undefined && !passed.headSent) Request.refuse(request, passed.error, readings, now())

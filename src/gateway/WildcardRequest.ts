@@ -5,9 +5,9 @@ import { BodyAdmission } from "./BodyAdmission.ts"
 import * as BodyLabels from "./BodyLabels.ts"
 import { ControlState } from "./ControlState.ts"
 import * as Denied from "./Denied.ts"
-import { Destinations } from "./Destination.ts"
+import { type Destination, Destinations } from "./Destination.ts"
 import * as Form from "./Form.ts"
-import { controlStateUnavailable, GatewayError, queueFull } from "./GatewayError.ts"
+import { controlStateUnavailable, GatewayError, internalError, queueFull } from "./GatewayError.ts"
 import { Guarding } from "./Guarding.ts"
 import * as Headers from "./Headers.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
@@ -90,9 +90,27 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
     const asked: ObjectRules.Asked = { owners, target, key }
     const effective = control.policyOf(key, target.route, [])
     const lease = admission.lease(key.id)
+    /** What the limits hold for the request, until it is settled. */
+    let reserved: Reservation | undefined
+    /** What came of the exchange, when it is over. */
+    let exchange: StreamedRequest.Came | undefined
+    let recorded = false
+
+    /** The account of a request that the gateway fails on at this moment. */
+    const failure = (): Came => ({
+      ...exchange,
+      status: exchange?.headSent === true ? exchange.status : internalError.status,
+      error: internalError
+    })
     const failed = (defect: unknown) => {
       lease.release()
-      outcome.failed(defect)
+      if (recorded) return outcome.failed(defect)
+      try {
+        settle(reserved, failure(), undefined, () => outcome.failed(defect))
+      } catch (another) {
+        fork(Effect.logError("a request that failed is not recorded", { defect: another }))
+        outcome.failed(defect)
+      }
     }
     const guarded =
       <A>(step: (value: A) => void) =>
@@ -109,9 +127,13 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
       denial: Denied.Denied | undefined,
       then: () => void
     ) => {
+      // it failed meanwhile
+      if (recorded) return
       lease.release()
       const account = { ...unaccounted, ...came, request, target, key, denial, policy: effective, endedAt: now() }
-      usageLog.settle(reservation, Billing.nothing.settled, UsageRecord.of(account), guarded<void>(then))
+      const record = UsageRecord.of(account)
+      recorded = true
+      usageLog.settle(reservation, Billing.nothing.settled, record, guarded<void>(then))
     }
     const refuse = (
       error: GatewayError,
@@ -124,36 +146,17 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
         outcome.ended({ status: error.status, error, streamed: false, aborted: false, bill: Billing.nothing })
       })
 
-    const question = questionOf(target, outcome.runs(key.id), now())
-    const decision = Policy.decide(effective.policy, question)
-    if (decision._tag === "Denied") {
-      refuse(new GatewayError(decision.denial), Denied.ofRequest(decision.denial, effective, question))
-      return ignored
-    }
-    const unread =
-      target.settings.body_policies === "skip" || !decides(request, target)
-        ? undefined
-        : Policy.unread(effective.policy, control.snapshot().layers.of.model.size > 0)
-    if (unread !== undefined) {
-      refuse(new GatewayError(unread), Denied.ofUnread(unread, effective))
-      return ignored
-    }
-    const unseen = target.settings.guardrails === "skip" ? undefined : unguarded(effective.guardrails)
-    if (unseen !== undefined) {
-      refuse(unseen)
-      return ignored
-    }
-    const destination = destinations.find(target, key)
-    if (Result.isFailure(destination)) {
-      refuse(destination.failure)
-      return ignored
-    }
     let gone = false
     const noted = () => {
       gone = true
     }
     let hungUp: Request.HungUp = noted
-    const send = (body: Read | undefined, reservation: Reservation, readings: ReadonlyArray<Reading>) => {
+    const send = (
+      destination: Destination,
+      body: Read | undefined,
+      reservation: Reservation,
+      readings: ReadonlyArray<Reading>
+    ) => {
       const settled = (came: Came, then: () => void) => settle(reservation, came, undefined, then)
       if (gone) {
         settled({ status: Request.clientClosed, error: undefined }, () => outcome.ended(Request.left))
@@ -171,7 +174,7 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
         request,
         target,
         key,
-        destination: destination.success,
+        destination,
         admitted,
         reader: readerOf(target),
         read: body?.bytes,
@@ -183,6 +186,7 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
           judge: (text, done) => leaves(text, guarded(done))
         },
         settle: (came, then) => {
+          exchange = came
           const objects = watch?.objects() ?? []
           const end = () => settled(objects.length === 0 ? came : { ...came, objects }, then)
           // who reads an id may use it at once
@@ -199,7 +203,7 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
       ])
     const meters = () =>
       countingRequests(metersOf(effective, (effective) => control.limitScopes(key, effective), now()))
-    const admit = (body: Read | undefined) =>
+    const admit = (destination: Destination, body: Read | undefined) =>
       limits.admit(
         request.recordId,
         meters(),
@@ -214,60 +218,72 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
           } else if (exit.value._tag === "Refused") refuseFull(exit.value)
           else {
             const { readings, reservation } = exit.value
+            reserved = reservation
             ObjectRules.refusalOf(
               asked,
               ObjectRules.usedBy(target.objects, body?.references ?? []),
               guarded((refusal) =>
                 refusal === undefined
-                  ? send(body, reservation, readings)
+                  ? send(destination, body, reservation, readings)
                   : refuse(refusal, undefined, reservation, readings)
               )
             )
           }
         })
       )
-    const reader = readerOfBody(request, target)
-    if (reader === undefined) {
-      admit(undefined)
-      return () => hungUp()
-    }
-    const full = limits.full(meters)
-    if (full !== undefined) {
-      refuseFull({ _tag: "Refused", reading: full, wanted: 1 })
-      return ignored
-    }
-    let left = false
-    // before its body is whole: nothing was had, and that it asked is on record
-    hungUp = guarded<void>(() => {
-      left = true
-      settle(undefined, { status: Request.clientClosed, error: undefined }, undefined, () =>
-        outcome.ended(Request.left)
-      )
-    })
-    const limit = strictest(target.config.maxRequestBodyBytes, effective.policy.max_request_body_bytes)
-    /** It counts as a request: reading the body was work, and a key with few requests would have any number of them. */
-    const refuseBody = (failure: GatewayError) => {
-      const byPolicy = failure.code === "request_body_too_large" && limit.setBy !== "the route"
-      const denial = byPolicy ? Denied.ofBody(effective) : undefined
-      if (failure.status >= 500) return refuse(failure, denial)
-      limits.admit(
-        request.recordId,
-        meters(),
-        Estimate.requestAlone,
-        guarded((exit) => refuse(failure, denial, reservedBy(exit)))
-      )
-    }
-    reader.read(
-      request.wire,
-      { lease, limit, withinMs: target.config.timeoutMs },
-      guarded((received) => {
-        if (left) return
-        hungUp = noted
-        const body = Result.flatMap(received, (bytes) => reader.understand(request.wire, bytes))
-        if (Result.isSuccess(body)) admit(body.success)
-        else refuseBody(body.failure)
+    const begin = () => {
+      const question = questionOf(target, outcome.runs(key.id), now())
+      const decision = Policy.decide(effective.policy, question)
+      if (decision._tag === "Denied") {
+        return refuse(new GatewayError(decision.denial), Denied.ofRequest(decision.denial, effective, question))
+      }
+      const unread =
+        target.settings.body_policies === "skip" || !decides(request, target)
+          ? undefined
+          : Policy.unread(effective.policy, control.snapshot().layers.of.model.size > 0)
+      if (unread !== undefined) return refuse(new GatewayError(unread), Denied.ofUnread(unread, effective))
+      const unseen = target.settings.guardrails === "skip" ? undefined : unguarded(effective.guardrails)
+      if (unseen !== undefined) return refuse(unseen)
+      const destination = destinations.find(target, key)
+      if (Result.isFailure(destination)) return refuse(destination.failure)
+      const reader = readerOfBody(request, target)
+      if (reader === undefined) return admit(destination.success, undefined)
+      const full = limits.full(meters)
+      if (full !== undefined) return refuseFull({ _tag: "Refused", reading: full, wanted: 1 })
+      let left = false
+      // before its body is whole: nothing was had, and that it asked is on record
+      hungUp = guarded<void>(() => {
+        left = true
+        settle(undefined, { status: Request.clientClosed, error: undefined }, undefined, () =>
+          outcome.ended(Request.left)
+        )
       })
-    )
+      const limit = strictest(target.config.maxRequestBodyBytes, effective.policy.max_request_body_bytes)
+      /** It counts as a request: reading the body was work, and a key with few requests would have any number of them. */
+      const refuseBody = (failure: GatewayError) => {
+        const byPolicy = failure.code === "request_body_too_large" && limit.setBy !== "the route"
+        const denial = byPolicy ? Denied.ofBody(effective) : undefined
+        if (failure.status >= 500) return refuse(failure, denial)
+        limits.admit(
+          request.recordId,
+          meters(),
+          Estimate.requestAlone,
+          guarded((exit) => refuse(failure, denial, reservedBy(exit)))
+        )
+      }
+      reader.read(
+        request.wire,
+        { lease, limit, withinMs: target.config.timeoutMs },
+        guarded((received) => {
+          if (left) return
+          hungUp = noted
+          const body = Result.flatMap(received, (bytes) => reader.understand(request.wire, bytes))
+          if (Result.isSuccess(body)) admit(destination.success, body.success)
+          else refuseBody(body.failure)
+        })
+      )
+    }
+    guarded<void>(begin)()
     return () => hungUp()
   }
 

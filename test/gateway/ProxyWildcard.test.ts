@@ -1,13 +1,14 @@
 import { assert, it as check, describe, layer } from "@effect/vitest"
-import { Effect, Option } from "effect"
+import { Clock, Effect, Option } from "effect"
 import type { ErrorCode } from "../../src/gateway/GatewayError.ts"
 import type { Passthrough } from "../../src/gateway/model/Passthrough.ts"
 import * as PublicLocation from "../../src/gateway/PublicLocation.ts"
+import type { UsageRecord } from "../../src/gateway/UsageRecord.ts"
 import { Database } from "../../src/services/Database.ts"
 import { eventually } from "../Eventually.ts"
 import * as RealTime from "../RealTime.ts"
 import * as Proxy from "./Proxy.ts"
-import type { ClientRequest } from "./RecordingWire.ts"
+import { type ClientRequest, make as wireOf } from "./RecordingWire.ts"
 import * as Upstream from "./ScriptedUpstream.ts"
 
 layer(Proxy.database)("ProxyApp, by the wildcard", (it) => {
@@ -196,6 +197,52 @@ layer(Proxy.database)("ProxyApp, by the wildcard", (it) => {
       const wire = yield* gateway.ask({ method: "GET", target: "/v1/fine-tunes", headers: key.headers })
       assert.deepStrictEqual([wire.status, codeOf(wire.text), gateway.sent], [503, "control_state_unavailable", []])
       yield* gateway.redisReturns
+    })
+  )
+
+  it.effect.each([
+    { at: "its body, before it is admitted", method: "readBody", target: "/v1/audio/speech", status: 500, sent: 0 },
+    { at: "its body, on its way to the upstream", method: "streamBody", target: "/v1/files", status: 500, sent: 0 },
+    { at: "the end of its answer, which was recorded", method: "end", target: "/v1/files", status: 200, sent: 1 }
+  ] as const)("a defect at $at leaves one record", ({ method, sent, status, target }) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ configured: Proxy.openWildcard(), upstream: Upstream.json({ ok: true }) })
+      const key = yield* Proxy.issueKey({ rpm_limit: 2 })
+      const type = target === "/v1/files" ? "multipart/form-data; boundary=x" : "application/json"
+      const headers = [...key.headers, "content-type", type, "content-length", "2"]
+      const wire = wireOf({ target, headers, body: {} })
+      const fails = () => {
+        throw new Error("canary-defect")
+      }
+      yield* gateway.handle({ ...wire, [method]: fails })
+      assert.deepStrictEqual([wire.status, gateway.sent.length], [status, sent])
+      assert.notInclude(wire.text, "canary")
+      assert.deepStrictEqual(outcomesOf(yield* gateway.records), [[status, sent === 0 ? "internal_error" : null]])
+    })
+  )
+
+  it.effect("a defect after the client has the head of its answer leaves one record, with the status that it saw", () =>
+    Effect.gen(function* () {
+      let asked = Number.NEGATIVE_INFINITY
+      const answer = Upstream.answers(200, ["content-type", "text/plain"], "some of it", "the rest")
+      const clock = yield* Clock.Clock
+      const gateway = yield* Proxy.make({
+        configured: Proxy.openWildcard(),
+        upstream: (sink, request) => Effect.tap(answer(sink, request), () => Effect.sync(() => (asked = 0)))
+      }).pipe(
+        Effect.provideService(Clock.Clock, {
+          ...clock,
+          // the end of the exchange is noted, and what comes of it then cannot be recorded
+          currentTimeMillisUnsafe: () => {
+            if (++asked === 2) throw new Error("canary-defect")
+            return clock.currentTimeMillisUnsafe()
+          }
+        })
+      )
+      const key = yield* Proxy.issueKey()
+      const wire = yield* gateway.ask({ method: "GET", target: "/v1/anything", headers: key.headers })
+      assert.deepStrictEqual([wire.status, wire.ending], [200, "cut"])
+      assert.deepStrictEqual(outcomesOf(yield* gateway.records), [[200, "internal_error"]])
     })
   )
 
@@ -443,6 +490,9 @@ describe("PublicLocation", () => {
     (location) => assert.strictEqual(moved(location, "host", "gw"), location)
   )
 })
+
+const outcomesOf = (records: ReadonlyArray<UsageRecord>) =>
+  records.map(({ error_code, status_code }) => [status_code, error_code])
 
 const codeOf = (text: string): unknown => JSON.parse(text).error.code
 
