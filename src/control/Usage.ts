@@ -1,6 +1,6 @@
 import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import type { Fragment } from "effect/sql/Statement"
-import { endpointOfEvent } from "../gateway/model/UsageSums.ts"
+import { endpointOfEvent, modelOfEvent } from "../gateway/model/UsageSums.ts"
 import { Database } from "../services/Database.ts"
 import { Analyses } from "./Analyses.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
@@ -285,7 +285,7 @@ const fields: Readonly<
   provider: { bucket: "provider", event: "provider", part: "part <> 'task'" },
   service: { bucket: "service_name", event: "service_name", part: "part <> 'task'" },
   endpoint: { bucket: "endpoint", event: endpointOfEvent, part: "part <> 'task'" },
-  model: { bucket: "model", event: "model", part: "part <> 'task'" },
+  model: { bucket: "model", event: modelOfEvent, part: "part <> 'task'" },
   task_id: { bucket: "task_id", event: "task_id", part: "part = 'task'" },
   run_id: { bucket: "run_id", event: "run_id", part: "part = 'task'" }
 }

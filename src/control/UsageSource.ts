@@ -2,7 +2,7 @@ import { DateTime, Schema, Struct } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { Fragment } from "effect/sql/Statement"
 import { toDollars, toNanos } from "../gateway/model/Price.ts"
-import { dimensions, endpointOfEvent, summands } from "../gateway/model/UsageSums.ts"
+import { dimensions, endpointOfEvent, modelOfEvent, summands } from "../gateway/model/UsageSums.ts"
 import type { UsageFilter, UsageSummary } from "./api/UsageApi.ts"
 import { Count } from "./Store.ts"
 import { type Grain, type Span, split } from "./UsageSpans.ts"
@@ -17,13 +17,12 @@ export const make = (sql: SqlClient) => {
     ...(Number.isFinite(end) ? [sql`${column} < ${new Date(end)}`] : [])
   ]
 
-  /** The conditions that sums and events have in common; `endpoint` is a column of the one alone. */
-  const shared = (filter: UsageFilter, endpoint: Fragment): ReadonlyArray<Fragment> => {
+  /** The conditions that sums and events have in common; `endpoint` and `model` are columns of the one alone. */
+  const shared = (filter: UsageFilter, endpoint: Fragment, model: Fragment): ReadonlyArray<Fragment> => {
     const equal = {
       project_id: filter.project_id,
       key_id: filter.key_id,
       route: filter.route,
-      model: filter.model,
       provider: filter.provider,
       service_name: filter.service,
       http_method: filter.method?.toUpperCase(),
@@ -35,6 +34,7 @@ export const make = (sql: SqlClient) => {
       ...Object.entries(equal).flatMap(([column, value]) =>
         value === undefined ? [] : [sql`${sql(column)} = ${value}`]
       ),
+      ...(filter.model === undefined ? [] : [sql`${model} = ${filter.model}`]),
       ...(filter.endpoint === undefined ? [] : [sql`${endpoint} = ${filter.endpoint}`]),
       ...(filter.status === undefined
         ? []
@@ -43,17 +43,18 @@ export const make = (sql: SqlClient) => {
   }
 
   const summedEndpoint = sql.literal(endpointOfEvent)
+  const summedModel = sql.literal(modelOfEvent)
 
-  const ofEvents = (filter: UsageFilter, span: Span): Fragment =>
+  const ofEvents = (filter: UsageFilter, span: Span, model = summedModel): Fragment =>
     sql.and([
       ...within(sql.literal("created_at"), span),
-      ...shared(filter, summedEndpoint),
+      ...shared(filter, summedEndpoint, model),
       ...(filter.trace_id === undefined ? [] : [sql`trace_id = ${filter.trace_id}`]),
       ...(filter.min_cost_usd === undefined ? [] : [sql`cost_nanos >= ${toNanos(filter.min_cost_usd)}`])
     ])
 
   const eventColumns = (expensive: number) => sql`
-    created_at AS at, project_id, key_id, route, model, provider, service_name, http_method,
+    created_at AS at, project_id, key_id, route, ${summedModel} AS model, provider, service_name, http_method,
     ${summedEndpoint} AS endpoint, status_code, task_id, run_id,
     1::bigint AS request_count,
     (usage_source = 'reported')::integer::bigint AS reported_count,
@@ -73,7 +74,8 @@ export const make = (sql: SqlClient) => {
   const bucketColumns = sql.literal(`bucket AS at, ${dimensions}, ${summands.join(", ")}`)
 
   return {
-    events: (filter: UsageFilter): Fragment => ofEvents(filter, span(filter)),
+    /** Single events show, and are found by, the name that the client sent. */
+    events: (filter: UsageFilter): Fragment => ofEvents(filter, span(filter), sql.literal("model")),
 
     /** What matches, as rows of sums that add up to it: buckets where whole ones fit, single events at the ends. */
     rows: (filter: UsageFilter, mark: number, widest: Grain, detail: Detail): Fragment => {
@@ -84,7 +86,7 @@ export const make = (sql: SqlClient) => {
           (span) => sql`
             SELECT ${bucketColumns} FROM usage_rollups
             WHERE grain = ${grain} AND part IN ${parts}
-              AND ${sql.and([...within(sql.literal("bucket"), span), ...shared(filter, sql.literal("endpoint"))])}`
+              AND ${sql.and([...within(sql.literal("bucket"), span), ...shared(filter, sql.literal("endpoint"), sql.literal("model"))])}`
         )
       const expensive = filter.min_cost_usd === undefined ? expensiveNanos : toNanos(filter.min_cost_usd)
       const single = (events.length === 0 ? [{ start: 0, end: 0 }] : events).map(

@@ -2,7 +2,7 @@ import { Clock, Effect, Layer, Schedule } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { Fragment } from "effect/sql/Statement"
 import { Database } from "../services/Database.ts"
-import { admittedEvent, dimensions, endpointOfEvent, summands } from "./model/UsageSums.ts"
+import { admittedEvent, dimensions, endpointOfEvent, modelOfEvent, summands } from "./model/UsageSums.ts"
 
 /**
  * Sums by hour and by day, so that a query over months reads thousands of rows and not millions. Everything before the
@@ -71,8 +71,8 @@ export const summed = (sql: SqlClient, source: Fragment): Fragment => sql`
   SELECT grain, part, date_trunc(grain, hour, 'UTC') AS at, md5(ROW(${sql.literal(shown)})::text)::uuid,
     ${sql.literal(shown)}, ${sql.literal(added.map((name) => `sum(${name})`).join(", "))}
   FROM (
-    SELECT date_trunc('hour', created_at, 'UTC') AS hour, project_id, key_id, route, model, provider, service_name,
-      http_method, ${sql.literal(endpointOfEvent)} AS endpoint, status_code, task_id, run_id,
+    SELECT date_trunc('hour', created_at, 'UTC') AS hour, project_id, key_id, route,
+      ${sql.literal(modelOfEvent)} AS model, provider, service_name, http_method, ${sql.literal(endpointOfEvent)} AS endpoint, status_code, task_id, run_id,
       count(*) AS request_count,
       count(*) FILTER (WHERE ${sql.literal(admittedEvent)}) AS admitted_count,
       count(*) FILTER (WHERE usage_source = 'reported') AS reported_count,

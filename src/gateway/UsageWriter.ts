@@ -127,12 +127,13 @@ const insert = (records: string) =>
     }>`WITH lock AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(${writerLock}) AS mine),
       lines AS MATERIALIZED (SELECT string_to_array(line, E'\t', '') AS fields
       FROM lock, string_to_table(${records}, E'\n') AS line WHERE lock.mine),
-      seen AS (SELECT ${sql.literal(read)} FROM lines),
+      told AS (SELECT ${sql.literal(read)} FROM lines),
+      seen AS (SELECT *, CASE WHEN NOT (${sql.literal(answered)}) THEN ${sql.literal(known)} END AS model_known FROM told),
       used AS (UPDATE api_keys SET last_used_at = greatest(last_used_at, latest.at)
       FROM (SELECT key_id, to_timestamp(max(created_at) / 1000.0) AS at FROM seen GROUP BY key_id) AS latest
       WHERE api_keys.id = latest.key_id),
-      added AS (INSERT INTO usage_events (created_at, status, ${sql.literal(kept)})
-      SELECT to_timestamp(created_at / 1000.0), CASE WHEN status_code < 400 THEN 'success' ELSE 'failure' END,
+      added AS (INSERT INTO usage_events (created_at, status, model_known, ${sql.literal(kept)})
+      SELECT to_timestamp(created_at / 1000.0), CASE WHEN status_code < 400 THEN 'success' ELSE 'failure' END, model_known,
       ${sql.literal(kept)} FROM seen
       ON CONFLICT (created_at, id) DO NOTHING RETURNING id, created_at),
       guarded AS (INSERT INTO guardrail_execution_events (id, created_at, request_id, key_id, project_id, route, model,
@@ -150,7 +151,7 @@ const insert = (records: string) =>
       mark AS MATERIALIZED (SELECT until FROM lock, usage_rolled WHERE lock.mine FOR SHARE OF usage_rolled),
       late AS (${summed(
         sql,
-        sql`(SELECT added.created_at, project_id, key_id, route, model, provider, service_name, http_method,
+        sql`(SELECT added.created_at, project_id, key_id, route, model, model_known, provider, service_name, http_method,
           endpoint_template, endpoint_path, status_code, task_id, run_id, usage_source, error_code, input_tokens,
           output_tokens, total_tokens, cached_input_tokens, cache_write_tokens, reasoning_tokens, cost_nanos, latency_ms,
           fallback_count FROM added JOIN seen USING (id) WHERE added.created_at < (SELECT until FROM mark)) AS overtaken`
@@ -163,6 +164,22 @@ const insert = (records: string) =>
 
 /** A line's fields as columns. */
 const read = UsageRow.columns.map(([name, type], index) => `fields[${index + 1}]::${type} AS ${name}`).join(", ")
+
+/** No client invents what an upstream answered for. Many services ignore the name: there it has to have cost something. */
+const answered = `model IS NULL OR usage_source = 'reported' OR status_code < 400 AND (service_name IS NULL OR coalesce(cost_nanos, 0) > 0)`
+
+/** An operator named the model, in a price, a policy or the key's list, or an upstream has answered for it before. */
+const known = `(
+  model IN (
+    SELECT model FROM model_prices
+    UNION SELECT scope_id FROM policy_layers WHERE layer_kind = 'model'
+    UNION SELECT jsonb_array_elements_text(policy->'allowed_models') FROM policy_layers
+      WHERE jsonb_typeof(policy->'allowed_models') = 'array'
+  )
+  OR coalesce((SELECT jsonb_exists(policy->'allowed_models', model) FROM api_keys WHERE api_keys.id = key_id), false)
+  OR coalesce((SELECT true FROM usage_rollups WHERE usage_rollups.model = told.model AND usage_rollups.status_code < 400
+    LIMIT 1), false)
+)`
 
 /** The columns that the table has by the same name and type. */
 const kept = UsageRow.columns

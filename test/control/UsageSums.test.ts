@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto"
+import { randomBytes, randomUUID } from "node:crypto"
 import { assert } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { usageQueue } from "../../src/gateway/UsageQueue.ts"
@@ -43,7 +43,7 @@ const Filter = Schema.Struct({
   from: maybe(Quarter),
   to: maybe(Quarter),
   key: maybe(below(2)),
-  dimension: below(16),
+  dimension: below(17),
   value: below(3)
 })
 
@@ -99,7 +99,21 @@ const recordOf = (request: Request): UsageRecord => {
   }
 }
 
-type Recorded = UsageRecord
+/** With the name of its model in the sums. */
+type Recorded = UsageRecord & { readonly summed_model: string | undefined }
+
+/** An upstream answered for the model. Of models, an operator knows the first alone. */
+const answered = ({ cost_nanos, service_name, status_code, usage_source }: UsageRecord) =>
+  usage_source === "reported" || (status_code < 400 && (service_name === undefined || (cost_nanos ?? 0) > 0))
+
+/** `before`: the models for which sums say that an upstream answered, when the record is written. */
+const summedAfter =
+  (before: ReadonlySet<string | null | undefined>) =>
+  (record: UsageRecord): Recorded => {
+    const isKnown = record.model == null || answered(record) || record.model === "model-1" || before.has(record.model)
+    return { ...record, summed_model: isKnown ? (record.model ?? undefined) : "other" }
+  }
+
 const endpointOf = (record: Recorded) => record.endpoint_template ?? record.service_name
 
 /** A query parameter and what it leaves. */
@@ -108,7 +122,8 @@ const narrowings = (value: number): ReadonlyArray<readonly [query: string, keeps
   ["", () => true],
   [`project_id=${projects[value % 2]}`, (record) => record.project_id === projects[value % 2]],
   [`route=${encodeURIComponent("/v1/messages")}`, (record) => record.route === "/v1/messages"],
-  [`model=model-${value}`, (record) => record.model === `model-${value}`],
+  [`model=model-${value}`, (record) => record.summed_model === `model-${value}`],
+  ["model=other", (record) => record.summed_model === "other"],
   ["provider=upstream", () => true],
   [`service=service-${value}`, (record) => record.service_name === `service-${value}`],
   ["method=post", (record) => record.http_method === "POST"],
@@ -171,7 +186,7 @@ const labelled = {
   endpoints: (record: Recorded) =>
     record.http_method === undefined ? "none" : `${record.http_method} ${endpointOf(record)}`,
   providers: (record: Recorded) => record.provider,
-  models: (record: Recorded) => record.model ?? "unknown",
+  models: (record: Recorded) => record.summed_model ?? "unknown",
   tasks: (record: Recorded) => record.task_id ?? "none"
 }
 const paths = {
@@ -184,7 +199,7 @@ const paths = {
 }
 
 /** As the gateway writes them, through its queue. */
-const write = Effect.fnUntraced(function* (records: ReadonlyArray<Recorded>) {
+const write = Effect.fnUntraced(function* (records: ReadonlyArray<UsageRecord>) {
   const redis = yield* Redis
   for (const record of records) {
     yield* redis.command("RPUSH", redis.key(usageQueue), UsageRow.encode(record))
@@ -197,6 +212,8 @@ const emptied = Effect.gen(function* () {
   yield* sql`DELETE FROM usage_events`
   yield* sql`DELETE FROM usage_rollups`
   yield* sql`UPDATE usage_rolled SET until = 'epoch'`
+  yield* sql`DELETE FROM model_prices`
+  yield* sql`INSERT INTO model_prices (model, input_nanos_per_million, output_nanos_per_million) VALUES ('model-1', 1, 1)`
 })
 
 suite("Sums of usage", (it) => {
@@ -211,10 +228,18 @@ suite("Sums of usage", (it) => {
     ([early, late, mark, filters]) =>
       Effect.gen(function* () {
         yield* emptied
-        const records = [...early, ...late].map(recordOf)
-        yield* write(records.slice(0, early.length))
+        const first = early.map(recordOf)
+        const succeeded = first.filter(
+          (record) => answered(record) && record.status_code < 400 && record.created_at < moment(mark)
+        )
+        const second = late.map(recordOf)
+        yield* write(first)
         yield* Effect.repeat(roll(moment(mark), 7), { while: (more) => more })
-        yield* write(records.slice(early.length))
+        yield* write(second)
+        const records = [
+          ...first.map(summedAfter(new Set())),
+          ...second.map(summedAfter(new Set(succeeded.map(({ model }) => model))))
+        ]
         for (const { dimension, from, key, to, value } of filters) {
           const [narrowing, keeps] = narrowings(value)[dimension] ?? ["", () => true]
           // a range that ends before it begins is refused
@@ -225,13 +250,13 @@ suite("Sums of usage", (it) => {
             ...(end === null ? [] : [`to=${new Date(moment(end)).toISOString()}`]),
             ...(key === null ? [] : [`key_id=${keys[key]}`])
           ].join("&")
-          const matching = records.filter(
+          const among = records.filter(
             (record) =>
-              keeps(record) &&
               (from === null || record.created_at >= moment(from)) &&
               (end === null || record.created_at < moment(end)) &&
               (key === null || record.key_id === keys[key])
           )
+          const matching = among.filter(keeps)
           const expensive = narrowing.startsWith("min_cost") ? dearest : 1_000_000_000
           const expected = summaryOf(matching, expensive)
           assert.deepStrictEqual(yield* ok("GET", `${usage}/summary?${query}`), expected, query)
@@ -250,10 +275,13 @@ suite("Sums of usage", (it) => {
           }
           const page = yield* ok("GET", `${usage}/events?${query}&limit=100&sort_order=asc`)
           const exported = yield* ok("GET", `${usage}/export.json?${query}`)
+          const sent = /^model=(.*)$/.exec(narrowing)?.[1]
+          const listed = sent === undefined ? matching : among.filter(({ model }) => model === sent)
           const counted = (row: Schema.Json) => ({ ...Object(row), ...zeros(row) })
           assert.deepStrictEqual(at(exported, "rows"), rowsOf(page).map(counted))
           assert.deepStrictEqual(at(exported, "summary"), expected)
-          assert.lengthOf(rowsOf(page), matching.length)
+          // single events have the name that the client sent
+          assert.lengthOf(rowsOf(page), listed.length)
         }
         // everything behind the mark follows, and nothing is counted twice
         yield* Effect.repeat(roll(moment(400), 7), { while: (more) => more })
@@ -292,6 +320,48 @@ suite("Sums of usage", (it) => {
       const rows =
         yield* sql`SELECT endpoint, request_count FROM usage_rollups WHERE grain = 'day' AND part = 'untasked'`
       assert.deepStrictEqual(rows, [{ endpoint: "service-1", request_count: 9n }])
+    })
+  )
+
+  it.effect("model names that clients invent are one series, and events keep them", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      yield* emptied
+      yield* sql`DELETE FROM policy_layers`
+      yield* sql`INSERT INTO policy_layers (layer_kind, scope_id, policy) VALUES ('model', 'layered', '{}'),
+        ('team', 'them', '{"allowed_models":["of-a-layer"]}'), ('team', 'others', '{"allowed_models":null}')`
+      yield* sql`INSERT INTO api_keys (id, owner_type, key_prefix, key_hash, policy)
+        VALUES (${keys[0]}, 'individual', 'rk_live_', ${randomBytes(32)}, '{"allowed_models":["of-the-key"]}')`
+      const status_only = { ...recordOf({ ...plain, quarter: 4, tokens: 0 }), total_tokens: 1 }
+      const refused = (model: string) => ({ ...status_only, id: randomUUID(), status_code: 403, model })
+      const served = (model: string) => ({ ...status_only, id: randomUUID(), status_code: 200, model })
+      const ofService = (model: string, cost_nanos?: number) => ({ ...served(model), service_name: "s", cost_nanos })
+      yield* write([served("answered"), refused("later-answered"), ofService("free"), ofService("paid", 1)])
+      yield* Effect.repeat(roll(moment(5), 7), { while: (more) => more })
+      yield* write([
+        ...["answered", "model-1", "layered", "of-a-layer", "of-the-key", "invented", "free"].map(refused),
+        ...[1, 2, 3].map((n) => refused(`invented-${n}`)),
+        { ...refused("blocked"), usage_source: "reported" as const },
+        served("later-answered")
+      ])
+      yield* Effect.repeat(roll(moment(8), 7), { while: (more) => more })
+      const rows = yield* sql<{ model: string; sum: string }>`SELECT model, sum(request_count)::text FROM usage_rollups
+        WHERE grain = 'day' AND part = 'untasked' GROUP BY model ORDER BY model`
+      assert.deepStrictEqual(
+        rows.map(({ model, sum }) => `${model} ${sum}`),
+        [
+          "answered 2",
+          "blocked 1",
+          "later-answered 1",
+          "layered 1",
+          "model-1 1",
+          "of-a-layer 1",
+          "of-the-key 1"
+        ].concat(["other 7", "paid 1"])
+      )
+      assert.lengthOf(rowsOf(yield* ok("GET", `${usage}/events?model=invented-2`)), 1)
+      assert.strictEqual(at(yield* ok("GET", `${usage}/summary?model=other`), "request_count"), 7)
+      yield* sql`DELETE FROM policy_layers`
     })
   )
 

@@ -8,6 +8,12 @@ export const dimensions =
  */
 export const endpointOfEvent = "coalesce(endpoint_template, CASE WHEN endpoint_path IS NOT NULL THEN service_name END)"
 
+/**
+ * Of an event: what sums know its model by. Clients may invent names, so those that nobody knows, and that nothing
+ * answered for, count together.
+ */
+export const modelOfEvent = "CASE WHEN model_known IS FALSE THEN 'other' ELSE model END"
+
 /** What it adds up, by column. */
 export const summands = [
   "request_count",
