@@ -56,6 +56,7 @@ export type Deed =
       readonly target: "upstream_passthrough_settings"
       readonly action: "providers:upstream_passthrough_update"
     }
+  | { readonly target: "upstream_ui"; readonly action: "providers:upstream_ui_open" }
   | { readonly target: "model_price"; readonly action: "prices:upsert" | "prices:delete" }
   | {
       readonly target: "guardrail"

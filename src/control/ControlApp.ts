@@ -63,6 +63,7 @@ import { Studio } from "./Studio.ts"
 import { StudioConnection } from "./StudioConnection.ts"
 import { UpstreamPassthroughSettings } from "./UpstreamPassthroughSettings.ts"
 import * as UpstreamUi from "./UpstreamUi.ts"
+import { UpstreamUiLinks } from "./UpstreamUiLinks.ts"
 import * as UpstreamUiListener from "./UpstreamUiListener.ts"
 import { UpstreamUiSessions } from "./UpstreamUiSessions.ts"
 import { Usage } from "./Usage.ts"
@@ -112,7 +113,7 @@ const stores = Layer.mergeAll(
   AuditEvents.layer,
   AuditChain.layer,
   DebugBundles.layer,
-  UpstreamUiSessions.layer
+  UpstreamUiLinks.layer.pipe(Layer.provide(UpstreamUiSessions.layer))
 ).pipe(Layer.provideMerge(configuration), Layer.provide([Analyses.layer, Audit.layer]))
 
 const handlers = Layer.mergeAll(

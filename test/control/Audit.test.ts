@@ -391,10 +391,13 @@ const scenarios = {
   )
 }
 
-/** The rotation of the own token is tested below, configuration as code in Configuration tests of its own. */
-const elsewhere = ["operator-token.rotate", "configuration.plan", "configuration.apply"]
-/** They ask with a body, or ask others, or begin a browser's session, and change nothing that operators decide. */
-const asking = new Set(["upstream-ui.open", "studio.test", "service-import.preview", "service-openapi.preview"])
+/**
+ * The rotation of the own token is tested below, configuration as code in Configuration tests of its own, the link to
+ * the upstream's UI where there is a listener for it.
+ */
+const elsewhere = ["operator-token.rotate", "configuration.plan", "configuration.apply", "upstream-ui.open"]
+/** They ask with a body, or ask others, and change nothing that operators decide. */
+const asking = new Set(["studio.test", "service-import.preview", "service-openapi.preview"])
 
 const mutations = mutating()
 

@@ -429,6 +429,16 @@ describeWith(layer(DatabaseEmbedded.layer, { upstreamUiOrigin: origin }), option
         const { sql } = yield* Database
         const [row] = yield* sql<{ readonly id: string }>`SELECT id FROM operator_tokens`
         assert.deepStrictEqual(Option.getOrThrow(session), { tokenId: row?.id ?? "", scopes: ["*"] })
+        const events =
+          yield* sql`SELECT actor_token_id, target_type, target_id, before_json, after_json FROM audit_events
+          WHERE action = 'providers:upstream_ui_open'`
+        // who and when, and nothing that opens it
+        assert.deepStrictEqual(events, [
+          {
+            ...{ actor_token_id: row?.id, target_type: "upstream_ui", target_id: origin, before_json: null },
+            after_json: { expires_at: String(at(answer.json, "expires_at")) }
+          }
+        ])
       }).pipe(Effect.provide(UpstreamUiSessions.layer))
     )
   }
