@@ -5,6 +5,7 @@ import { Duration, Effect, Metric, Predicate, Stream } from "effect"
 import type { Reactivity } from "effect/reactivity"
 import { SqlClient, type SqlConnection, SqlError } from "effect/sql"
 import { StatementDeadline } from "../src/services/Database.ts"
+import * as SqlState from "../src/services/SqlState.ts"
 import { atMost, within } from "./SqlDeadline.ts"
 
 /**
@@ -59,9 +60,12 @@ const patiently = within("10 seconds")
 const control = (connection: SqlConnection.Connection, statement: string): Effect.Effect<void, SqlError.SqlError> =>
   patiently(connection.execute(statement, [], undefined))
 
-/** PostgreSQL answers COMMIT of an aborted transaction with success and the tag ROLLBACK. */
+/**
+ * PostgreSQL answers COMMIT of an aborted transaction with success and the tag ROLLBACK. A lost or silent session leaves
+ * open what became of the transaction, and its error says so (`SqlState.isUnconfirmed`).
+ */
 const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlError.SqlError> =>
-  Effect.flatMap(patiently(connection.executeRaw("COMMIT", [])), (result) =>
+  Effect.flatMap(Effect.mapError(patiently(connection.executeRaw("COMMIT", [])), SqlState.duringCommit), (result) =>
     Predicate.hasProperty(result, "command") && result.command === "COMMIT"
       ? Effect.void
       : Effect.fail(

@@ -45,13 +45,19 @@ const isRefusal = <E>(error: E): error is Exclude<E, StatementFailure> =>
 const refused = (error: SqlError.SqlError): Effect.Effect<never, StoreFailure> =>
   SqlState.mayPass(error)
     ? Effect.logWarning("The database could not answer", error.message).pipe(
-        Effect.andThen(
-          Effect.fail(new ControlError("store_unavailable", "The database cannot answer now; try again later."))
-        )
+        Effect.andThen(Effect.fail(SqlState.isUnconfirmed(error) ? unconfirmed : unavailable))
       )
     : SqlState.isUnstorable(error)
       ? Effect.fail(new ControlError("invalid_request", "A text holds a character that cannot be stored."))
       : Effect.die(error)
+
+const unavailable = new ControlError("store_unavailable", "The database cannot answer now; try again later.")
+
+/** Every change has its audit event in the same transaction. */
+const unconfirmed = new ControlError(
+  "store_unavailable",
+  "The database did not confirm what was asked: a change may have been made. It was if GET /admin-ui/admin/audit-events has an event with this request_id; look there before you ask for it again."
+)
 
 /** `bigint` columns of this schema stay below 2^53. */
 export const Count = Schema.BigInt.pipe(

@@ -1,5 +1,5 @@
 import { Predicate } from "effect"
-import type { SqlError } from "effect/sql"
+import { SqlError } from "effect/sql"
 
 /** PostgreSQL's five characters for what went wrong, or nothing where it did not say. */
 const stateOf = ({ reason: { cause } }: SqlError.SqlError): string =>
@@ -18,3 +18,21 @@ export const blamesValues = (error: SqlError.SqlError): boolean => /^(?:22|23|54
  */
 export const mayPass = (error: SqlError.SqlError): boolean =>
   error.isRetryable || /^(?:25006|53|57|58)/.test(stateOf(error))
+
+const commit = "commit"
+
+/** The failure of a COMMIT, which `isUnconfirmed` knows again. */
+export const duringCommit = (error: SqlError.SqlError): SqlError.SqlError =>
+  error.reason._tag === "ConnectionError"
+    ? new SqlError.SqlError({
+        reason: new SqlError.ConnectionError({
+          cause: error.reason.cause,
+          message: `${error.reason.message ?? "The connection was lost"}, when the transaction was to be committed: it may have been`,
+          operation: commit
+        })
+      })
+    : error
+
+/** The database did not say whether it committed the transaction. */
+export const isUnconfirmed = ({ reason }: SqlError.SqlError): boolean =>
+  reason._tag === "ConnectionError" && reason.operation === commit
