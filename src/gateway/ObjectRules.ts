@@ -71,7 +71,7 @@ export const watchOf = (
   return sought && new CreatedObjects(sought, found)
 }
 
-const unread: Making = { stored: undefined, tools: true, audio: true }
+const unread: Making = { stored: undefined, tools: true, audio: true, itemIds: undefined }
 
 /** An upstream's refusal in JSON. */
 const isError = (text: string): boolean => {

@@ -389,6 +389,34 @@ layer(Proxy.database)("objects at the upstream", (it) => {
     })
   )
 
+  it.effect.each(["", "/providers/compat"])(
+    "the items that are added to a conversation are their creator's: %s",
+    (at) =>
+      Effect.gen(function* () {
+        const data = [{ id: "msg_new" }, { id: "msg_chosen" }]
+        const gateway = yield* Proxy.make({
+          configured: project,
+          upstream: Upstream.json({ id: "conv_1", object: "list", data })
+        })
+        const ask = asking(gateway)
+        const [alice, bob] = [yield* Proxy.issueKey(), yield* Proxy.issueKey()]
+        yield* ask(alice, "POST", `${at}/v1/conversations`, {})
+        const items = [{ type: "message", role: "user", content: "x" }]
+        const add = (key: Proxy.IssuedKey, chosen: string) =>
+          ask(key, "POST", `${at}/v1/conversations/conv_1/items`, { items: [...items, { ...items[0], id: chosen }] })
+        assert.strictEqual((yield* add(bob, "msg_chosen")).status, 404)
+        assert.strictEqual((yield* add(alice, "msg_chosen")).status, 200)
+        const refers = (key: Proxy.IssuedKey, id: string) =>
+          Effect.map(
+            ask(key, "POST", `${at}/v1/conversations/conv_1/items`, { items: [{ type: "item_reference", id }] }),
+            ({ status }) => status
+          )
+        // whoever chose an id is not its owner for that
+        assert.strictEqual(yield* refers(alice, "msg_chosen"), 404)
+        assert.deepStrictEqual([yield* refers(bob, "msg_new"), yield* refers(alice, "msg_new")], [404, 200])
+      })
+  )
+
   it.effect.each([
     ["application/json", JSON.stringify({ choices: [{ message: { audio: { id: "audio_1", data: "UklG" } } }] })],
     ["text/event-stream", 'data: {"choices":[{"delta":{"audio":{"id":"audio_1"}}}]}\n\ndata: [DONE]\n\n']

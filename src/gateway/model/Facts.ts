@@ -49,6 +49,8 @@ export interface Facts {
   readonly stored: boolean | undefined
   /** The answer is to be spoken. */
   readonly audio: boolean
+  /** The ids that the client chose for the items which it adds to a conversation. */
+  readonly itemIds: ReadonlyArray<string>
 }
 
 export const none: Facts = {
@@ -73,7 +75,8 @@ export const none: Facts = {
   namesGuardrails: false,
   references: [],
   stored: undefined,
-  audio: false
+  audio: false,
+  itemIds: []
 }
 
 /** Of a body that says nothing and has a size. */
@@ -240,13 +243,19 @@ export const ofJson = (
       toolBytes: scanned.success,
       references: routeId === "service" ? [] : referredTo(text, json),
       stored: storedBy(extra) ?? storedBy(json),
-      audio: isObject(json["audio"]) || (isObject(extra) && isObject(extra["audio"]))
+      audio: isObject(json["audio"]) || (isObject(extra) && isObject(extra["audio"])),
+      itemIds: routeId === "compat" ? [...itemIdsIn(json), ...itemIdsIn(extra)] : none.itemIds
     })
   })
 }
 
 const storedBy = (request: Json | undefined): boolean | undefined =>
   isObject(request) && typeof request["store"] === "boolean" ? request["store"] : undefined
+
+const itemIdsIn = (request: Json | undefined): ReadonlyArray<string> =>
+  isObject(request) && Array.isArray(request["items"])
+    ? request["items"].flatMap((item) => (isObject(item) && typeof item["id"] === "string" ? [item["id"]] : []))
+    : none.itemIds
 
 const decoded = (bytes: Uint8Array): string | undefined => {
   try {
@@ -438,11 +447,12 @@ const factsOf = (
     audio,
     guardrails,
     inputTokens,
+    itemIds,
     references,
     requests,
     stored,
     toolBytes
-  }: Pick<Facts, "audio" | "guardrails" | "inputTokens" | "references" | "stored"> & {
+  }: Pick<Facts, "audio" | "guardrails" | "inputTokens" | "itemIds" | "references" | "stored"> & {
     readonly requests: ReadonlyArray<Json>
     readonly toolBytes: number
   }
@@ -494,7 +504,8 @@ const factsOf = (
     namesGuardrails: json["guardrails"] !== undefined,
     references,
     stored,
-    audio
+    audio,
+    itemIds
   }
 }
 

@@ -142,8 +142,10 @@ export interface Sought {
   readonly created: boolean
   /** What the upstream's tools made while they ran: containers, and files of the second family. */
   readonly hosted: boolean
-  /** What later requests refer to by an id of its own: items of a response, the audio of a completion. */
+  /** What later requests refer to by an id of its own: items of a response or conversation, the audio of a completion. */
   readonly parts: boolean
+  /** Ids that the client chose: an answer that repeats them says nothing of whose they are. */
+  readonly chosen?: ReadonlySet<string>
 }
 
 /** What a request says of the objects that its answer makes. */
@@ -153,10 +155,16 @@ export interface Making {
   readonly tools: boolean
   /** Whether it asks for an answer that is spoken. */
   readonly audio: boolean
+  /** The ids of the items that it adds to a conversation. `undefined`: nobody read them. */
+  readonly itemIds: ReadonlyArray<string> | undefined
 }
 
 /** What the answer is to be read for; `undefined` where it makes nothing known. */
-export const soughtIn = (use: ObjectUse, method: string, { audio, stored, tools }: Making): Sought | undefined => {
+export const soughtIn = (
+  use: ObjectUse,
+  method: string,
+  { audio, itemIds, stored, tools }: Making
+): Sought | undefined => {
   if (use._tag === "Create") {
     const { kind } = use
     const hosted = tools && hosting.has(kind)
@@ -168,6 +176,9 @@ export const soughtIn = (use: ObjectUse, method: string, { audio, stored, tools 
   const { below, kind } = use
   if (kind === "video" && below === "remix" && method === "POST")
     return { kind, created: true, hosted: false, parts: false }
+  if (kind === "conversation" && below === "items" && method === "POST" && itemIds !== undefined) {
+    return { kind, created: false, hosted: false, parts: true, chosen: new Set(itemIds) }
+  }
   // below an object may be what somebody wrote, as the content of a file
   if (below !== "" && below !== "cancel" && below !== "complete") return undefined
   return kind === "response" || filesOf.has(kind)
@@ -204,7 +215,10 @@ const idOf = (value: unknown): unknown => (isRecord(value) ? value["id"] : undef
 const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
 /** The objects that an answer makes known to its client. A stream's event holds the response in `response`. */
-export const madeKnown = ({ created, hosted, kind, parts }: Sought, answer: unknown): ReadonlyArray<UpstreamObject> => {
+export const madeKnown = (
+  { chosen, created, hosted, kind, parts }: Sought,
+  answer: unknown
+): ReadonlyArray<UpstreamObject> => {
   if (!isRecord(answer)) return []
   const about = isRecord(answer["response"]) ? answer["response"] : answer
   const objects: Array<UpstreamObject> = []
@@ -219,6 +233,10 @@ export const madeKnown = ({ created, hosted, kind, parts }: Sought, answer: unkn
   for (const id of filesOf.get(kind)?.(about) ?? []) add("file", id)
   if (parts && kind === "response") {
     for (const item of [...listOf(about["output"]), answer["item"]]) add("item", idOf(item))
+  }
+  if (parts && kind === "conversation") {
+    for (const id of listOf(about["data"]).map(idOf))
+      if (typeof id === "string" && chosen?.has(id) !== true) add("item", id)
   }
   if (parts && kind === "chat_completion") {
     for (const choice of listOf(answer["choices"])) {
@@ -243,7 +261,14 @@ export const madeKnown = ({ created, hosted, kind, parts }: Sought, answer: unkn
 
 /** One of these is in the text of an answer, or in the line of a stream, that makes known more than what was created. */
 export const marksOf = ({ hosted, kind, parts }: Sought, form: "json" | "events"): ReadonlyArray<string> => {
-  const ofParts = kind === "chat_completion" ? '"audio"' : form === "json" ? '"output"' : '"response.output_item.added"'
+  const ofParts =
+    kind === "chat_completion"
+      ? '"audio"'
+      : kind === "conversation"
+        ? '"data"'
+        : form === "json"
+          ? '"output"'
+          : '"response.output_item.added"'
   return [...(hosted ? ['"container', '"file_id"'] : []), ...(parts ? [ofParts] : [])]
 }
 

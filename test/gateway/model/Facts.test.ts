@@ -39,7 +39,8 @@ describe("Facts", () => {
         namesGuardrails: true,
         references: [],
         stored: undefined,
-        audio: false
+        audio: false,
+        itemIds: []
       }
     )
   })

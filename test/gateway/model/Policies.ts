@@ -81,7 +81,8 @@ export const question: fc.Arbitrary<Question> = fc.record({
     namesGuardrails: fc.boolean(),
     references: fc.constant([]),
     stored: fc.constant(undefined),
-    audio: fc.boolean()
+    audio: fc.boolean(),
+    itemIds: fc.constant([])
   })
 })
 
