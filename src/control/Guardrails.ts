@@ -183,17 +183,16 @@ const make = Effect.gen(function* () {
   /** Takes the name out of every key's policy: one that demanded it would otherwise refuse all requests. */
   const forgotten = Effect.fnUntraced(function* (name: string) {
     const { write } = yield* Mutation
-    yield* write`
-      UPDATE policy_layers SET policy_version = policy_version + 1, updated_at = now(), guardrail_policy = (
-        SELECT coalesce(jsonb_object_agg(field, value - ${name}::text), '{}')
-        FROM jsonb_each(guardrail_policy) AS held (field, value))
-      WHERE EXISTS (SELECT 1 FROM jsonb_each(guardrail_policy) AS held (field, value) WHERE value ? ${name}::text)`
-    return yield* keys.all(write`
-      UPDATE api_keys SET policy_version = policy_version + 1, updated_at = now(), guardrail_policy = (
-        SELECT coalesce(jsonb_object_agg(field, value - ${name}::text), '{}')
-        FROM jsonb_each(guardrail_policy) AS held (field, value))
-      WHERE EXISTS (SELECT 1 FROM jsonb_each(guardrail_policy) AS held (field, value) WHERE value ? ${name}::text)
-      RETURNING id`)
+    // a newer version may have fields of another shape: a single name, a number
+    const held = sql`jsonb_each(CASE jsonb_typeof(guardrail_policy) WHEN 'object' THEN guardrail_policy ELSE '{}' END)
+      AS held (field, value)`
+    const change = sql`policy_version = policy_version + 1, updated_at = now(), guardrail_policy = (
+        SELECT coalesce(jsonb_object_agg(field,
+          CASE WHEN jsonb_typeof(value) IN ('array', 'object') THEN value - ${name}::text ELSE value END), '{}')
+        FROM ${held} WHERE value <> to_jsonb(${name}::text))
+      WHERE EXISTS (SELECT 1 FROM ${held} WHERE value ? ${name}::text)`
+    yield* write`UPDATE policy_layers SET ${change}`
+    return yield* keys.all(write`UPDATE api_keys SET ${change} RETURNING id`)
   })
 
   return Guardrails.of({

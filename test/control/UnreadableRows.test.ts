@@ -196,6 +196,36 @@ suite("A row that this version cannot decode", (it) => {
     })
   )
 
+  it.effect("a guardrail is removed whatever the fields of a newer policy that names it look like", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const [name, layer, key] = [yield* Fixtures.guardrail, yield* Fixtures.policyLayer, yield* Fixtures.key]
+      const other = yield* Fixtures.policyLayer
+      const policy = { mandatory_guardrails: [name, "kept"], primary: name, by: { [name]: 1 }, first: "kept", most: 3 }
+      for (const [table, id] of [
+        ["policy_layers", layer],
+        ["api_keys", key]
+      ] as const) {
+        yield* newer(`UPDATE ${table} SET guardrail_policy = $1::text::jsonb WHERE id = $2`, JSON.stringify(policy), id)
+      }
+      yield* newer(`UPDATE policy_layers SET guardrail_policy = to_jsonb($1::text) WHERE id = $2`, name, other)
+      const answer = yield* call("DELETE", `${admin}/guardrails/${name}`)
+      assert.strictEqual(answer.status, 204, answer.text)
+      const held = yield* sql`SELECT guardrail_policy FROM policy_layers WHERE id = ${layer}
+        UNION ALL SELECT guardrail_policy FROM api_keys WHERE id = ${key}`
+      for (const row of held) {
+        assert.deepStrictEqual(row["guardrail_policy"], {
+          mandatory_guardrails: ["kept"],
+          by: {},
+          first: "kept",
+          most: 3
+        })
+      }
+      assert.lengthOf(held, 2)
+      for (const id of [layer, other]) yield* ok("DELETE", `${admin}/policy-layers/${id}`)
+    })
+  )
+
   it.effect("a key with an infinite time cannot be simulated, and that is no defect either", () =>
     Effect.gen(function* () {
       const key_id = yield* Fixtures.key
