@@ -20,7 +20,7 @@ export interface Plan {
 
 type Invalid = RegistryDiff["invalid"][number]
 
-type Called = Pick<RegistryEntry, "name" | "studio_service_id">
+export type Called = Pick<RegistryEntry, "name" | "studio_service_id">
 
 const byStudio = (registry: ReadonlyArray<Service>, { studio_service_id }: Called): Service | undefined =>
   studio_service_id ? registry.find((service) => service.studio_service_id === studio_service_id) : undefined
@@ -31,6 +31,15 @@ const byName = (registry: ReadonlyArray<Service>, { name }: Called): Service | u
 /** The service that `entry` is about: the one of the same studio service, else the one of the same name. */
 export const subjectOf = (registry: ReadonlyArray<Service>, entry: Called): Service | undefined =>
   byStudio(registry, entry) ?? byName(registry, entry)
+
+/** Which of `all` are about none of `others`. */
+export const apartFrom = <A extends Called>(others: ReadonlyArray<Called>, all: ReadonlyArray<A>): ReadonlyArray<A> =>
+  all.filter(
+    ({ name, studio_service_id }) =>
+      !others.some(
+        (other) => other.name === name || (studio_service_id && other.studio_service_id === studio_service_id)
+      )
+  )
 
 /** The first rule that `entry` breaks in itself; `undefined` when it can be registered. */
 export const breachOf = (entry: RegistryEntry, before: Service | undefined): ServiceRules.Breach | undefined => {

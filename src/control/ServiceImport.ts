@@ -19,7 +19,17 @@ import * as CredentialOrigin from "./CredentialOrigin.ts"
 import * as RegistryPlan from "./RegistryPlan.ts"
 import { linkedTo } from "./ServiceLinks.ts"
 import { credentialContext, ServiceRow, serviceColumns, snapshots as serviceSnapshots, shown } from "./Services.ts"
-import { answers, type Columns, Count, heldProject, onDuplicate, rows, type StoreFailure, settled } from "./Store.ts"
+import {
+  answers,
+  type Columns,
+  Count,
+  heldProject,
+  LeftOut,
+  onDuplicate,
+  rows,
+  type StoreFailure,
+  settled
+} from "./Store.ts"
 
 type Duplicate = Refused<"duplicate_service">
 type Invalid = Refused<"invalid_service_payload" | "invalid_service_upstream" | "missing_project">
@@ -63,9 +73,21 @@ const make = Effect.gen(function* () {
     "version, source, diff, services_json, activated_at, rolled_back_from_version, created_at"
   )
 
-  const registry = Effect.map(services.all(sql`SELECT ${columns} FROM service_registrations ORDER BY name`), (found) =>
-    found.map(shown)
-  )
+  /** Rows that this version cannot read are left alone, and the answer names them. */
+  const registry = Effect.gen(function* () {
+    const names: Array<string> = []
+    const statement = sql`SELECT ${columns} FROM service_registrations ORDER BY name`
+    const found = yield* Effect.provideService(services.all(statement), LeftOut, names)
+    const left =
+      names.length === 0
+        ? []
+        : yield* unread.all(
+            sql`SELECT name, studio_service_id FROM service_registrations WHERE ${sql.in("name", names)}`
+          )
+    const answered = yield* LeftOut
+    answered?.push(...names.filter((name) => !answered.includes(name)))
+    return { found: found.map(shown), left }
+  })
   /** What is decided on the whole registry holds until it is written. Projects are held before it (`heldProject`). */
   const lockedRegistry = Effect.andThen(sql`LOCK TABLE service_registrations IN SHARE ROW EXCLUSIVE MODE`, registry)
 
@@ -143,8 +165,9 @@ const make = Effect.gen(function* () {
     return yield* audit.mutate(
       Effect.gen(function* () {
         yield* heldProject(sql, request.project_id)
-        const all = yield* lockedRegistry
+        const { found: all, left } = yield* lockedRegistry
         const entry = withoutNulls(request)
+        if (RegistryPlan.apartFrom(left, [entry]).length === 0) return yield* unreadable
         const before = RegistryPlan.subjectOf(all, entry)
         const taker = RegistryPlan.takenBy(all, entry, before)
         const breach = RegistryPlan.breachOf(entry, taker === undefined ? before : undefined)
@@ -183,7 +206,7 @@ const make = Effect.gen(function* () {
       Effect.map(taken(step, at), (done) => ({ ...done, name: step.after.name }))
     )
     const cleared = new Set(steps.flatMap((step) => (step.cleared ? [step.name] : [])))
-    const after = yield* registry
+    const { found: after } = yield* registry
     const snapshot = yield* versions.only(write`
       INSERT INTO service_registry_snapshots ${sql.insert({
         source: kept.source,
@@ -206,8 +229,8 @@ const make = Effect.gen(function* () {
     audit.mutate(
       Effect.gen(function* () {
         const projects = yield* knownProjects(entries.map(({ project_id }) => project_id))
-        const before = yield* lockedRegistry
-        const plan = RegistryPlan.ofEntries(before, entries, projects)
+        const { found: before, left } = yield* lockedRegistry
+        const plan = RegistryPlan.ofEntries(before, RegistryPlan.apartFrom(left, entries), projects)
         const [wrong] = plan.diff.invalid
         if (wrong !== undefined) {
           const others = plan.diff.invalid.length - 1
@@ -240,8 +263,8 @@ const make = Effect.gen(function* () {
           return yield* new ControlError("missing_service", "There is no version of the registry with this number.")
         }
         const projects = yield* knownProjects(goal.services_json.map(({ project_id }) => project_id))
-        const before = yield* lockedRegistry
-        const plan = RegistryPlan.ofSnapshot(before, goal.services_json, projects)
+        const { found: before, left } = yield* lockedRegistry
+        const plan = RegistryPlan.ofSnapshot(before, RegistryPlan.apartFrom(left, goal.services_json), projects)
         const old = yield* latest
         const { activation, changes } = yield* activated(plan, { source: goal.source, rolledBackFrom: version })
         return {
@@ -259,7 +282,8 @@ const make = Effect.gen(function* () {
     one,
     preview: Effect.fn("ServiceImport.preview")(function* ({ services: entries }) {
       const projects = yield* knownProjects(entries.map(({ project_id }) => project_id))
-      return { diff: RegistryPlan.ofEntries(yield* registry, entries, projects).diff }
+      const { found, left } = yield* registry
+      return { diff: RegistryPlan.ofEntries(found, RegistryPlan.apartFrom(left, entries), projects).diff }
     }, settled),
     activate,
     versions: Effect.fn("ServiceImport.versions")(
@@ -296,6 +320,7 @@ const make = Effect.gen(function* () {
 const configuration: Change = { _tag: "Configuration" }
 
 const services = rows(ServiceRow, { table: "service_registrations", key: ["name"] })
+const unread = answers(Schema.Struct({ name: Schema.String, studio_service_id: Schema.NullOr(Schema.String) }))
 const origins = answers(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
 
 const marked = (service: ChangedService, cleared: boolean): ChangedService =>
@@ -366,6 +391,11 @@ const refusedBy = (param: string, reason: string) =>
   param === "upstream_base_url"
     ? new ControlError("invalid_service_upstream", `${param} ${reason}.`, { param })
     : new ControlError("invalid_service_payload", `${param} ${reason}.`, { param })
+
+const unreadable = new ControlError(
+  "store_unavailable",
+  "This service, or that of this name, cannot be read by this version of the gateway; a newer version may have written it."
+)
 
 const duplicate = (message: string) => new ControlError("duplicate_service", message, { param: "name" })
 

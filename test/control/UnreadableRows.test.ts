@@ -342,6 +342,49 @@ suite("A row that this version cannot decode", (it) => {
     })
   )
 
+  it.effect("a service is left alone by an import of the registry, which goes on for the others", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      yield* newer(`DELETE FROM service_registrations WHERE cost_mode = 'auction'`)
+      const [name, studio] = [yield* Fixtures.service, yield* Fixtures.service]
+      yield* newer(`UPDATE service_registrations SET cost_mode = 'auction' WHERE name = $1`, name)
+      yield* newer(
+        `UPDATE service_registrations SET cost_mode = 'auction', studio_service_id = 'newer-1' WHERE name = $1`,
+        studio
+      )
+      const rows = sql`SELECT name, enabled, sync_status, timeout_ms FROM service_registrations
+        WHERE name IN (${name}, ${studio}) ORDER BY name`
+      const before = yield* rows
+      const services = [
+        { name: "readable", timeout_ms: 5 },
+        { name, timeout_ms: 5 },
+        { name: "other-name", studio_service_id: "newer-1" }
+      ]
+      const path = `${admin}/services/import`
+      const preview = yield* call("POST", `${path}/preview`, { body: { services } })
+      assert.deepStrictEqual(at(preview.json, "diff", "added"), ["readable"], preview.text)
+      const activated = yield* call("POST", `${path}/activate`, { body: { services } })
+      assert.strictEqual(activated.status, 200, activated.text)
+      const version = at(activated.json, "snapshot", "version")
+      const back = yield* call("POST", `${path}/rollback/${version}`)
+      assert.strictEqual(back.status, 200, back.text)
+      for (const { headers } of [preview, activated, back]) {
+        assert.deepStrictEqual((headers["x-unreadable-rows"] ?? "").split(",").sort(), [name, studio].sort())
+      }
+      assert.deepStrictEqual(yield* rows, before)
+      assert.strictEqual(at(yield* ok("GET", `${admin}/services/readable`), "timeout_ms"), 5)
+      // one by one, the others can be imported as well, and these cannot
+      yield* ok("POST", path, { body: { studio_service_id: "readable-1", name: "one-more" } })
+      for (const entry of [
+        { studio_service_id: "newer-1", name: "other-name" },
+        { studio_service_id: "newer-2", name }
+      ]) {
+        assert.strictEqual(refusalOf(yield* call("POST", path, { body: entry })).code, "store_unavailable")
+      }
+      for (const one of [name, studio]) yield* ok("DELETE", `${admin}/services/${one}`)
+    })
+  )
+
   it.effect("the OpenAPI document says so of every list", () =>
     Effect.gen(function* () {
       const document = yield* ok("GET", "/admin-ui/openapi.json")

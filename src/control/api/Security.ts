@@ -45,7 +45,7 @@ export const bodyOptional: Context.Context<never> = Context.add(
   true
 )
 
-/** Whether a list leaves out the rows that this version cannot decode. */
+/** Whether a list, or a change of all rows, leaves out those that this version cannot decode. */
 export const LeavesOut = Context.Reference<boolean>("svc/control/LeavesOut", { defaultValue: () => false })
 
 /** The header of a list that names the rows which it leaves out. */
@@ -64,7 +64,7 @@ export const leavesOut: Context.Context<never> = Context.add(
             ...responses[200]?.headers,
             [unreadableRows]: {
               description:
-                "The ids or names of rows that are not in the list, because this version cannot read them: percent-encoded, with commas between them, at most 100 of them and 4,096 characters.",
+                "The ids or names of rows that are not in the answer, and that nothing was done to, because this version cannot read them: percent-encoded, with commas between them, at most 100 of them and 4,096 characters.",
               schema: { type: "string" }
             }
           }

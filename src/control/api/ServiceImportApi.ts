@@ -131,12 +131,16 @@ export const ServiceImportApi = HttpApiGroup.make("service-import")
     HttpApiEndpoint.post("preview", "/import/preview", {
       payload: RegistryDraft,
       success: Schema.Struct({ diff: RegistryDiff })
-    }).annotate(OpenApi.Summary, "Show what a list of services would change"),
+    })
+      .annotateMerge(leavesOut)
+      .annotate(OpenApi.Summary, "Show what a list of services would change"),
     HttpApiEndpoint.post("activate", "/import/activate", {
       payload: RegistryDraft,
       success: Activation,
       error: refusals("invalid_service_payload", "duplicate_service")
-    }).annotate(OpenApi.Summary, "Make a list of services the registry"),
+    })
+      .annotateMerge(leavesOut)
+      .annotate(OpenApi.Summary, "Make a list of services the registry"),
     HttpApiEndpoint.get("versions", "/import/versions", {
       query: {
         limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 50 }))),
@@ -155,9 +159,11 @@ export const ServiceImportApi = HttpApiGroup.make("service-import")
       params: { version: Version },
       success: Activation,
       error: refusals("missing_service", "duplicate_service")
-    }).annotateMerge(
-      OpenApi.annotations({ summary: "Make an earlier version the registry", description: "As a new version." })
-    )
+    })
+      .annotateMerge(leavesOut)
+      .annotateMerge(
+        OpenApi.annotations({ summary: "Make an earlier version the registry", description: "As a new version." })
+      )
   )
   .annotateEndpointsMerge(requires("services:update"))
   .add(
