@@ -162,6 +162,7 @@ const providerOf = (route: PolicyRoute): Provider =>
 
 /** The wildcard reads no body: what hangs on one is refused or let go as the passthrough settings say. */
 const uncheckedAtWildcard = (policy: KeyPolicy): ReadonlyArray<Policy.Check> => [
+  ...(Policy.limitOfLaterWork(policy) !== undefined ? (["later_work"] as const) : []),
   ...Policy.hangsOnBodies(policy),
   ...(policy.max_request_body_bytes !== null ? (["request_bytes"] as const) : []),
   ...(policy.max_response_body_bytes !== null ? (["response_bytes"] as const) : [])

@@ -201,8 +201,8 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
       refuse(Meters.refusal(reading.meter, reading.used, wanted, now()), Denied.ofLimit(reading.meter), undefined, [
         reading
       ])
-    const meters = () =>
-      countingRequests(metersOf(effective, (effective) => control.limitScopes(key, effective), now()))
+    const allMeters = () => metersOf(effective, (effective) => control.limitScopes(key, effective), now())
+    const meters = () => countingRequests(allMeters())
     const admit = (destination: Destination, body: Read | undefined) =>
       limits.admit(
         request.recordId,
@@ -232,10 +232,15 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
         })
       )
     const begin = () => {
-      const question = questionOf(target, outcome.runs(key.id), now())
+      const later = worksLater(request, target)
+      const question = questionOf(target, later, outcome.runs(key.id), now())
       const decision = Policy.decide(effective.policy, question)
       if (decision._tag === "Denied") {
         return refuse(new GatewayError(decision.denial), Denied.ofRequest(decision.denial, effective, question))
+      }
+      const shared = later ? allMeters().all.find(({ unit }) => unit !== "requests") : undefined
+      if (shared !== undefined) {
+        return refuse(new GatewayError(Policy.laterWork(shared.scope.nameOf(shared.field))), Denied.ofLimit(shared))
       }
       const unread =
         target.settings.body_policies === "skip" || !decides(request, target)
@@ -311,10 +316,15 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
 /** Without a UI that is exposed, only programs come by the wildcard. */
 const readerOf = ({ settings }: Wildcard): Reader => (settings.ui_exposure === "disabled" ? "program" : "browser")
 
-const questionOf = ({ provider, route }: Wildcard, running: number, now: number): Policy.Question => ({
+const questionOf = (
+  { provider, route }: Wildcard,
+  worksLater: boolean,
+  running: number,
+  now: number
+): Policy.Question => ({
   route,
   provider,
-  worksLater: false,
+  worksLater,
   facts: Facts.none,
   // the body is counted while it passes
   requestBytes: 0,
@@ -405,6 +415,13 @@ const decides = ({ wire }: Request.Request, { target }: Wildcard): boolean => {
   const { models, unjudged } = NamedModels.inPath(target)
   return models.length > 0 || unjudged !== undefined || CompatPaths.workOf(target) === "later"
 }
+
+/**
+ * Whether the request has the upstream do work whose models and tokens nobody here sees, as a batch of an uploaded file
+ * does: the requests in it would have to keep to the limits of the governed routes, and nothing of it is counted here.
+ */
+const worksLater = ({ wire }: Request.Request, { settings, target }: Wildcard): boolean =>
+  settings.body_policies !== "skip" && wire.method === "POST" && CompatPaths.workOf(target) === "later"
 
 const unseenBy = (guardrail: string): GatewayError =>
   new GatewayError({

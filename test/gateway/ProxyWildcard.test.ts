@@ -96,8 +96,16 @@ layer(Proxy.database)("ProxyApp, by the wildcard", (it) => {
       "allowed_models, by a job that goes on",
       { allowed_models: ["m"] },
       { method: "POST", target: "/v1/fine_tuning/jobs/j/resume" },
-      "model"
+      "later_work"
     ],
+    [
+      "allowed_models, by a batch of an uploaded file",
+      { allowed_models: ["m"] },
+      { target: "/v1/batches", body: batch },
+      "later_work"
+    ],
+    ["a budget", { daily_budget_usd: 5 }, { target: "/v1/batches", body: batch }, "later_work"],
+    ["a limit on tokens", { tpm_limit: 5 }, { target: "/v1/fine_tuning/jobs", body: batch }, "later_work"],
     ["allow_tools", { allow_tools: false }, { body: "?" }, "tools"],
     ["allow_streaming", { allow_streaming: false }, { body: "?" }, "streaming"],
     ["max_output_tokens_per_request", { max_output_tokens_per_request: 5 }, { body: "?" }, "output_tokens"],
@@ -137,6 +145,27 @@ layer(Proxy.database)("ProxyApp, by the wildcard", (it) => {
       assert.strictEqual((yield* ask({ method: "GET" })).status, 200)
       const { sql } = yield* Database
       yield* sql`DELETE FROM policy_layers`
+    })
+  )
+
+  it.effect("holds a batch of an uploaded file to what layers share, unless the settings skip it", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const ask = Effect.fnUntraced(function* (settings: Partial<Passthrough>) {
+        const configured = Effect.andThen(
+          Proxy.openWildcard(settings),
+          sql`INSERT INTO policy_layers (layer_kind, scope_id, shared) VALUES ('global', NULL, '{"daily_budget_usd":5}')`
+        )
+        const gateway = yield* Proxy.make({ configured })
+        const { headers } = yield* Proxy.issueKey({ rpm_limit: 5 })
+        const wire = yield* gateway.ask({ target: "/v1/batches", headers, body: batch })
+        const listed = yield* gateway.ask({ target: "/v1/fine_tuning/jobs", method: "GET", headers })
+        yield* sql`DELETE FROM policy_layers`
+        assert.notStrictEqual(listed.status, 403)
+        return [wire.status, (yield* gateway.records)[0]?.denial?.check]
+      })
+      assert.deepStrictEqual(yield* ask({}), [403, "shared_daily_budget_usd"])
+      assert.deepStrictEqual(yield* ask({ body_policies: "skip", ownership: "shared" }), [200, undefined])
     })
   )
 
@@ -493,6 +522,8 @@ describe("PublicLocation", () => {
 
 const outcomesOf = (records: ReadonlyArray<UsageRecord>) =>
   records.map(({ error_code, status_code }) => [status_code, error_code])
+
+const batch = { input_file_id: "file-1", endpoint: "/v1/chat/completions" }
 
 const codeOf = (text: string): unknown => JSON.parse(text).error.code
 
