@@ -4,7 +4,7 @@ import * as CounterRestoration from "./CounterRestoration.ts"
 import { FullWindows } from "./FullWindows.ts"
 import { gathering, turn } from "./Gathering.ts"
 import * as Scripts from "./LimitsScripts.ts"
-import * as Meters from "./Meters.ts"
+import type * as Meters from "./Meters.ts"
 import type { Wanted } from "./model/Estimate.ts"
 import type { Settled } from "./Settling.ts"
 import * as Settling from "./Settling.ts"
@@ -93,14 +93,7 @@ export class Limits extends Context.Service<
         return {
           counters,
           keys: counters.map(({ meter }) => redis.key(meter.key)),
-          terms: counters.map(({ begins, meter }) => {
-            const durable = begins && Meters.isDurable(meter)
-            return [
-              begins ? Meters.keptSeconds[meter.window] : "",
-              durable ? meter.name : "",
-              durable ? Meters.markOf(meter) : ""
-            ]
-          })
+          terms: Scripts.settlementTerms(counters)
         }
       }
 
@@ -112,12 +105,7 @@ export class Limits extends Context.Service<
           keys: [open, known, ...counters],
           endsAt: Math.min(...meters.meters.map(({ endsAt }) => endsAt)),
           settled: settledOf(meters, Number.NEGATIVE_INFINITY),
-          terms: meters.meters.map((meter) => [
-            meter.limit,
-            Meters.keptSeconds[meter.window],
-            Meters.isDurable(meter) ? meter.name : "",
-            Meters.isDurable(meter) ? Meters.markOf(meter) : ""
-          ])
+          terms: Scripts.admissionTerms(meters.meters)
         }
       })
 
@@ -128,20 +116,16 @@ export class Limits extends Context.Service<
           const keys: Array<string> = []
           const args: Array<string | number> = [now, now + leaseMs]
           for (const group of groups) {
-            const { scopes } = group[0]!.value.meters
+            const { all, scopes } = group[0]!.value.meters
             args.push(scopes.length, group.length)
-            for (const { meters } of scopes) args.push(meters.length)
-            let place = 0
             for (const scope of scopes) {
               const places = placesOf(scope)
               for (const key of places.keys) keys.push(key)
-              for (const [limit, keep, name, mark] of places.terms) {
-                let sum = 0
-                for (const { value } of group) sum += value.amounts[place]!
-                args.push(limit, keep, name, mark, sum)
-                place++
-              }
+              args.push(places.terms)
             }
+            const sums = all.map(() => 0)
+            for (const { value } of group) for (const [i, amount] of value.amounts.entries()) sums[i]! += amount
+            args.push(sums.join(" "))
             for (const { value } of group) args.push(...value.members, value.amounts.join(" "))
           }
           return Effect.map(redis.run(Scripts.admission, keys, args), (answers) => {
@@ -200,13 +184,10 @@ export class Limits extends Context.Service<
             const { counters, keys: counterKeys, terms } = now < endsAt ? settled : settledOf(meters, now)
             const changes = held.map(({ amounts, used }) => Settling.changesOf(counters, amounts, used))
             keys.push(open, known)
-            args.push(counters.length, held.length)
             keys.push(...counterKeys)
-            for (const [index, term] of terms.entries()) {
-              let change = 0
-              for (const { open } of changes) change += open[index]!
-              args.push(change, ...term)
-            }
+            const sums = counters.map(() => 0)
+            for (const { open } of changes) for (const [i, change] of open.entries()) sums[i]! += change
+            args.push(held.length, terms, sums.join(" "))
             for (const [index, { member }] of held.entries()) {
               const { givenBack, open } = changes[index]!
               args.push(member, `${open.join(" ")} ${givenBack.join(" ")}`)
@@ -253,16 +234,14 @@ interface Places {
   readonly endsAt: number
   /** What settlements change until then. */
   readonly settled: SettledCounters
-  /** Limit, seconds to keep, name and mark of a durable meter. */
-  readonly terms: ReadonlyArray<readonly [number, number, string, string]>
+  readonly terms: string
 }
 
 interface SettledCounters {
   readonly counters: ReadonlyArray<Settling.Counter>
   /** Their names in Redis. */
   readonly keys: ReadonlyArray<string>
-  /** Seconds to keep, name and mark of a durable counter that may begin with the settlement. */
-  readonly terms: ReadonlyArray<readonly [number | "", string, string]>
+  readonly terms: string
 }
 
 /** Made once for the meters of a scope, which change with the minute. */

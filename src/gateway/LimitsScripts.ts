@@ -1,6 +1,7 @@
 import { Array as Arr } from "effect"
 import type { Call, Reply, Script } from "../services/Redis.ts"
 import * as Meters from "./Meters.ts"
+import type { Counter } from "./Settling.ts"
 
 /** Open reservations are remembered for as long as the longest counter that they are held on. */
 const openSeconds = Meters.keptSeconds.month
@@ -9,6 +10,38 @@ const givenBackSeconds = 86_400
 
 /** At most so many dead reservations are given back on the way of one admission. */
 const sweepLimit = 16
+
+/** In the place of a word that a meter has not. */
+const none = "-"
+
+/** What the scripts are told of a durable meter; of another one, nothing. */
+const durableTerms = (meter: Meters.Meter, durable: boolean): string =>
+  durable ? `${meter.name} ${Meters.markOf(meter)}` : `${none} 0 0`
+
+/**
+ * What the admission is told of each meter, with blanks between: limit, seconds to keep, name of a durable meter, and its
+ * mark, which is two words. One argument, because each costs the client and the server more than its text.
+ */
+export const admissionTerms = (meters: ReadonlyArray<Meters.Meter>): string =>
+  meters
+    .map(
+      (meter) => `${meter.limit} ${Meters.keptSeconds[meter.window]} ${durableTerms(meter, Meters.isDurable(meter))}`
+    )
+    .join(" ")
+const wordsOfMeter = 5
+
+/**
+ * What the settlement is told of each counter, in the same way: seconds to keep, and name and mark of a durable meter,
+ * where the counter may begin with the settlement.
+ */
+export const settlementTerms = (counters: ReadonlyArray<Counter>): string =>
+  counters
+    .map(({ begins, meter }) => {
+      const keep = begins ? String(Meters.keptSeconds[meter.window]) : none
+      return `${keep} ${durableTerms(meter, begins && Meters.isDurable(meter))}`
+    })
+    .join(" ")
+const wordsOfCounter = 4
 
 /** What the admission of one group returns: the counters to restore before it, or what became of each request. */
 export type AdmissionAnswer =
@@ -68,10 +101,9 @@ const begun = (mark: Reply | undefined, wanted: string): string => `${parsed(wan
  * scopes: its key, and the layers whose requests share limits. It is admitted on all of them or on none.
  *
  * KEYS, per group and scope: open reservations, marks, one counter per meter. ARGV: now, end of the leases; per group:
- * number of scopes, number of requests; per scope: number of meters; per meter of all scopes: limit, seconds to keep,
- * name of a durable meter (or nothing), its mark, amount of all requests together; per request: its reservation in each
- * scope (or nothing, where nothing is to be given back), its amount on each meter, with blanks between. A group that
- * fits as a whole is not looked at one by one.
+ * number of scopes, number of requests; per scope: `admissionTerms` of its meters; amount of all requests together on
+ * each meter, with blanks between; per request: its reservation in each scope (or nothing, where nothing is to be given
+ * back), its amount on each meter, with blanks between. A group that fits as a whole is not looked at one by one.
  *
  * A request that takes nothing of a meter is not held up by it: a list of models costs no money. A reservation whose
  * lease has ended is given back to the counters that it names (the scope is in the name of the set), and a note for its
@@ -93,67 +125,69 @@ local function sweep(open)
     redis.call('SET', open .. ':' .. string.match(dead, '^%S+'), '1', 'EX', '${givenBackSeconds}')
   end
 end
-local function admit(k, a, s, n, total)
-  local first = a + 2 + s
-  local counters, m = {}, 0
+local function admit(k, a)
+  local s, n = tonumber(ARGV[a]), tonumber(ARGV[a + 1])
+  local open, known, last, m = {}, {}, {}, 0
+  local counters, limits, keeps, names, marks = {}, {}, {}, {}, {}
   for scope = 1, s do
-    local count = tonumber(ARGV[a + 1 + scope])
-    sweep(KEYS[k])
-    for i = 1, count do counters[m + i] = KEYS[k + 1 + i] end
-    m = m + count
-    k = k + 2 + count
+    open[scope], known[scope] = KEYS[k], KEYS[k + 1]
+    k = k + 2
+    for limit, keep, name, mark in string.gmatch(ARGV[a + 1 + scope], '(%S+) (%S+) (%S+) (%d+ %d+)') do
+      m = m + 1
+      counters[m], limits[m], keeps[m], names[m], marks[m] = KEYS[k], tonumber(limit), keep, name, mark
+      k = k + 1
+    end
+    last[scope] = m
+    sweep(open[scope])
   end
+  local first = a + 3 + s
+  local after = first + (s + 1) * n
   local before, cold, begins = redis.call('MGET', unpack(counters)), {}, {}
-  local place, known = 0, k - m - 2 * s + 1
   for scope = 1, s do
-    local count = tonumber(ARGV[a + 1 + scope])
-    local names, places = {}, {}
-    for i = 1, count do
-      local name = ARGV[first + 5 * (place + i) - 3]
-      if name ~= '' then
-        names[#names + 1] = name
-        places[#places + 1] = place + i
+    local asked, places = {}, {}
+    for i = (last[scope - 1] or 0) + 1, last[scope] do
+      if names[i] ~= '-' then
+        asked[#asked + 1] = names[i]
+        places[#places + 1] = i
       end
     end
-    if #names > 0 then
-      for d, mark in ipairs(redis.call('HMGET', KEYS[known], unpack(names))) do
+    if #asked > 0 then
+      for d, mark in ipairs(redis.call('HMGET', known[scope], unpack(asked))) do
         local i = places[d]
-        local wanted = ARGV[first + 5 * i - 2]
-        local stand, since = standing(mark, wanted, before[i])
+        local stand, since = standing(mark, marks[i], before[i])
         if stand == 'cold' then
           cold[#cold + 1] = i
         elseif stand == 'begins' then
-          begins[#begins + 1] = { KEYS[known], names[d], string.match(wanted, '^%d+') .. ' ' .. since, i }
+          begins[#begins + 1] = { known[scope], names[i], string.match(marks[i], '^%d+') .. ' ' .. since, i }
         end
       end
     end
-    place = place + count
-    known = known + 2 + count
   end
-  if #cold > 0 then return { 'cold', unpack(cold) } end
+  if #cold > 0 then return { 'cold', unpack(cold) }, k, after end
   for _, begin in ipairs(begins) do
-    redis.call('SET', counters[begin[4]], '0', 'NX', 'EX', ARGV[first + 5 * begin[4] - 4])
+    redis.call('SET', counters[begin[4]], '0', 'NX', 'EX', keeps[begin[4]])
     redis.call('HSET', begin[1], begin[2], begin[3])
     redis.call('EXPIRE', begin[1], '${Meters.keptSeconds.month}')
   end
-  local sums, fits = {}, true
-  for i = 1, m do
+  local sums, fits, i = {}, true, 0
+  for sum in string.gmatch(ARGV[a + 2 + s], '%S+') do
+    i = i + 1
     before[i] = tonumber(before[i] or '0')
-    sums[i] = tonumber(ARGV[first + 5 * i - 1])
-    if sums[i] > 0 and before[i] + sums[i] > tonumber(ARGV[first + 5 * i - 5]) then fits = false end
+    sums[i] = tonumber(sum)
+    if sums[i] > 0 and before[i] + sums[i] > limits[i] then fits = false end
   end
   local answer, reserved, any = {}, {}, false
   if not fits then
     for i = 1, m do sums[i] = 0 end
   end
   for scope = 1, s do reserved[scope] = {} end
-  for at = first + 5 * m, first + 5 * m + (s + 1) * (n - 1), s + 1 do
+  for at = first, after - 1, s + 1 do
     local refusedBy = 0
     if not fits then
       local amounts = {}
       for amount in string.gmatch(ARGV[at + s], '%S+') do amounts[#amounts + 1] = tonumber(amount) end
       for i = m, 1, -1 do
-        if amounts[i] > 0 and before[i] + sums[i] + amounts[i] > tonumber(ARGV[first + 5 * i - 5]) then refusedBy = i end
+        if amounts[i] > 0 and before[i] + sums[i] + amounts[i] > limits[i] then refusedBy = i end
       end
       answer[#answer + 1] = refusedBy
       if refusedBy == 0 then
@@ -174,28 +208,24 @@ local function admit(k, a, s, n, total)
   if any then
     for i = 1, m do
       if redis.call('INCRBY', counters[i], string.format('%.0f', sums[i])) == sums[i] then
-        redis.call('EXPIRE', counters[i], ARGV[first + 5 * i - 4])
+        redis.call('EXPIRE', counters[i], keeps[i])
       end
     end
-    local open = k - m - 2 * s
     for scope = 1, s do
       if #reserved[scope] > 0 then
-        redis.call('ZADD', KEYS[open], unpack(reserved[scope]))
-        redis.call('EXPIRE', KEYS[open], '${openSeconds}')
+        redis.call('ZADD', open[scope], unpack(reserved[scope]))
+        redis.call('EXPIRE', open[scope], '${openSeconds}')
       end
-      open = open + 2 + tonumber(ARGV[a + 1 + scope])
     end
   end
   for i = 1, m do answer[#answer + 1] = string.format('%.0f', before[i]) end
-  return answer
+  return answer, k, after
 end
 local answers, k, a = {}, 1, 3
 while a <= #ARGV do
-  local s, n, m = tonumber(ARGV[a]), tonumber(ARGV[a + 1]), 0
-  for scope = 1, s do m = m + tonumber(ARGV[a + 1 + scope]) end
-  answers[#answers + 1] = admit(k, a, s, n)
-  k = k + 2 * s + m
-  a = a + 2 + s + 5 * m + (s + 1) * n
+  local answer
+  answer, k, a = admit(k, a)
+  answers[#answers + 1] = answer
 end
 return answers`,
   step: (call, keys, args) => {
@@ -205,12 +235,16 @@ return answers`,
     const answers: Array<Reply> = []
     while (rest.length > 0) {
       const [s = 0, n = 0] = rest.splice(0, 2).map(Number)
-      const scopes = rest.splice(0, s).map((count) => {
-        const [open = "", known = "", ...counters] = names.splice(0, 2 + Number(count))
+      const terms = rest.splice(0, s).map((text) => Arr.chunksOf(text.split(" "), wordsOfMeter))
+      const scopes = terms.map(({ length }) => {
+        const [open = "", known = "", ...counters] = names.splice(0, 2 + length)
         return { open, known, counters }
       })
-      const m = scopes.reduce((sum, { counters }) => sum + counters.length, 0)
-      const meters = Arr.chunksOf(rest.splice(0, 5 * m), 5)
+      const [sums = ""] = rest.splice(0, 1)
+      const amounts = sums.split(" ")
+      const meters = terms.flat().map(([limit = "", keep = "", name = "", window, since], index) => {
+        return { limit, keep, name, mark: `${window} ${since}`, sum: amounts[index] ?? "" }
+      })
       const requests = Arr.chunksOf(rest.splice(0, (s + 1) * n), s + 1)
       answers.push(admitGroup(call, { now, leaseEnd, scopes, meters, requests }))
     }
@@ -234,7 +268,13 @@ interface Group {
     readonly known: string
     readonly counters: ReadonlyArray<string>
   }>
-  readonly meters: ReadonlyArray<ReadonlyArray<string>>
+  readonly meters: ReadonlyArray<{
+    readonly limit: string
+    readonly keep: string
+    readonly name: string
+    readonly mark: string
+    readonly sum: string
+  }>
   readonly requests: ReadonlyArray<ReadonlyArray<string>>
 }
 
@@ -257,8 +297,8 @@ const admitGroup = (call: Call, { leaseEnd, meters, now, requests, scopes }: Gro
   const counters = scopes.flatMap(({ counters }) => counters)
   const values = items(call("MGET", ...counters))
   const marked = scopes.flatMap(({ counters, known }) => counters.map(() => known))
-  const durable = meters.flatMap(([, , name = "", wanted = ""], index) => {
-    if (name === "") return []
+  const durable = meters.flatMap(({ mark: wanted, name }, index) => {
+    if (name === none) return []
     const mark = call("HGET", marked[index]!, name)
     return [{ index, name, wanted, mark, stand: standing(mark, wanted, values[index] !== null) }]
   })
@@ -266,13 +306,13 @@ const admitGroup = (call: Call, { leaseEnd, meters, now, requests, scopes }: Gro
   if (cold.length > 0) return ["cold", ...cold.map(({ index }) => index + 1)]
   for (const { index, mark, name, stand, wanted } of durable) {
     if (stand !== "begins") continue
-    call("SET", counters[index]!, "0", "NX", "EX", meters[index]?.[1] ?? "")
+    call("SET", counters[index]!, "0", "NX", "EX", meters[index]?.keep ?? "")
     call("HSET", marked[index]!, name, begun(mark, wanted))
     call("EXPIRE", marked[index]!, Meters.keptSeconds.month)
   }
   const before = values.map((value) => Number(value ?? "0"))
-  const limits = meters.map(([limit]) => Number(limit))
-  const sums = meters.map(([, , , , sum]) => Number(sum))
+  const limits = meters.map(({ limit }) => Number(limit))
+  const sums = meters.map(({ sum }) => Number(sum))
   const fits = sums.every((sum, i) => sum === 0 || before[i]! + sum <= limits[i]!)
   if (!fits) sums.fill(0)
   const admitted: Array<ReadonlyArray<string>> = []
@@ -292,7 +332,7 @@ const admitGroup = (call: Call, { leaseEnd, meters, now, requests, scopes }: Gro
   })
   if (admitted.length > 0) {
     for (const [i, counter] of counters.entries()) {
-      if (call("INCRBY", counter, sums[i]!) === sums[i]) call("EXPIRE", counter, meters[i]?.[1] ?? "")
+      if (call("INCRBY", counter, sums[i]!) === sums[i]) call("EXPIRE", counter, meters[i]?.keep ?? "")
     }
     for (const [index, { open }] of scopes.entries()) {
       const reserved = admitted.flatMap((members) => (members[index] ? [leaseEnd, members[index]] : []))
@@ -306,10 +346,10 @@ const admitGroup = (call: Call, { leaseEnd, meters, now, requests, scopes }: Gro
 
 /**
  * KEYS: usage queue; per group of requests that held the same meters of a scope: open reservations, marks, the counters
- * that change. ARGV: number of records, the records; per group: number of counters, number of requests; per counter:
- * change by all requests together, seconds to keep (nothing: a counter that is gone is not begun), name of a durable
- * meter (or nothing), its mark; per request: reservation, and with blanks between what it changes of each counter while
- * it is open, then what it changes after it was given back.
+ * that change. ARGV: number of records, the records; per group: number of requests, `settlementTerms` of the counters (one
+ * that is gone and has no seconds to keep is not begun), change of each by all requests together, with blanks between;
+ * per request: reservation, and with blanks between what it changes of each counter while it is open, then what it
+ * changes after it was given back.
  *
  * The counters are those of the windows in which the requests were admitted and, where they ended in a later window,
  * those of that window too. A counter that is gone in the window of its reservation was lost: the admission has it
@@ -335,7 +375,7 @@ local function closeAll(open, first, n)
   return redis.call('ZREM', open, unpack(members)) == n
 end
 local function begin(known, counter, change, keep, name, wanted)
-  if name ~= '' then
+  if name ~= '-' then
     local stand, since = standing(redis.call('HGET', known, name), wanted, false)
     if stand ~= 'begins' then return end
     redis.call('HSET', known, name, string.match(wanted, '^%d+') .. ' ' .. since)
@@ -346,10 +386,11 @@ end
 local records = tonumber(ARGV[1])
 local k, a = 2, 2 + records
 while a <= #ARGV do
-  local c, n = tonumber(ARGV[a]), tonumber(ARGV[a + 1])
-  local first, requests = a + 2, a + 2 + 4 * c
-  local changes = {}
-  for i = 1, c do changes[i] = tonumber(ARGV[first + 4 * i - 4]) end
+  local n, requests, changes, c = tonumber(ARGV[a]), a + 3, {}, 0
+  for change in string.gmatch(ARGV[a + 2], '%S+') do
+    c = c + 1
+    changes[c] = tonumber(change)
+  end
   if not closeAll(KEYS[k], requests, n) then
     for at = requests, requests + 2 * n - 2, 2 do
       local member = ARGV[at]
@@ -367,14 +408,19 @@ while a <= #ARGV do
       end
     end
   end
-  local whole = redis.call('EXISTS', unpack(KEYS, k + 2, k + 1 + c)) == c
-  for i = 1, c do
-    if changes[i] ~= 0 then
-      local counter, keep = KEYS[k + 1 + i], ARGV[first + 4 * i - 3]
-      if whole or redis.call('EXISTS', counter) == 1 then
+  if redis.call('EXISTS', unpack(KEYS, k + 2, k + 1 + c)) == c then
+    for i = 1, c do
+      if changes[i] ~= 0 then redis.call('INCRBY', KEYS[k + 1 + i], string.format('%.0f', changes[i])) end
+    end
+  else
+    local i = 0
+    for keep, name, mark in string.gmatch(ARGV[a + 1], '(%S+) (%S+) (%d+ %d+)') do
+      i = i + 1
+      local counter = KEYS[k + 1 + i]
+      if changes[i] ~= 0 and redis.call('EXISTS', counter) == 1 then
         redis.call('INCRBY', counter, string.format('%.0f', changes[i]))
-      elseif keep ~= '' then
-        begin(KEYS[k + 1], counter, changes[i], keep, ARGV[first + 4 * i - 2], ARGV[first + 4 * i - 1])
+      elseif changes[i] ~= 0 and keep ~= '-' then
+        begin(KEYS[k + 1], counter, changes[i], keep, name, mark)
       end
     end
   end
@@ -387,11 +433,12 @@ return redis.call('RPUSH', KEYS[1], unpack(ARGV, 2, 1 + records))`,
     const rest = args.slice(Number(count))
     const names = [...keys]
     while (rest.length > 0) {
-      const [c = 0, n = 0] = rest.splice(0, 2).map(Number)
+      const [n = "", terms = "", all = ""] = rest.splice(0, 3)
+      const places = Arr.chunksOf(terms.split(" "), wordsOfCounter)
+      const changes = all.split(" ").map(Number)
+      const c = changes.length
       const [open = "", known = "", ...counters] = names.splice(0, 2 + c)
-      const places = Arr.chunksOf(rest.splice(0, 4 * c), 4)
-      const changes = places.map(([change]) => Number(change))
-      for (const [member = "", amounts = ""] of Arr.chunksOf(rest.splice(0, 2 * n), 2)) {
+      for (const [member = "", amounts = ""] of Arr.chunksOf(rest.splice(0, 2 * Number(n)), 2)) {
         if (call("ZREM", open, member) === 1) continue
         const givenBack = call("DEL", `${open}:${member.split(" ", 1)[0]}`) === 1
         for (const [i, amount] of amounts.split(" ").entries()) {
@@ -400,10 +447,12 @@ return redis.call('RPUSH', KEYS[1], unpack(ARGV, 2, 1 + records))`,
         }
       }
       for (const [i, counter] of counters.entries()) {
-        const [, keep = "", name = "", wanted = ""] = places[i] ?? []
+        const [keep = "", name = "", window, since] = places[i] ?? []
         if (changes[i] === 0) continue
         if (call("EXISTS", counter) === 1) call("INCRBY", counter, changes[i]!)
-        else if (keep !== "") begin(call, { known, counter, change: changes[i]!, keep, name, wanted })
+        else if (keep !== none) {
+          begin(call, { known, counter, change: changes[i]!, keep, name, wanted: `${window} ${since}` })
+        }
       }
     }
     return call("RPUSH", queue, ...records)
@@ -421,7 +470,7 @@ interface Beginning {
 }
 
 const begin = (call: Call, { change, counter, keep, known, name, wanted }: Beginning): void => {
-  if (name !== "") {
+  if (name !== none) {
     const mark = call("HGET", known, name)
     if (standing(mark, wanted, false) !== "begins") return
     call("HSET", known, name, begun(mark, wanted))
