@@ -39,8 +39,6 @@ const keepAliveMs = 4_000
 /** How long a server's own `keep-alive: timeout` hint is believed. */
 const keepAliveHintMs = 60_000
 const tlsSessionsKept = 100
-/** So many connections a caller may hold whatever others hold, as long as there are any. */
-const leastShare = 8
 
 interface Origin {
   readonly url: string
@@ -254,16 +252,10 @@ export class ConnectionPool {
     else origin.held.delete(caller)
   }
 
-  /**
-   * A caller may hold a quarter of the connections, and where others hold many, half of those that they leave: four
-   * callers with a quarter each would leave nothing to a fifth.
-   */
   #mayHold(origin: Origin, caller: string | undefined): boolean {
     if (caller === undefined) return true
-    const { connectionsPerOrigin } = this.#limits
     const held = origin.held.get(caller) ?? 0
-    const left = connectionsPerOrigin - (origin.working - held)
-    return held < Math.min(Share.of(connectionsPerOrigin), Math.max(leastShare, left >> 1))
+    return held < Share.beside(this.#limits.connectionsPerOrigin, origin.working - held)
   }
 
   #nextWaiting(origin: Origin): Taker | undefined {

@@ -20,7 +20,7 @@ export class WaitingLine {
   join(taker: Taker): "waiting" | "full" {
     const { caller } = taker
     const queue = this.#queues.get(caller) ?? new Set()
-    const most = caller === undefined ? this.#most : Share.of(this.#most)
+    const most = caller === undefined ? this.#most : Share.beside(this.#most, this.#size - queue.size)
     if (this.#size >= this.#most || queue.size >= most) return "full"
     queue.add(taker)
     this.#queues.set(caller, queue)

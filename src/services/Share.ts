@@ -5,6 +5,18 @@
 export const of = (total: number): number => Math.max(1, Math.floor(total / 4))
 
 /**
+ * What one caller may hold where others hold `others` of it: a quarter, and no more than half of what they leave, but for
+ * a sixteenth that is kept for callers who hold little. Four callers with a quarter each would leave nothing to a fifth,
+ * and halves alone nothing to a twelfth; of 4,096 places it takes a hundred callers to leave none.
+ */
+export const beside = (total: number, others: number): number => {
+  const left = total - others
+  const kept = total >> 4
+  const least = left > kept >> 2 ? Math.min(8, total >> 5) : 1
+  return Math.min(of(total), Math.max(1, least, (left - kept) >> 1))
+}
+
+/**
  * The caller at an address. Of IPv6 it is the network: whoever has one address there has all 2^64 of it. IPv4 may be
  * written as IPv6.
  */

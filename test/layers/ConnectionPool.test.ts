@@ -30,7 +30,7 @@ describe("ConnectionPool", () => {
 })
 
 describe("the share of a caller", () => {
-  it("leaves connections to callers that come when four hold many", () => {
+  it("leaves connections to callers that come when dozens hold all that they can", () => {
     const most = 1_024
     const pool = new ConnectionPool({ connectionsPerOrigin: most, waitingPerOrigin: 4_096, idleConnections: 1 })
     const holds = (caller: string): number => {
@@ -38,9 +38,10 @@ describe("the share of a caller", () => {
         if (pool.take("http://127.0.0.1:9", { caller, granted: () => {} }) !== "granted") return held
       }
     }
-    const held = ["a", "b", "c", "d", "e", "f", "g", "h", "i"].map(holds)
-    assert.deepStrictEqual(held.slice(0, 3), [256, 256, 256])
-    assert.deepStrictEqual(held.slice(3), [128, 64, 32, 16, 8, 8])
+    const greedy = Array.from({ length: 20 }, (_, index) => String(index))
+    const held = greedy.map(holds)
+    assert.deepStrictEqual(held.slice(0, 10), [256, 256, 224, 112, 56, 28, 14, 8, 8, 8])
+    assert.isAbove(holds("another"), 0)
     pool.destroy()
   })
 })
@@ -60,6 +61,20 @@ describe("WaitingLine", () => {
       c1
     )
     assert.strictEqual(line.size, 0)
+  })
+
+  it("has a place for who comes when ten callers have taken all that they can, and a turn within theirs", () => {
+    const line = new WaitingLine(4_096)
+    const greedy = Array.from({ length: 10 }, (_, index) => String(index))
+    for (const caller of greedy) while (line.join(taker(caller)) === "waiting");
+    const late = taker("late")
+    assert.strictEqual(line.join(late), "waiting")
+    const turns = greedy.map(() => line.next(() => true))
+    assert.notInclude(turns, late)
+    assert.strictEqual(
+      line.next(() => true),
+      late
+    )
   })
 
   it("gives a caller a quarter of the places, the program itself all of them, and a place back to who leaves", () => {
