@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 /** Area → areas that it may import beside itself. The first area that a file lies in counts. */
 const areas: ReadonlyArray<readonly [area: string, may: ReadonlyArray<string>]> = [
   ["src/services", []],
-  ["src/http", []],
+  ["src/http", ["src/services"]],
   ["src/gateway/model", ["src/services"]],
   // one runner: operators try out the very guardrails that requests go through
   ["src/guardrails", ["src/services", "src/gateway/model"]],

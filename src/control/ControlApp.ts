@@ -1,5 +1,6 @@
 import { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { BodyRoom } from "../http/BodyRoom.ts"
 import { Analyses } from "./Analyses.ts"
 import { Audit } from "./Audit.ts"
 import { AuditChain } from "./AuditChain.ts"
@@ -157,13 +158,16 @@ export const layer = Layer.mergeAll(
   DocsPage.layer,
   UpstreamUi.layer,
   Fallbacks.layer
-).pipe(Layer.provide(stores), Layer.provide([identified, InForce, StatementsInTime, Readiness.layer("not_ready")]))
+).pipe(
+  Layer.provide([stores, BodyRoom.layer]),
+  Layer.provide([identified, InForce, StatementsInTime, Readiness.layer("not_ready")])
+)
 
 /** The routes of the listener that shows browsers the upstream's UI at `origin`. */
 export const upstreamUi = (origin: string) =>
   UpstreamUiListener.layer(origin).pipe(
     Layer.provide([UpstreamUiSessions.layer, FrontDoor.layer.pipe(Layer.provide(Audit.layer))]),
-    Layer.provide([RequestIds, StatementsInTime])
+    Layer.provide([BodyRoom.layer, RequestIds, StatementsInTime])
   )
 
 /** For roles without the operator API, whose control listener has nothing but health, readiness and metrics. */

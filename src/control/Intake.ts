@@ -2,32 +2,38 @@ import { ByteSize, Context, Effect, Layer, Schema, SchemaIssue, type Types } fro
 import { type HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type HttpApiEndpoint, HttpApiError } from "effect/http-api"
 import * as JsonBounds from "../gateway/model/JsonBounds.ts"
+import { BodyRoom, NoRoom } from "../http/BodyRoom.ts"
 import { changeAnswer } from "./AnswerChange.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
 import { BodyOptional, Intake, LeavesOut, MaxBodyBytes, unreadableRows } from "./api/Security.ts"
+import { overloaded } from "./Refusals.ts"
 import { LeftOut } from "./Store.ts"
 
 type Mistake = Refused<"not_found" | "invalid_request">
 
-export const layer: Layer.Layer<Intake> = Layer.succeed(
+export const layer: Layer.Layer<Intake, never, BodyRoom> = Layer.effect(
   Intake,
-  Intake.of((httpEffect, { endpoint }) =>
-    readable(endpoint).pipe(
-      Effect.andThen(Context.get(endpoint.annotations, LeavesOut) ? namesLeftOut : Effect.succeed(undefined)),
-      Effect.flatMap((leftOut) =>
-        Effect.catch(
-          Effect.provideService(httpEffect, LeftOut, leftOut),
-          (error): Effect.Effect<never, Types.unhandled | Mistake> =>
-            HttpApiError.HttpApiSchemaError.is(error) ? mistakes(error) : Effect.fail(error)
-        )
-      ),
-      Effect.provideService(
-        HttpServerRequest.MaxBodySize,
-        ByteSize.bytes(Context.get(endpoint.annotations, MaxBodyBytes))
+  Effect.map(BodyRoom, ({ holding }) =>
+    Intake.of((httpEffect, { endpoint }) => {
+      const maxBodyBytes = Context.get(endpoint.annotations, MaxBodyBytes)
+      return readable(endpoint).pipe(
+        Effect.andThen(Context.get(endpoint.annotations, LeavesOut) ? namesLeftOut : Effect.succeed(undefined)),
+        Effect.flatMap((leftOut) =>
+          Effect.catch(
+            Effect.provideService(httpEffect, LeftOut, leftOut),
+            (error): Effect.Effect<never, Types.unhandled | Mistake> =>
+              HttpApiError.HttpApiSchemaError.is(error) ? mistakes(error) : Effect.fail(error)
+          )
+        ),
+        Effect.provideService(HttpServerRequest.MaxBodySize, ByteSize.bytes(maxBodyBytes)),
+        holding(endpoint.payload.size === 0 ? 0 : maxBodyBytes),
+        Effect.catchIf(isNoRoom, (error) => Effect.fail(overloaded(error)))
       )
-    )
+    })
   )
 )
+
+const isNoRoom = Schema.is(NoRoom)
 
 const mostNames = 100
 /** Servers in between, and clients, take no more than some kilobytes of headers. */

@@ -1,5 +1,6 @@
 import { HttpServerResponse } from "effect/http"
-import { ControlError, type ErrorCode, envelope, statusOf } from "./api/Errors.ts"
+import type { NoRoom } from "../http/BodyRoom.ts"
+import { ControlError, type ErrorCode, envelope, type Refused, statusOf } from "./api/Errors.ts"
 
 /** A refusal as an answer, for what does not pass through an endpoint. */
 export const toResponse = (error: ControlError, requestId: string): HttpServerResponse.HttpServerResponse =>
@@ -24,3 +25,12 @@ export const explained = (
   const known = response.body._tag === "Empty" ? bare[response.status] : undefined
   return known === undefined ? response : toResponse(new ControlError(...known), requestId)
 }
+
+/** The bodies of requests have no room. */
+export const overloaded = ({ whose }: NoRoom): Refused<"gateway_overloaded"> =>
+  new ControlError(
+    "gateway_overloaded",
+    whose === "caller"
+      ? "This address holds a quarter of the room that there is for the bodies of requests, and has none for this one. Send fewer at once."
+      : "The requests under way hold as many bodies as they may, and there is no room for this one. Try again shortly."
+  )

@@ -10,6 +10,7 @@ import {
 import { GatewaySettings } from "../gateway/model/Settings.ts"
 import { ofEnvironment, open, originOf, resolve } from "../gateway/model/StoredCredential.ts"
 import type { Vault } from "../gateway/model/Vault.ts"
+import { BodyRoom } from "../http/BodyRoom.ts"
 import { Database } from "../services/Database.ts"
 import { type Upstream, UpstreamError } from "../services/Upstream.ts"
 import { authenticate, lacking } from "./Authentication.ts"
@@ -17,7 +18,7 @@ import { ControlError, RequestId } from "./api/Errors.ts"
 import { allows, type Scope } from "./api/Security.ts"
 import { FrontDoor } from "./FrontDoor.ts"
 import type { OperatorTokens } from "./OperatorTokens.ts"
-import { toResponse } from "./Refusals.ts"
+import { overloaded, toResponse } from "./Refusals.ts"
 import { rows, settled } from "./Store.ts"
 import * as UpstreamAnswer from "./UpstreamAnswer.ts"
 import { forControlOrigin, isServiceWorker, valuesOf, withoutStripped } from "./UpstreamUiHeaders.ts"
@@ -37,10 +38,13 @@ export const layer: Layer.Layer<
   | Vault
   | GatewaySettings
   | FrontDoor
+  | BodyRoom
   | HttpRouter.Request<"Requires", RequestId>
 > = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
-    const services = yield* Effect.context<OperatorTokens | Upstream | Database | Vault | GatewaySettings | FrontDoor>()
+    const services = yield* Effect.context<
+      OperatorTokens | Upstream | Database | Vault | GatewaySettings | FrontDoor | BodyRoom
+    >()
     const paths = UpstreamUiPaths.make((yield* GatewaySettings).upstreamUiPaths)
     const answer = Effect.gen(function* () {
       const requestId = yield* RequestId
@@ -79,6 +83,18 @@ const withinMs = 120_000
 export const ask = Effect.fnUntraced(function* (target: string, cookie: string | undefined) {
   const request = yield* HttpServerRequest.HttpServerRequest
   if (isServiceWorker(request.headers)) return yield* serviceWorkerRefused
+  const { holding } = yield* BodyRoom
+  return yield* sentOn(request, target, cookie).pipe(
+    holding(maxBodyBytes),
+    Effect.catchTag("NoRoom", (error) => Effect.fail(overloaded(error)))
+  )
+})
+
+const sentOn = Effect.fnUntraced(function* (
+  request: HttpServerRequest.HttpServerRequest,
+  target: string,
+  cookie: string | undefined
+) {
   const body = yield* bodyOf(request)
   const destination = yield* destinationOf
   const answer = yield* Effect.mapError(

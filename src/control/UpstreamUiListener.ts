@@ -2,6 +2,7 @@ import { Effect, type Layer, Option, RegExp as Pattern, Redacted, type Scope, St
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { GatewaySettings } from "../gateway/model/Settings.ts"
 import type { Vault } from "../gateway/model/Vault.ts"
+import type { BodyRoom } from "../http/BodyRoom.ts"
 import type { Database } from "../services/Database.ts"
 import type { Upstream } from "../services/Upstream.ts"
 import { lacking } from "./Authentication.ts"
@@ -16,7 +17,7 @@ import { type Fields, forOwnOrigin, valuesOf } from "./UpstreamUiHeaders.ts"
 import { openingPath } from "./UpstreamUiOrigin.ts"
 import { sessionLifetime, UpstreamUiSessions } from "./UpstreamUiSessions.ts"
 
-type Services = UpstreamUiSessions | Upstream | Database | Vault | GatewaySettings | FrontDoor
+type Services = UpstreamUiSessions | Upstream | Database | Vault | GatewaySettings | FrontDoor | BodyRoom
 
 type Answer = Effect.Effect<
   HttpServerResponse.HttpServerResponse,

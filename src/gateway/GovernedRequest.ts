@@ -1,4 +1,5 @@
 import { Cause, Effect, Exit, Option, Result } from "effect"
+import type { BodyLease } from "../services/BodyLeases.ts"
 import type { Upstream } from "../services/Upstream.ts"
 import * as AnyBody from "./AnyBody.ts"
 import * as Billing from "./Billing.ts"
@@ -45,7 +46,6 @@ import type * as Telemetry from "./Telemetry.ts"
 import type * as Tracing from "./Tracing.ts"
 import type { UsageLog } from "./UsageLog.ts"
 import * as UsageRecord from "./UsageRecord.ts"
-import type { BodyLease } from "./Wire.ts"
 
 /** What all governed requests of a process share. */
 export interface Shared {

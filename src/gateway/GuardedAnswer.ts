@@ -1,4 +1,5 @@
 import { Cause, Exit, Result } from "effect"
+import type { BodyLease } from "../services/BodyLeases.ts"
 import { CollectedBytes } from "../services/CollectedBytes.ts"
 import type { Flow, Sink, Upstream, UpstreamError } from "../services/Upstream.ts"
 import * as BodyAdmission from "./BodyAdmission.ts"
@@ -8,7 +9,7 @@ import * as Headers from "./Headers.ts"
 import * as JsonBounds from "./model/JsonBounds.ts"
 import { SecretMask } from "./SecretMask.ts"
 import * as UsageTap from "./UsageTap.ts"
-import type { BodyLease, Wire } from "./Wire.ts"
+import type { Wire } from "./Wire.ts"
 
 /** Who looks at an answer before the client sees any of it. */
 export interface Judge {

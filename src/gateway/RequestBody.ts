@@ -1,4 +1,5 @@
 import { Predicate, Result } from "effect"
+import type { BodyLease } from "../services/BodyLeases.ts"
 import * as BodyAdmission from "./BodyAdmission.ts"
 import type { BodyHash } from "./BodyHash.ts"
 import * as BodyLabels from "./BodyLabels.ts"
@@ -9,7 +10,7 @@ import { type BodyLimit, tooLarge } from "./model/BodyLimit.ts"
 import type { RouteId } from "./model/CanonicalRoute.ts"
 import * as Facts from "./model/Facts.ts"
 import * as JsonMembers from "./model/JsonMembers.ts"
-import type { BodyFailure, BodyLease, Wire } from "./Wire.ts"
+import type { BodyFailure, Wire } from "./Wire.ts"
 
 export const refusal = (failure: BodyFailure, limit: BodyLimit, withinMs: number): GatewayError => {
   switch (failure._tag) {

@@ -1,4 +1,5 @@
 import type { Result } from "effect"
+import type { BodyLease, NoRoomOf } from "../services/BodyLeases.ts"
 import type { Lateness } from "./BodyPace.ts"
 import type { RawHeaders } from "./Headers.ts"
 
@@ -10,16 +11,6 @@ export type BodyFailure =
   | { readonly _tag: "Cut" }
   /** The process, or this caller, holds as many bodies as it may. */
   | { readonly _tag: "NoRoom"; readonly whose: NoRoomOf }
-
-/** Whose room for bodies is full. */
-export type NoRoomOf = "process" | "caller"
-
-/** Room for one body: grows with its bytes, given back once. */
-export interface BodyLease {
-  /** Returns `undefined` where there is room. */
-  readonly grow: (bytes: number) => NoRoomOf | undefined
-  readonly release: () => void
-}
 
 /**
  * One client and its request, as the gateway sees them: bytes in, bytes out. Calls on the answer's side are synchronous

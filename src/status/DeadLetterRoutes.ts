@@ -1,5 +1,6 @@
 import { ByteSize, Context, Effect, type Layer, Option, Result, type Scope } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import * as BodyRoom from "../http/BodyRoom.ts"
 import { ContractAliasConfig } from "../messaging/Aliases.ts"
 import { bodyOf } from "../messaging/DeadLetter.ts"
 import { isJsonObject, type JsonObject } from "../messaging/Envelope.ts"
@@ -53,6 +54,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
       const services = Context.pick(DeadLetterStore, ReplayJobs, Broker)(yield* Effect.context<Requirements>())
       const statuses = yield* Effect.serviceOption(StatusStore)
       const place = yield* LargeAnswers.make
+      const room = BodyRoom.make()
       const aliases = options.aliasConfig ?? new ContractAliasConfig()
       const messages = options.messagesPath ?? "/dlq/messages"
       const replays = options.replaysPath ?? "/dlq/replays"
@@ -75,7 +77,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
       yield* add("GET", `${messages}/:dlq_id`, detail(aliases, statuses, place))
       yield* add("POST", `${messages}/:dlq_id/replay`, replayOne)
       yield* add("GET", options.groupsPath ?? "/dlq/groups", groups)
-      yield* add("POST", replays, start(aliases))
+      yield* add("POST", replays, start(aliases, room))
       yield* add("GET", replays, jobs(aliases))
       yield* add("GET", `${replays}/:replay_id`, job(aliases))
       yield* add("POST", `${replays}/:replay_id/cancel`, cancel(aliases))
@@ -87,7 +89,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
     })
   )
 
-type Refused = RedisError | NoPlace | UnknownCursor | ReplayError | ReplayJobRefused | Invalid | Plain
+type Refused = RedisError | NoPlace | BodyRoom.NoRoom | UnknownCursor | ReplayError | ReplayJobRefused | Invalid | Plain
 
 /** Parameters that cannot be taken. */
 interface Invalid {
@@ -129,6 +131,10 @@ const toResponse = (error: Refused): HttpServerResponse.HttpServerResponse => {
       return unavailable("The index of dead letters cannot be reached now: try again in a moment.")
     case "NoPlace":
       return LargeAnswers.refused(error)
+    case "NoRoom":
+      return error.whose === "caller"
+        ? refusal(429, "The bodies of this address have a quarter of the room for all: send fewer at once.", retrySoon)
+        : unavailable("There is no room for the body of this request: try again in a moment.")
     case "ReplayJobRefused":
       return error.reason === "too_many"
         ? unavailable("Too many replay jobs run already: wait for one of them, or cancel one.")
@@ -137,6 +143,8 @@ const toResponse = (error: Refused): HttpServerResponse.HttpServerResponse => {
       return replayed(replayStatus[error.reason], error.message)
   }
 }
+
+const retrySoon = { "retry-after": "1" }
 
 const replayed = (status: number, message: string) => (status === 503 ? unavailable(message) : refusal(status, message))
 
@@ -211,7 +219,10 @@ const groups = Effect.gen(function* () {
   return ok({ groups: items, next_cursor })
 })
 
-const start = Effect.fnUntraced(function* (aliases: ContractAliasConfig) {
+const start = (aliases: ContractAliasConfig, { holding }: BodyRoom.BodyRoom["Service"]) =>
+  holding(Number(maxBody))(started(aliases))
+
+const started = Effect.fnUntraced(function* (aliases: ContractAliasConfig) {
   const jobs = yield* ReplayJobs
   const { headers, text } = yield* HttpServerRequest.HttpServerRequest
   const idempotencyKey = headers["idempotency-key"]

@@ -62,6 +62,7 @@ export const statusOf = {
   studio_unavailable: 502,
   upstream_connection: 502,
   store_unavailable: 503,
+  gateway_overloaded: 503,
   upstream_timeout: 504
 } as const
 

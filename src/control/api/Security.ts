@@ -139,5 +139,12 @@ export class KeyAuthorization extends HttpApiMiddleware.Service<KeyAuthorization
 
 /** Reads the request, after `Authorization`: content type, size, syntax, then the schemas of the endpoint. */
 export class Intake extends HttpApiMiddleware.Service<Intake>()("svc/control/Intake", {
-  error: refusals("invalid_json", "not_found", "request_body_too_large", "unsupported_media_type", "invalid_request")
+  error: refusals(
+    "invalid_json",
+    "not_found",
+    "request_body_too_large",
+    "unsupported_media_type",
+    "invalid_request",
+    "gateway_overloaded"
+  )
 }) {}

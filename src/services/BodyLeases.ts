@@ -1,0 +1,70 @@
+import * as Share from "./Share.ts"
+
+/** Whose room for bodies is full. */
+export type NoRoomOf = "process" | "caller"
+
+/** Room for one body: grows with its bytes, given back once. */
+export interface BodyLease {
+  /** Returns `undefined` where there is room. */
+  readonly grow: (bytes: number) => NoRoomOf | undefined
+  readonly release: () => void
+}
+
+/** Bodies, and the sum of their bytes. */
+export interface Held {
+  readonly requests: number
+  readonly bytes: number
+}
+
+/** What bodies hold together, and what each caller holds: a share of both. Nothing queues. */
+export class BodyLeases {
+  readonly #most: Held
+  readonly #share: Held
+  readonly #all = { requests: 0, bytes: 0 }
+  readonly #callers = new Map<string, { requests: number; bytes: number }>()
+
+  constructor(most: Held) {
+    this.#most = most
+    this.#share = { requests: Share.of(most.requests), bytes: Share.of(most.bytes) }
+  }
+
+  get held(): Held {
+    return this.#all
+  }
+
+  /** Room for a body of `caller`. */
+  lease(caller: string): BodyLease {
+    const [all, callers, most, share] = [this.#all, this.#callers, this.#most, this.#share]
+    let held = 0
+    /** What all bodies of the caller hold, while this one is among them. */
+    let theirs: { requests: number; bytes: number } | undefined
+    return {
+      grow: (more) => {
+        const first = theirs === undefined ? 1 : 0
+        const ours = theirs ?? callers.get(caller) ?? { requests: 0, bytes: 0 }
+        if (all.requests + first > most.requests || all.bytes + more > most.bytes) return "process"
+        // the only body of a caller may be as large as its route allows
+        const alone = ours.requests + first === 1
+        if (!alone && (ours.requests + first > share.requests || ours.bytes + more > share.bytes)) return "caller"
+        if (theirs === undefined) callers.set(caller, ours)
+        theirs = ours
+        held += more
+        all.requests += first
+        all.bytes += more
+        ours.requests += first
+        ours.bytes += more
+        return undefined
+      },
+      release: () => {
+        if (theirs === undefined) return
+        all.requests--
+        all.bytes -= held
+        theirs.requests--
+        theirs.bytes -= held
+        if (theirs.requests === 0) callers.delete(caller)
+        theirs = undefined
+        held = 0
+      }
+    }
+  }
+}
