@@ -55,7 +55,10 @@ export class BodyHash {
     if (!this.#whole) return undefined
     if (this.#hash !== undefined) return shown(this.#hash.digest("base64url"))
     if (this.#only === undefined) return undefined
-    keyed.set(this.#key)
+    if (keyedWith !== this.#key) {
+      keyed.set(this.#key)
+      keyedWith = this.#key
+    }
     keyed.set(this.#only, this.#key.length)
     return shown(hash("sha256", keyed.subarray(0, this.#key.length + this.#only.length), "base64url"))
   }
@@ -66,6 +69,8 @@ const smallBody = 4096
 
 /** Where the key and a small body are put together, for the one call that hashes them. */
 const keyed = Buffer.allocUnsafeSlow(smallBody + 256)
+/** The key that stands there already. */
+let keyedWith: Buffer | undefined
 
 /** 128 bits in base64url. */
 const shown = (digest: string): string => digest.slice(0, 22)

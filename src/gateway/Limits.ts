@@ -124,7 +124,7 @@ export class Limits extends Context.Service<
               args.push(places.terms)
             }
             const sums = all.map(() => 0)
-            for (const { value } of group) for (const [i, amount] of value.amounts.entries()) sums[i]! += amount
+            for (const { value } of group) add(sums, value.amounts)
             args.push(sums.join(" "))
             for (const { value } of group) args.push(...value.members, value.amounts.join(" "))
           }
@@ -186,7 +186,7 @@ export class Limits extends Context.Service<
             keys.push(open, known)
             keys.push(...counterKeys)
             const sums = counters.map(() => 0)
-            for (const { open } of changes) for (const [i, change] of open.entries()) sums[i]! += change
+            for (const { open } of changes) add(sums, open)
             args.push(held.length, terms, sums.join(" "))
             for (const [index, { member }] of held.entries()) {
               const { givenBack, open } = changes[index]!
@@ -242,6 +242,10 @@ interface SettledCounters {
   /** Their names in Redis. */
   readonly keys: ReadonlyArray<string>
   readonly terms: string
+}
+
+const add = (sums: Array<number>, amounts: ReadonlyArray<number>): void => {
+  for (let i = 0; i < sums.length; i++) sums[i]! += amounts[i]!
 }
 
 /** Made once for the meters of a scope, which change with the minute. */
