@@ -358,21 +358,21 @@ const admitGroup = (call: Call, { leaseEnd, meters, now, requests, scopes }: Gro
  * A reservation that is neither open nor given back was settled before, or Redis has lost it: nothing is counted, but
  * the record is queued again, because the table takes it once.
  *
- * On the server, reservations that are all open are closed by one command, and all records queued by one: a call from
- * Lua costs it more than the work.
+ * On the server, reservations that are all open are closed together, and all records queued by one command: a call from
+ * Lua costs it more than the work. How many are open is counted by giving each another score (`ZMSCORE` is of Redis 6.2);
+ * whatever the count is, all that are open are closed by the end of the script.
  */
 export const settlement: Script<number> = {
   name: "settlement",
   lua: `
 ${standingLua}
 local function closeAll(open, first, n)
-  local members, seen = {}, {}
+  local members, scored = {}, {}
   for j = 1, n do
-    local member = ARGV[first + 2 * j - 2]
-    if seen[member] or not redis.call('ZSCORE', open, member) then return false end
-    members[j], seen[member] = member, true
+    members[j] = ARGV[first + 2 * j - 2]
+    scored[2 * j - 1], scored[2 * j] = '-1', members[j]
   end
-  return redis.call('ZREM', open, unpack(members)) == n
+  return redis.call('ZADD', open, 'XX', 'CH', unpack(scored)) == n and redis.call('ZREM', open, unpack(members)) == n
 end
 local function begin(known, counter, change, keep, name, wanted)
   if name ~= '-' then
