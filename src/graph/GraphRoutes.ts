@@ -29,7 +29,7 @@ export const layer = (
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
       const service = yield* ExecutionGraphService
-      const place = yield* LargeAnswers.make
+      const holding = yield* LargeAnswers.make
       const { aliasConfig, executionsPath = "/executions" } = options
       const outward = (body: JsonObject) => HttpServerResponse.jsonUnsafe(aliased(body, aliasConfig))
       const add = <A>(
@@ -39,7 +39,7 @@ export const layer = (
       ) => {
         const path: HttpRouter.PathInput = `${executionsPath}/:task_id/${name}`
         return Effect.andThen(
-          router.add("GET", path, Refusals.unbroken(handler(aliasConfig, place, ask, answer))),
+          router.add("GET", path, Refusals.unbroken(handler(aliasConfig, holding, ask, answer))),
           Refusals.otherMethods(router, path, ["GET"])
         )
       }
@@ -57,7 +57,7 @@ export const layer = (
 
 const handler = <A>(
   aliases: ContractAliasConfig | undefined,
-  place: LargeAnswers.Place,
+  holding: LargeAnswers.Holding,
   ask: (taskId: string) => Effect.Effect<Option.Option<A>, RedisError>,
   answer: (found: A, query: URLSearchParams) => HttpServerResponse.HttpServerResponse
 ) =>
@@ -67,16 +67,19 @@ const handler = <A>(
     if (Result.isFailure(read)) return invalid(read.failure)
     const taskId = read.success
     const query = yield* Requested.query
-    yield* place
-    const found = yield* ask(taskId)
-    return Option.match(found, {
-      onNone: () =>
-        refusal(
-          404,
-          `Nothing is known of ${name} ${JSON.stringify(taskId)}: no status, no observation, no dead letter.`
-        ),
-      onSome: (found) => answer(found, query)
-    })
+    return yield* holding(
+      Effect.map(
+        ask(taskId),
+        Option.match({
+          onNone: () =>
+            refusal(
+              404,
+              `Nothing is known of ${name} ${JSON.stringify(taskId)}: no status, no observation, no dead letter.`
+            ),
+          onSome: (found) => answer(found, query)
+        })
+      )
+    )
   }).pipe(
     Effect.catchTag("NoPlace", (error) => Effect.succeed(LargeAnswers.refused(error))),
     Effect.catchTag("RedisError", (error) =>

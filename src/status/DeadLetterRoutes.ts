@@ -53,7 +53,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
       // without the layer's scope: a request has its own
       const services = Context.pick(DeadLetterStore, ReplayJobs, Broker)(yield* Effect.context<Requirements>())
       const statuses = yield* Effect.serviceOption(StatusStore)
-      const place = yield* LargeAnswers.make
+      const holding = yield* LargeAnswers.make
       const room = BodyRoom.make()
       const aliases = options.aliasConfig ?? new ContractAliasConfig()
       const messages = options.messagesPath ?? "/dlq/messages"
@@ -74,7 +74,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
 
       yield* add("GET", options.queuesPath ?? "/dlq/queues", queues)
       yield* add("GET", messages, list(aliases))
-      yield* add("GET", `${messages}/:dlq_id`, detail(aliases, statuses, place))
+      yield* add("GET", `${messages}/:dlq_id`, holding(detail(aliases, statuses)))
       yield* add("POST", `${messages}/:dlq_id/replay`, replayOne)
       yield* add("GET", options.groupsPath ?? "/dlq/groups", groups)
       yield* add("POST", replays, start(aliases, room))
@@ -184,10 +184,8 @@ const list = Effect.fnUntraced(function* (aliases: ContractAliasConfig) {
 
 const detail = Effect.fnUntraced(function* (
   aliases: ContractAliasConfig,
-  statuses: Option.Option<StatusStore["Service"]>,
-  place: LargeAnswers.Place
+  statuses: Option.Option<StatusStore["Service"]>
 ) {
-  yield* place
   const dlqId = yield* parameter("dlq_id")
   const record = yield* (yield* DeadLetterStore).get(dlqId)
   if (record === undefined) return yield* plain(404, `There is no dead letter ${dlqId} in the index.`)

@@ -57,12 +57,12 @@ export const layer = (options: Options = {}): Layer.Layer<never, SettingsError, 
       const paths = pathsOf(options, findings)
       if (findings.mistakes.length > 0) return yield* SettingsError.of("StatusRoutes", findings.mistakes)
       const provided = yield* Effect.context<never>()
-      const place = yield* LargeAnswers.make
+      const holding = yield* LargeAnswers.make
       const routes: Array<readonly [path: HttpRouter.PathInput, handler: Handler]> = []
       const add = <I, S>(service: Context.Key<I, S>, path: HttpRouter.PathInput, handler: (service: S) => Handler) =>
         Option.map(Context.getOption(provided, service), (found) => routes.push([path, handler(found)]))
       add(EventStream, paths.events, (stream) => events(stream, options))
-      add(HistoryReader, paths.history, (reader) => history(reader, place, options))
+      add(HistoryReader, paths.history, (reader) => history(reader, holding, options))
       add(StatusStore, paths.status, (store) => latest(store, options))
       for (const [path, handler] of routes) {
         yield* router.add("GET", path, Refusals.unbroken(handler))
@@ -102,7 +102,7 @@ const events = (stream: EventStream["Service"], { aliasConfig }: Options): Handl
     )
   )
 
-const history = (reader: HistoryReader["Service"], place: LargeAnswers.Place, options: Options): Handler => {
+const history = (reader: HistoryReader["Service"], holding: LargeAnswers.Holding, options: Options): Handler => {
   const { aliasConfig, historyOutputAdapter, requireStream = true } = options
   const shown = present({ aliasConfig, outputAdapter: historyOutputAdapter })
   const queryField = aliasConfig?.httpName("task_id") ?? "task_id"
@@ -114,16 +114,19 @@ const history = (reader: HistoryReader["Service"], place: LargeAnswers.Place, op
     if (source === "stream" && requireStream && reader.stream?.isStream === false) {
       return refusal(400, `The status queue ${reader.stream.queue} is not a stream; ask with source=store.`)
     }
-    yield* place
-    const scanned =
-      source === "stream" && reader.stream !== undefined
-        ? yield* reader.stream.read(asked)
-        : yield* reader.store(taskId ?? "", asked)
-    const found = scanned.events.flatMap((json) => shown(json) ?? [])
-    const whose = taskId === undefined ? "" : `,${JSON.stringify(bodyField)}:${JSON.stringify(taskId)}`
-    const cut = scanned.truncated ? `,"truncated":true` : ""
-    const offsets = member("next_offset", scanned.nextOffset) + member("oldest_offset", scanned.oldestOffset)
-    return json(`{"count":${found.length},"events":[${found.join(",")}]${whose}${cut}${offsets}}`)
+    return yield* holding(
+      Effect.gen(function* () {
+        const scanned =
+          source === "stream" && reader.stream !== undefined
+            ? yield* reader.stream.read(asked)
+            : yield* reader.store(taskId ?? "", asked)
+        const found = scanned.events.flatMap((json) => shown(json) ?? [])
+        const whose = taskId === undefined ? "" : `,${JSON.stringify(bodyField)}:${JSON.stringify(taskId)}`
+        const cut = scanned.truncated ? `,"truncated":true` : ""
+        const offsets = member("next_offset", scanned.nextOffset) + member("oldest_offset", scanned.oldestOffset)
+        return json(`{"count":${found.length},"events":[${found.join(",")}]${whose}${cut}${offsets}}`)
+      })
+    )
   }).pipe(
     Effect.catchTags({
       RedisError: () => Effect.succeed(storeGone),

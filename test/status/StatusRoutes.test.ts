@@ -392,13 +392,11 @@ const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, broker: Layer.Laye
         const answers = yield* Effect.all([get(`${url}/history?task_id=t1`), get(`${url}/history?task_id=t1`)], {
           concurrency: 2
         })
-        assert.deepStrictEqual(
-          answers.map(({ body, status }) => [status, body.count]),
-          [
-            [200, 3],
-            [200, 3]
-          ]
+        assert.sameMembers(
+          answers.map(({ status }) => status),
+          [200, 503]
         )
+        assert.strictEqual(answers.find(({ status }) => status === 200)?.body.count, 3)
       })
     )
 
