@@ -1,4 +1,4 @@
-import { ByteSize, Effect, type Layer, type Redacted, Schema } from "effect"
+import { ByteSize, Context, Effect, type Layer, type Redacted, Schema, Scope as Scopes } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import {
   authorizationBearer,
@@ -42,9 +42,10 @@ export const layer: Layer.Layer<
   | HttpRouter.Request<"Requires", RequestId>
 > = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
-    const services = yield* Effect.context<
-      OperatorTokens | Upstream | Database | Vault | GatewaySettings | FrontDoor | BodyRoom
-    >()
+    // without the layer's scope: a request has its own
+    const services = Context.omit(Scopes.Scope)(
+      yield* Effect.context<OperatorTokens | Upstream | Database | Vault | GatewaySettings | FrontDoor | BodyRoom>()
+    )
     const paths = UpstreamUiPaths.make((yield* GatewaySettings).upstreamUiPaths)
     const answer = Effect.gen(function* () {
       const requestId = yield* RequestId

@@ -1,4 +1,4 @@
-import { Effect, type Layer, Option, RegExp as Pattern, Redacted, type Scope, Stream } from "effect"
+import { Context, Effect, type Layer, Option, RegExp as Pattern, Redacted, Scope, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { GatewaySettings } from "../gateway/model/Settings.ts"
 import type { Vault } from "../gateway/model/Vault.ts"
@@ -34,7 +34,8 @@ export const layer = (
 ): Layer.Layer<never, never, HttpRouter.HttpRouter | Services | HttpRouter.Request<"Requires", RequestId>> =>
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
-      const services = yield* Effect.context<Services>()
+      // without the layer's scope: a request has its own
+      const services = Context.omit(Scope.Scope)(yield* Effect.context<Services>())
       const answer = (work: Answer) =>
         Effect.gen(function* () {
           const requestId = yield* RequestId

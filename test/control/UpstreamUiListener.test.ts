@@ -1,7 +1,7 @@
 import { request } from "node:http"
 import { gunzipSync, gzipSync } from "node:zlib"
 import { assert, layer as describeWith } from "@effect/vitest"
-import { DateTime, Effect, Option, Redacted } from "effect"
+import { DateTime, Deferred, Effect, Option, Redacted } from "effect"
 import { HttpServer } from "effect/http"
 import * as DatabaseEmbedded from "../../layers/DatabaseEmbedded.ts"
 import * as ControlApp from "../../src/control/ControlApp.ts"
@@ -319,6 +319,26 @@ describeWith(listener(origin), options)("The upstream's UI at its own origin", (
       assert.strictEqual(refused.status, 403)
       assert.include(refused.body, "service_worker_refused")
       assert.deepStrictEqual(sent, [])
+    })
+  )
+
+  it.effect("gives up what it asked of the upstream when the browser hangs up", () =>
+    Effect.gen(function* () {
+      const [asked, givenUp] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      yield* answering(() =>
+        Effect.andThen(
+          Deferred.succeed(asked, undefined),
+          Effect.onInterrupt(Effect.never, () => Deferred.succeed(givenUp, undefined))
+        )
+      )
+      const cookie = yield* session
+      const outgoing = yield* HttpServer.addressFormattedWith((address) =>
+        Effect.sync(() => request(new URL(address), { path: "/ui/", headers: { cookie }, agent: false }))
+      )
+      outgoing.on("error", () => {}).end()
+      yield* Deferred.await(asked)
+      outgoing.destroy()
+      yield* Deferred.await(givenUp)
     })
   )
 
