@@ -17,26 +17,35 @@ if (!available) process.stderr.write("\n  SKIPPED: everything that kills a Redis
  * Redis 6.0, the oldest that the specification asks for, does not have.
  */
 export const make = Effect.fnUntraced(function* (...options: ReadonlyArray<string>) {
-  const port = yield* LocalPort.free
   const directory = yield* Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "svc-redis-"))),
     (directory) => Effect.sync(() => rmSync(directory, { recursive: true }))
   )
-  const url = Redacted.make(`redis://127.0.0.1:${port}`)
   let running: ChildProcess | undefined
-  const run = (options: ReadonlyArray<string>) =>
+  const run = (port: number, options: ReadonlyArray<string>) =>
     Effect.suspend(() => {
-      running = spawn("redis-server", ["--port", String(port), "--save", "", "--dir", directory, ...options])
-      return Effect.retry(LocalPort.answers(port), Schedule.spaced("20 millis"))
+      const child = spawn("redis-server", ["--port", String(port), "--save", "", "--dir", directory, ...options])
+      running = child
+      const ended = Effect.callback<never, Error>((resume) => {
+        child.once("exit", () => resume(Effect.fail(new Error("redis-server ended as soon as it was started"))))
+      })
+      return Effect.raceFirst(Effect.retry(LocalPort.answers(port), Schedule.spaced("20 millis")), ended)
     })
   const kill = Effect.suspend(() => end(running, "SIGKILL"))
   const signal = (name: NodeJS.Signals) => Effect.sync(() => void running?.kill(name))
   yield* Effect.addFinalizer(() => kill)
-  yield* run([])
-  const refused = newer(yield* ask(url, "COMMAND", "DOCS")).flatMap((name) => ["--rename-command", name, ""])
-  yield* kill
-  const start = run([...refused, ...options])
-  yield* start
+  const begun = Effect.gen(function* () {
+    const port = yield* LocalPort.free
+    const url = Redacted.make(`redis://127.0.0.1:${port}`)
+    yield* run(port, [])
+    const refused = newer(yield* ask(url, "COMMAND", "DOCS")).flatMap((name) => ["--rename-command", name, ""])
+    yield* kill
+    const start = run(port, [...refused, ...options])
+    yield* start
+    return { port, url, start }
+  })
+  // somebody else may have taken the port meanwhile, or that of a cluster's bus
+  const { port, start, url } = yield* Effect.retry(begun, { times: 5 })
   return {
     port,
     url,

@@ -9,6 +9,7 @@ import { Redis } from "../../src/services/Redis.ts"
 import * as RedisStatusStore from "../../src/status/RedisStatusStore.ts"
 import { type HistoryOptions, StatusStore } from "../../src/status/StatusStore.ts"
 import { eventually } from "../Eventually.ts"
+import * as LocalPort from "../LocalPort.ts"
 import * as RealTime from "../RealTime.ts"
 import * as RedisProcess from "../RedisProcess.ts"
 import * as TemporaryPrefix from "../TemporaryPrefix.ts"
@@ -401,7 +402,9 @@ const play = Effect.fnUntraced(
 describe.skipIf(!RedisProcess.available)("RedisStatusStore: on servers of its own", () => {
   it.live("is served by a Redis Cluster, whatever task ids hold", () =>
     Effect.gen(function* () {
-      const server = yield* RedisProcess.make("--cluster-enabled", "yes")
+      // the usual port of a cluster's bus, 10,000 higher, may be another test's
+      const bus = yield* LocalPort.free
+      const server = yield* RedisProcess.make("--cluster-enabled", "yes", "--cluster-port", String(bus))
       yield* RedisProcess.ask(server.url, "CLUSTER", "ADDSLOTSRANGE", "0", "16383")
       yield* eventually(RedisProcess.ask(server.url, "CLUSTER", "INFO"), (info) =>
         /cluster_state:ok/.test(String(info))
