@@ -11,9 +11,10 @@ interface Post {
   readonly path: string
   readonly localAddress: string
   readonly length: number
+  readonly token?: string
 }
 
-const requestOf = (address: string, { length, localAddress, path }: Post) =>
+const requestOf = (address: string, { length, localAddress, path, token = operatorToken }: Post) =>
   request({
     host: "127.0.0.1",
     port: new URL(address).port,
@@ -22,7 +23,7 @@ const requestOf = (address: string, { length, localAddress, path }: Post) =>
     localAddress,
     agent: false,
     headers: {
-      authorization: `Bearer ${operatorToken}`,
+      authorization: `Bearer ${token}`,
       "content-type": "application/json",
       "content-length": length,
       expect: "100-continue"
@@ -45,11 +46,10 @@ const waited = (post: Post) =>
   )
 
 /** A status, and the code of a refusal. */
-const answered = (post: Omit<Post, "length">) =>
+const answered = (post: Omit<Post, "length">, body = "{}", length = body.length) =>
   HttpServer.addressFormattedWith((address) =>
     Effect.callback<readonly [number | undefined, string | undefined]>((resume) => {
-      const body = "{}"
-      const outgoing = requestOf(address, { ...post, length: body.length }).on("response", (incoming) => {
+      const outgoing = requestOf(address, { ...post, length }).on("response", (incoming) => {
         let text = ""
         incoming.on("data", (chunk) => {
           text += chunk
@@ -58,7 +58,8 @@ const answered = (post: Omit<Post, "length">) =>
           resume(Effect.succeed([incoming.statusCode, /"code":"(\w+)"/.exec(text)?.[1]]))
         })
       })
-      outgoing.end(body)
+      outgoing.on("error", () => {}).write(body)
+      return Effect.sync(() => outgoing.destroy())
     })
   )
 
@@ -90,6 +91,16 @@ layer(listener(DatabaseEmbedded.layer, { upstream }), { excludeTestServices: tru
       )
       // what is cut off gives its room back
       yield* eventually(answered({ ...projects, ...one }), ([status]) => status === 422)
+    })
+  )
+
+  it.effect("are not waited for where nobody with a token sends them", () =>
+    Effect.gen(function* () {
+      const large = 16 * 1024 * 1024
+      const stranger = { localAddress: "127.0.0.1", token: "op_live_nobody" }
+      for (const path of [`${admin}/configuration/plan`, "/admin-ui/upstream-ui/x"]) {
+        assert.strictEqual((yield* answered({ path, ...stranger }, "{", large))[0], 401, path)
+      }
     })
   )
 })
