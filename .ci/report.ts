@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { relative } from "node:path"
 
-/** What `vitest --reporter=json` writes, as far as it is read here. */
+/** The members that are read here of a report by `vitest --reporter=json`. */
 interface Report {
   readonly testResults: ReadonlyArray<{
     readonly name: string

@@ -16,7 +16,7 @@ const mostUnread = 2_048
  */
 export class Remainders {
   readonly #most: number
-  /** How many each address has. */
+  /** The number of remainders that each address has. */
   readonly #held = new Map<string, number>()
   #size = 0
   /** Those of which bytes have come. */

@@ -8,7 +8,7 @@ export class Turns<A> {
     return this.#size
   }
 
-  /** How many of one caller wait. */
+  /** The number of items of one caller that wait. */
   of(caller: string): number {
     return this.#queues.get(caller)?.length ?? 0
   }

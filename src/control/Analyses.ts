@@ -16,7 +16,7 @@ const waitsSeconds = 10
 
 type Refusal = Refused<"invalid_usage_query" | "store_unavailable">
 
-/** What operators ask of records that may be many. */
+/** Queries of operators that may read many records. */
 export class Analyses extends Context.Service<
   Analyses,
   {

@@ -64,7 +64,7 @@ const page = HttpApiSwagger.layer(ControlApi, { path: "/admin-ui/docs" }).pipe(
 /** Made by the first request for it, and once. */
 const described = Function.memoize((api: typeof ControlApi) => HttpServerResponse.jsonUnsafe(OpenApi.fromApi(api)))
 
-/** What the page shows. */
+/** The document that the page shows. */
 const document = HttpRouter.add(
   "GET",
   "/admin-ui/openapi.json",

@@ -49,7 +49,7 @@ const namesOf = (leftOut: ReadonlyArray<string>): string => {
   return named
 }
 
-/** Where a list notes the rows that it leaves out; the answer names them. */
+/** A list notes here the rows that it leaves out, and the answer names them. */
 const namesLeftOut = Effect.gen(function* () {
   const leftOut: Array<string> = []
   yield* changeAnswer((response) =>

@@ -75,7 +75,7 @@ export const make = (sql: SqlClient.SqlClient) => ({
       (found) => applying(indexed(new RowReader().read(table, found)), scope)
     ),
 
-  /** What every request of a key of this project and team is under. */
+  /** The layers that apply to every request of a key of this project and team. */
   layersOver: (owner: OwnerScope) =>
     Effect.map(
       sql<Readonly<Record<string, unknown>>>`SELECT ${sql.literal(layerColumns)} FROM policy_layers WHERE ${sql.or([

@@ -213,7 +213,7 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** What cannot be read is judged anew. */
+/** A state that cannot be read is judged anew. */
 const known = (state: HealthState | Unreadable | null): HealthState | null =>
   state === null || isUnreadable(state) ? null : state
 

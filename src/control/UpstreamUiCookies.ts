@@ -30,7 +30,7 @@ const parsed = (setCookie: string): ReadonlyArray<Cookies.Cookie> =>
 const mostSessions = 4
 
 /**
- * What may be the session, likeliest first. Without TLS a script of the upstream's pages can set a cookie of the same
+ * The cookies that may be the session, likeliest first. Without TLS a script of the upstream's pages can set a cookie of the same
  * name for a longer path or for the domain, and must not lock the operator out by it. A browser sends longer paths first
  * (RFC 6265 §5.4), and keeps one cookie for each host and path: so the session, whose path is `/`, is among the last.
  */

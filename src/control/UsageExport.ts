@@ -32,7 +32,7 @@ const columns = [
 ] as const satisfies ReadonlyArray<keyof UsageEvent>
 
 /**
- * What a spreadsheet takes for a formula: also in the full width of East Asian scripts, and behind blanks and ends of
+ * Matches text that a spreadsheet takes for a formula: also in the full width of East Asian scripts, and behind blanks and ends of
  * lines, which some leave out.
  */
 const formula = /^(?:[\t\r\n]|\s*[=+\-@＝＋－＠])/

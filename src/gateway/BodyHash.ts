@@ -67,7 +67,7 @@ export class BodyHash {
 /** Copying a longer one costs more than it spares. */
 const smallBody = 4096
 
-/** Where the key and a small body are put together, for the one call that hashes them. */
+/** The key and a small body are put together here, for the one call that hashes them. */
 const keyed = Buffer.allocUnsafeSlow(smallBody + 256)
 /** The key that stands there already. */
 let keyedWith: Buffer | undefined

@@ -46,7 +46,7 @@ const readCharsets: ReadonlySet<string> = new Set(["utf-8", "utf8", "us-ascii"])
 export const isUrlEncoded = (headers: Headers.RawHeaders): boolean =>
   /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(Headers.get(headers, "content-type") ?? "")
 
-/** What begins as JSON and is none could be some to a reader that forgives more. */
+/** A text that begins as JSON and is none could be JSON to a reader that forgives more. */
 export const beginsAsJson = (bytes: Buffer): boolean => {
   const first = bytes.find((byte) => !besideJson.has(byte))
   return first !== undefined && openings.has(first)

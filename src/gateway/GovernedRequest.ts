@@ -47,7 +47,7 @@ import type * as Tracing from "./Tracing.ts"
 import type { UsageLog } from "./UsageLog.ts"
 import * as UsageRecord from "./UsageRecord.ts"
 
-/** What all governed requests of a process share. */
+/** The services that all governed requests of a process share. */
 export interface Shared {
   readonly control: ControlState["Service"]
   readonly limits: Limits["Service"]
@@ -64,7 +64,7 @@ export interface Shared {
   readonly log: (message: Effect.Effect<void>) => void
 }
 
-/** Who sends the request. `subject`: the caller beside the key, where it is known. */
+/** The sender of a request. `subject` is the caller that an identity names beside the key. */
 export interface Sender {
   readonly key: KeyRecord
   readonly subject: string | undefined
@@ -95,9 +95,9 @@ export class GovernedRequest {
   #effective: EffectivePolicy
   #guard: Guard | undefined
   #readings: ReadonlyArray<Reading> = []
-  /** What the limits hold, or may hold, for the request until it is settled. */
+  /** The limits hold this, or may hold it, for the request until it is settled. */
   #reservation: Reservation | undefined
-  /** What an exchange with the upstream costs, once the request is admitted. */
+  /** Says what an exchange with the upstream costs, once the request is admitted. */
   #billOf: ((outcome: Billing.Outcome) => Billing.Bill) | undefined
   #fallback: Option.Option<Fallback.Hop> = Option.none()
   /** The provider of the upstream that answers, which is another one after a fallback. */
@@ -107,7 +107,7 @@ export class GovernedRequest {
   #begun = false
   /** Reads which objects the answer makes known. */
   #watch: CreatedObjects | undefined
-  /** Of the answer that the client gets. */
+  /** The fingerprint of the answer that the client gets. */
   #responseHash: BodyHash | undefined
   /** The account of the exchange, and whether the client has seen the head of its answer. */
   #exchange: { readonly account: Account; readonly headSent: boolean } | undefined
@@ -294,7 +294,7 @@ export class GovernedRequest {
     this.#admit(body, hop, bound, meters, { charge, estimate, price, wanted })
   }
 
-  /** What would not hold for work that runs after its request was answered. */
+  /** Names the rule that would not hold for work that runs after its request was answered. */
   #ungoverned(): string | undefined {
     if (this.#shared.control.snapshot().layers.of.model.size > 0) return "policies of models"
     return this.#guard?.readsAnswer === true ? "a guardrail that looks at answers" : undefined
@@ -656,9 +656,9 @@ export class GovernedRequest {
   }
 }
 
-/** What a request is supposed to cost, and what it costs. */
+/** The supposed cost of a request, and how its real cost is found. */
 interface Cost {
-  /** What a registered service asks for the request. */
+  /** The price of a registered service for the request. */
   readonly charge: ServiceBilling.Charge | undefined
   readonly estimate: ReturnType<typeof Estimate.wanted>
   readonly price: ModelPrice | undefined
@@ -691,7 +691,7 @@ const questionOf = (
   unpricedModels: []
 })
 
-/** Of an exchange in which the gateway failed: there may have been an answer, of which nothing is known. */
+/** The gateway failed during the exchange: there may have been an answer, of which nothing is known. */
 const unseen: Billing.Outcome = {
   _tag: "Answered",
   seen: { reported: undefined, guessedOutput: undefined },

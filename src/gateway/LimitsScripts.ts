@@ -14,12 +14,12 @@ const sweepLimit = 16
 /** In the place of a word that a meter has not. */
 const none = "-"
 
-/** What the scripts are told of a durable meter; of another one, nothing. */
+/** The words of a durable meter for the scripts; another meter has none. */
 const durableTerms = (meter: Meters.Meter, durable: boolean): string =>
   durable ? `${meter.name} ${Meters.markOf(meter)}` : `${none} 0 0`
 
 /**
- * What the admission is told of each meter, with blanks between: limit, seconds to keep, name of a durable meter, and its
+ * The admission's words for each meter, with blanks between: limit, seconds to keep, name of a durable meter, and its
  * mark, which is two words. One argument, because each costs the client and the server more than its text.
  */
 export const admissionTerms = (meters: ReadonlyArray<Meters.Meter>): string =>
@@ -31,7 +31,7 @@ export const admissionTerms = (meters: ReadonlyArray<Meters.Meter>): string =>
 const wordsOfMeter = 5
 
 /**
- * What the settlement is told of each counter, in the same way: seconds to keep, and name and mark of a durable meter,
+ * The settlement's words for each counter, in the same way: seconds to keep, and name and mark of a durable meter,
  * where the counter may begin with the settlement.
  */
 export const settlementTerms = (counters: ReadonlyArray<Counter>): string =>

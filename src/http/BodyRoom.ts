@@ -11,7 +11,7 @@ export class NoRoom extends Schema.TaggedError<NoRoom>()("NoRoom", {
   whose: Schema.Literals(["process", "caller"])
 }) {}
 
-/** How much memory the bodies of requests take together that are read whole. An address may hold a quarter of it. */
+/** Bounds the memory of all bodies that are read whole. An address may hold a quarter of it. */
 export class BodyRoom extends Context.Service<
   BodyRoom,
   {
@@ -46,6 +46,6 @@ export const make = (): BodyRoom["Service"] => {
   })
 }
 
-/** What is read of a body. One that does not say how long it is may be as long as it can be. */
+/** The number of bytes that a body may have. One that does not say how long it is counts as the longest. */
 const bytesOf = (headers: Readonly<Record<string, string | undefined>>, maxBytes: number): number =>
   headers["transfer-encoding"] === undefined ? Math.min(maxBytes, Number(headers["content-length"] ?? 0)) : maxBytes

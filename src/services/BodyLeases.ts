@@ -1,6 +1,6 @@
 import * as Share from "./Share.ts"
 
-/** Whose room for bodies is full. */
+/** The room that is full is that of the whole process, or that of the caller. */
 export type NoRoomOf = "process" | "caller"
 
 /** Room for one body: grows with its bytes, given back once. */
@@ -16,7 +16,7 @@ export interface Held {
   readonly bytes: number
 }
 
-/** What bodies hold together, and what each caller holds: a share of both. Nothing queues. */
+/** Counts the memory of all bodies, of which each caller may hold a share. Nothing queues. */
 export class BodyLeases {
   readonly #most: Held
   readonly #share: Held
@@ -36,7 +36,7 @@ export class BodyLeases {
   lease(caller: string): BodyLease {
     const [all, callers, most, share] = [this.#all, this.#callers, this.#most, this.#share]
     let held = 0
-    /** What all bodies of the caller hold, while this one is among them. */
+    /** The sum of all bodies of the caller, while this one is among them. */
     let theirs: { requests: number; bytes: number } | undefined
     return {
       grow: (more) => {

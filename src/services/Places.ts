@@ -7,9 +7,9 @@ export class NoPlace extends Schema.TaggedError<NoPlace>()("NoPlace", {
 
 export interface Options {
   readonly most: number
-  /** How many of these one caller may have. */
+  /** The number of these that one caller may have. */
   readonly each: number
-  /** How long a caller waits for one. */
+  /** A caller waits for a place for so long. */
   readonly waits: Duration.Input
 }
 

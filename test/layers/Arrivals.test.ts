@@ -4,7 +4,7 @@ import { Arrivals } from "../../layers/http/Arrivals.ts"
 
 const from = (address: string): Socket => Object.defineProperty(new Socket(), "remoteAddress", { value: address })
 
-/** What time it is changes where a test says so: while a connection begins, and between turns of the event loop. */
+/** The time changes where a test says so: while a connection begins, and between turns of the event loop. */
 let nowMs = 0
 const pass = (ms: number) => {
   nowMs += ms
