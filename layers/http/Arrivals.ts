@@ -17,7 +17,7 @@ const mostWaiting = 4_096
 /**
  * New connections, of which each turn of the event loop takes only some: the first 64 KiB of one may take it 10 ms to
  * parse, and hundreds of them at once would keep requests on connections that are there already waiting for seconds.
- * Where more come than turns take, addresses take turns, and each has a quarter of the places to wait in. Nothing is
+ * Where more come than turns take, addresses take turns, and each has its share of the places to wait in. Nothing is
  * read from a connection that waits. A connection whose request was refused waits for its next turn in the same way.
  */
 export class Arrivals {
@@ -55,7 +55,8 @@ export class Arrivals {
       return
     }
     const caller = Share.callerAt(socket.remoteAddress ?? "")
-    if (this.#waiting.size >= mostWaiting || this.#waiting.of(caller) >= Share.of(mostWaiting)) {
+    const theirs = this.#waiting.of(caller)
+    if (this.#waiting.size >= mostWaiting || theirs >= Share.beside(mostWaiting, this.#waiting.size - theirs)) {
       socket.destroy()
       return
     }

@@ -11,7 +11,7 @@ const mostUnread = 2_048
  * Reads the rest of bodies whose requests are answered already. A client that writes all of its body before it reads has
  * its answer only when somebody takes the rest; but reading on at full speed would let clients that are refused keep the
  * process busy with bytes that nobody wants. All remainders together are therefore read at a bounded rate, and addresses
- * take turns. One of which nothing has come takes no turn. Each address has a quarter of the places; beyond, the
+ * take turns. One of which nothing has come takes no turn. Each address has its share of the places; beyond, the
  * connection ends.
  */
 export class Remainders {
@@ -31,7 +31,7 @@ export class Remainders {
   add(incoming: IncomingMessage): void {
     const caller = Share.callerAt(incoming.socket.remoteAddress ?? "")
     const theirs = this.#held.get(caller) ?? 0
-    if (this.#size >= this.#most || theirs >= Share.of(this.#most)) {
+    if (this.#size >= this.#most || theirs >= Share.beside(this.#most, this.#size - theirs)) {
       incoming.socket.destroySoon()
       return
     }

@@ -34,7 +34,7 @@ export const refusal = (whose: NoRoomOf, what: "request" | "answer"): GatewayErr
     code: "gateway_overloaded",
     message:
       whose === "caller"
-        ? `This key, or this address, holds its share (a quarter) of the room that the gateway has for bodies, and has none for this ${what}. Send fewer requests at once.`
+        ? `This key, or this address, holds its share of the room that the gateway has for bodies (a quarter, and less where others hold much), and has none for this ${what}. Send fewer requests at once.`
         : `The gateway holds as many bodies as it may, and has no room for this ${what}. Try again shortly.`,
     retryAfterSeconds: 1
   })

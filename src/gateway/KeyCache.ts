@@ -20,7 +20,7 @@ const unknownForMs = 1000
 const concurrentLoads = 4
 /** Of what waits, so many keys are looked up by one statement: a flood of wrong keys is a few statements. */
 const batchSize = 256
-/** Keys that wait to be looked up. Of one address, a quarter. */
+/** Keys that wait to be looked up; one address has its share of them. */
 const lineCapacity = 8_192
 /** A database that takes longer is as good as gone: the client is told so while it still listens. The line counts. */
 const answeredWithinMs = 2_000
@@ -151,7 +151,8 @@ export const make = (
 
   const join = (digest: string, from: string, now: number): Effect.Effect<Loaded, ControlStateUnavailable> => {
     const ofAddress = inLine.get(from) ?? 0
-    if (line.length >= lineCapacity || ofAddress >= Share.of(lineCapacity)) return Effect.fail(lineIsFull)
+    const most = Share.beside(lineCapacity, line.length - ofAddress)
+    if (line.length >= lineCapacity || ofAddress >= most) return Effect.fail(lineIsFull)
     const waiting: Waiting = Deferred.makeUnsafe()
     loading.set(digest, waiting)
     line.push({ digest, from, waiting, until: now + answeredWithinMs })

@@ -19,13 +19,11 @@ export interface Held {
 /** Counts the memory of all bodies, of which each caller may hold a share. Nothing queues. */
 export class BodyLeases {
   readonly #most: Held
-  readonly #share: Held
   readonly #all = { requests: 0, bytes: 0 }
   readonly #callers = new Map<string, { requests: number; bytes: number }>()
 
   constructor(most: Held) {
     this.#most = most
-    this.#share = { requests: Share.of(most.requests), bytes: Share.of(most.bytes) }
   }
 
   get held(): Held {
@@ -34,7 +32,7 @@ export class BodyLeases {
 
   /** Room for a body of `caller`. */
   lease(caller: string): BodyLease {
-    const [all, callers, most, share] = [this.#all, this.#callers, this.#most, this.#share]
+    const [all, callers, most] = [this.#all, this.#callers, this.#most]
     let held = 0
     /** The sum of all bodies of the caller, while this one is among them. */
     let theirs: { requests: number; bytes: number } | undefined
@@ -45,7 +43,8 @@ export class BodyLeases {
         if (all.requests + first > most.requests || all.bytes + more > most.bytes) return "process"
         // the only body of a caller may be as large as its route allows
         const alone = ours.requests + first === 1
-        if (!alone && (ours.requests + first > share.requests || ours.bytes + more > share.bytes)) return "caller"
+        const fits = (of: keyof Held, wanted: number) => ours[of] + wanted <= Share.beside(most[of], all[of] - ours[of])
+        if (!alone && !(fits("requests", first) && fits("bytes", more))) return "caller"
         if (theirs === undefined) callers.set(caller, ours)
         theirs = ours
         held += more

@@ -91,6 +91,17 @@ describe("KeyCache", () => {
     })
   )
 
+  it.effect("many addresses that fill their shares of the line leave places to another one", () =>
+    Effect.gen(function* () {
+      const store = yield* storeOf(() => Effect.never)
+      for (let address = 0; address < 8; address++) {
+        for (let n = 0; n < 2_048; n++) yield* asking(store.cache.get(`wrong-${address}-${n}`, `address ${address}`))
+      }
+      const right = yield* asking(store.cache.get("right", "another address"))
+      assert.isUndefined(right.pollUnsafe())
+    })
+  )
+
   it.effect("answers the others when the one who asked first hangs up", () =>
     Effect.gen(function* () {
       const answer = yield* Deferred.make<void>()

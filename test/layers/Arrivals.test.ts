@@ -49,6 +49,16 @@ describe("new connections", () => {
     assert.isFalse(other.destroyed)
   })
 
+  it("of twenty addresses that wait with all that they may leave places to another one", () => {
+    const arrivals = new Arrivals(() => {})
+    for (let address = 1; address <= 20; address++) {
+      for (let index = 0; index < 1_100; index++) arrivals.add(from(`192.0.2.${address}`))
+    }
+    const others = Array.from({ length: 8 }, () => from("198.51.100.1"))
+    for (const socket of others) arrivals.add(socket)
+    assert.isFalse(others.some(({ destroyed }) => destroyed))
+  })
+
   it("rest after a turn that was long, and come one by one as long as their turns are", () => {
     const begun: Array<number> = []
     const arrivals = new Arrivals(() => {

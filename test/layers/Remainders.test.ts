@@ -74,4 +74,14 @@ describe("what refused requests still send", () => {
       [false, false, true, false]
     )
   })
+
+  it("leaves a place to an address though many others hold all that they may", () => {
+    const remainders = new Remainders()
+    for (let address = 1; address <= 20; address++) {
+      for (let index = 0; index < 520; index++) remainders.add(from(`192.0.2.${address}`))
+    }
+    const other = from("198.51.100.1")
+    remainders.add(other)
+    assert.isFalse(other.socket.writableEnded)
+  })
 })
