@@ -124,13 +124,19 @@ export const refuse = (
     ...answerHeaders(request, readings, now),
     ...(request.family === "b" ? [["request-id", request.requestId] as const] : []),
     ...(retry === undefined ? [] : [["retry-after", String(retry)] as const]),
-    // the SDKs retry a 429 on their own, within seconds: not worth it where it cannot succeed, or not before tomorrow
-    ...(error.status === 429 && (retry ?? Number.POSITIVE_INFINITY) > longestRetrySeconds
-      ? [["x-should-retry", "false"] as const]
-      : [])
+    ...(isRetriedInVain(error) ? [["x-should-retry", "false"] as const] : [])
   ]
   request.wire.answer(error.status, own.flat(), GatewayError.body(error, request.family, request.requestId))
 }
+
+/**
+ * SDKs, and programs around them, try again on their own, within seconds. The same request is refused again then where
+ * the refusal is of its sender, or of what it asks for, or where its limit begins anew only tomorrow.
+ */
+const isRetriedInVain = ({ retryAfterSeconds, status }: GatewayError.GatewayError): boolean =>
+  decided.has(status) && (retryAfterSeconds ?? Number.POSITIVE_INFINITY) > longestRetrySeconds
+
+const decided: ReadonlySet<number> = new Set([401, 402, 403, 429])
 
 /** What the SDKs wait for at the most. */
 const longestRetrySeconds = 60

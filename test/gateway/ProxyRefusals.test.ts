@@ -283,6 +283,25 @@ layer(Proxy.database)("ProxyApp refuses", (it) => {
       )
     })
   )
+
+  it.effect("who may not ask, or not for this, and asks the client's SDK not to try again", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make()
+      const poor = yield* Proxy.issueKey({ daily_budget_usd: 0.01 })
+      yield* gateway.ask({ target: Proxy.chat, headers: poor.headers, body: {} })
+      const denied = yield* Proxy.issueKey({ deny: true })
+      const asked = [[], poor.headers, denied.headers]
+      const wires = yield* Effect.forEach(asked, (headers) => gateway.ask({ target: Proxy.chat, headers, body: {} }))
+      assert.deepStrictEqual(
+        wires.map((wire) => [wire.status, wire.header("x-should-retry")]),
+        [
+          [401, "false"],
+          [402, "false"],
+          [403, "false"]
+        ]
+      )
+    })
+  )
 })
 
 type Unrecorded = [what: string, request: Partial<RecordingWire.ClientRequest>, status: number, code: ErrorCode]
