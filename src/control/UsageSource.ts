@@ -2,7 +2,7 @@ import { DateTime, Schema, Struct } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { Fragment } from "effect/sql/Statement"
 import { toDollars, toNanos } from "../gateway/model/Price.ts"
-import { dimensions, endpointOfEvent, modelOfEvent, summands } from "../gateway/model/UsageSums.ts"
+import { dimensions, endpointOfEvent, modelOfEvent, statusOfEvent, summands } from "../gateway/model/UsageSums.ts"
 import type { UsageFilter, UsageSummary } from "./api/UsageApi.ts"
 import { Count } from "./Store.ts"
 import { type Grain, type Span, split } from "./UsageSpans.ts"
@@ -17,8 +17,11 @@ export const make = (sql: SqlClient) => {
     ...(Number.isFinite(end) ? [sql`${column} < ${new Date(end)}`] : [])
   ]
 
-  /** The conditions that sums and events have in common; `endpoint` and `model` are columns of the one alone. */
-  const shared = (filter: UsageFilter, endpoint: Fragment, model: Fragment): ReadonlyArray<Fragment> => {
+  /** The conditions that sums and events have in common; the columns are of the one alone. */
+  const shared = (
+    filter: UsageFilter,
+    { endpoint, model, status }: Record<"endpoint" | "model" | "status", Fragment>
+  ): ReadonlyArray<Fragment> => {
     const equal = {
       project_id: filter.project_id,
       key_id: filter.key_id,
@@ -26,7 +29,6 @@ export const make = (sql: SqlClient) => {
       provider: filter.provider,
       service_name: filter.service,
       http_method: filter.method?.toUpperCase(),
-      status_code: filter.status_code,
       task_id: filter.task_id,
       run_id: filter.run_id
     }
@@ -36,26 +38,31 @@ export const make = (sql: SqlClient) => {
       ),
       ...(filter.model === undefined ? [] : [sql`${model} = ${filter.model}`]),
       ...(filter.endpoint === undefined ? [] : [sql`${endpoint} = ${filter.endpoint}`]),
+      ...(filter.status_code === undefined ? [] : [sql`${status} = ${filter.status_code}`]),
       ...(filter.status === undefined
         ? []
-        : [filter.status === "success" ? sql`status_code < 400` : sql`status_code >= 400`])
+        : [filter.status === "success" ? sql`${status} < 400` : sql`${status} >= 400`])
     ]
   }
 
-  const summedEndpoint = sql.literal(endpointOfEvent)
-  const summedModel = sql.literal(modelOfEvent)
+  const inSums = { endpoint: sql.literal("endpoint"), model: sql.literal("model"), status: sql.literal("status_code") }
+  const ofEvent = {
+    endpoint: sql.literal(endpointOfEvent),
+    model: sql.literal(modelOfEvent),
+    status: sql.literal(statusOfEvent)
+  }
 
-  const ofEvents = (filter: UsageFilter, span: Span, model = summedModel): Fragment =>
+  const ofEvents = (filter: UsageFilter, span: Span, columns = ofEvent): Fragment =>
     sql.and([
       ...within(sql.literal("created_at"), span),
-      ...shared(filter, summedEndpoint, model),
+      ...shared(filter, columns),
       ...(filter.trace_id === undefined ? [] : [sql`trace_id = ${filter.trace_id}`]),
       ...(filter.min_cost_usd === undefined ? [] : [sql`cost_nanos >= ${toNanos(filter.min_cost_usd)}`])
     ])
 
   const eventColumns = (expensive: number) => sql`
-    created_at AS at, project_id, key_id, route, ${summedModel} AS model, provider, service_name, http_method,
-    ${summedEndpoint} AS endpoint, status_code, task_id, run_id,
+    created_at AS at, project_id, key_id, route, ${ofEvent.model} AS model, provider, service_name, http_method,
+    ${ofEvent.endpoint} AS endpoint, ${ofEvent.status} AS status_code, task_id, run_id,
     1::bigint AS request_count,
     (usage_source = 'reported')::integer::bigint AS reported_count,
     (usage_source = 'estimated')::integer::bigint AS estimated_count,
@@ -75,7 +82,7 @@ export const make = (sql: SqlClient) => {
 
   return {
     /** Single events show, and are found by, the name that the client sent. */
-    events: (filter: UsageFilter): Fragment => ofEvents(filter, span(filter), sql.literal("model")),
+    events: (filter: UsageFilter): Fragment => ofEvents(filter, span(filter), { ...ofEvent, model: inSums.model }),
 
     /** What matches, as rows of sums that add up to it: buckets where whole ones fit, single events at the ends. */
     rows: (filter: UsageFilter, mark: number, widest: Grain, detail: Detail): Fragment => {
@@ -86,7 +93,7 @@ export const make = (sql: SqlClient) => {
           (span) => sql`
             SELECT ${bucketColumns} FROM usage_rollups
             WHERE grain = ${grain} AND part IN ${parts}
-              AND ${sql.and([...within(sql.literal("bucket"), span), ...shared(filter, sql.literal("endpoint"), sql.literal("model"))])}`
+              AND ${sql.and([...within(sql.literal("bucket"), span), ...shared(filter, inSums)])}`
         )
       const expensive = filter.min_cost_usd === undefined ? expensiveNanos : toNanos(filter.min_cost_usd)
       const single = (events.length === 0 ? [{ start: 0, end: 0 }] : events).map(

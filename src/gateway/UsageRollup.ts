@@ -2,7 +2,7 @@ import { Clock, Effect, Layer, Schedule } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { Fragment } from "effect/sql/Statement"
 import { Database } from "../services/Database.ts"
-import { admittedEvent, dimensions, endpointOfEvent, modelOfEvent, summands } from "./model/UsageSums.ts"
+import { admittedEvent, dimensions, endpointOfEvent, modelOfEvent, statusOfEvent, summands } from "./model/UsageSums.ts"
 
 /**
  * Sums by hour and by day, so that a query over months reads thousands of rows and not millions. Everything before the
@@ -72,7 +72,8 @@ export const summed = (sql: SqlClient, source: Fragment): Fragment => sql`
     ${sql.literal(shown)}, ${sql.literal(added.map((name) => `sum(${name})`).join(", "))}
   FROM (
     SELECT date_trunc('hour', created_at, 'UTC') AS hour, project_id, key_id, route,
-      ${sql.literal(modelOfEvent)} AS model, provider, service_name, http_method, ${sql.literal(endpointOfEvent)} AS endpoint, status_code, task_id, run_id,
+      ${sql.literal(modelOfEvent)} AS model, provider, service_name, http_method, ${sql.literal(endpointOfEvent)} AS endpoint,
+      ${sql.literal(statusOfEvent)} AS status_code, task_id, run_id,
       count(*) AS request_count,
       count(*) FILTER (WHERE ${sql.literal(admittedEvent)}) AS admitted_count,
       count(*) FILTER (WHERE usage_source = 'reported') AS reported_count,

@@ -2,6 +2,7 @@ import { Effect, Layer, Metric, Schedule } from "effect"
 import { Database } from "../services/Database.ts"
 import { Redis, type Script } from "../services/Redis.ts"
 import * as SqlState from "../services/SqlState.ts"
+import { statusOfEvent } from "./model/UsageSums.ts"
 import { usageQueue } from "./UsageQueue.ts"
 import { summed } from "./UsageRollup.ts"
 import * as UsageRow from "./UsageRow.ts"
@@ -133,7 +134,7 @@ const insert = (records: string) =>
       FROM (SELECT key_id, to_timestamp(max(created_at) / 1000.0) AS at FROM seen GROUP BY key_id) AS latest
       WHERE api_keys.id = latest.key_id),
       added AS (INSERT INTO usage_events (created_at, status, model_known, ${sql.literal(kept)})
-      SELECT to_timestamp(created_at / 1000.0), CASE WHEN status_code < 400 THEN 'success' ELSE 'failure' END, model_known,
+      SELECT to_timestamp(created_at / 1000.0), CASE WHEN ${sql.literal(statusOfEvent)} < 400 THEN 'success' ELSE 'failure' END, model_known,
       ${sql.literal(kept)} FROM seen
       ON CONFLICT (created_at, id) DO NOTHING RETURNING id, created_at),
       guarded AS (INSERT INTO guardrail_execution_events (id, created_at, request_id, key_id, project_id, route, model,

@@ -28,7 +28,7 @@ const Request = Schema.Struct({
   model: below(3),
   service: below(3),
   endpoint: below(3),
-  outcome: below(6),
+  outcome: below(7),
   tokens: below(4),
   cost: below(4),
   task: below(3),
@@ -52,6 +52,7 @@ const projects = [randomUUID(), randomUUID()]
 const outcomes = [
   [200, undefined],
   [200, undefined],
+  [200, "response_body_too_large"],
   [402, "budget_exceeded"],
   [403, "guardrail_blocked"],
   [403, "policy_denied"],
@@ -114,6 +115,10 @@ const summedAfter =
     return { ...record, summed_model: isKnown ? (record.model ?? undefined) : "other" }
   }
 
+/** An answer that was cut behind its head has failed, whatever the head said. */
+const statusOf = ({ error_code, status_code }: UsageRecord): number =>
+  status_code < 400 && error_code !== undefined ? 502 : status_code
+
 const endpointOf = (record: Recorded) => record.endpoint_template ?? record.service_name
 
 /** A query parameter and what it leaves. */
@@ -129,8 +134,8 @@ const narrowings = (value: number): ReadonlyArray<readonly [query: string, keeps
   ["method=post", (record) => record.http_method === "POST"],
   [`endpoint=${encodeURIComponent("/jobs/{id}")}`, (record) => endpointOf(record) === "/jobs/{id}"],
   ["endpoint=service-1", (record) => endpointOf(record) === "service-1"],
-  ["status=failure", ({ status_code }) => status_code >= 400],
-  ["status_code=403", ({ status_code }) => status_code === 403],
+  ["status=failure", (record) => statusOf(record) >= 400],
+  [`status_code=${[403, 200, 502][value]}`, (record) => statusOf(record) === [403, 200, 502][value]],
   [`task_id=task-${value}`, ({ task_id }) => task_id === `task-${value}`],
   [`run_id=run-${value}`, ({ run_id }) => run_id === `run-${value}`],
   ["trace_id=0af7651916cd43dd8448eb211c80319c", ({ trace_id }) => trace_id !== undefined],
@@ -145,8 +150,8 @@ const summaryOf = (records: ReadonlyArray<Recorded>, expensive: number) => {
   const fallbacks = sum(({ fallback_count }) => fallback_count)
   return {
     request_count: records.length,
-    success_count: count(({ status_code }) => status_code < 400),
-    failure_count: count(({ status_code }) => status_code >= 400),
+    success_count: count((record) => statusOf(record) < 400),
+    failure_count: count((record) => statusOf(record) >= 400),
     reported_count: count(({ usage_source }) => usage_source === "reported"),
     estimated_count: count(({ usage_source }) => usage_source === "estimated"),
     status_only_count: count(({ usage_source }) => usage_source === "status_only"),
@@ -230,7 +235,7 @@ suite("Sums of usage", (it) => {
         yield* emptied
         const first = early.map(recordOf)
         const succeeded = first.filter(
-          (record) => answered(record) && record.status_code < 400 && record.created_at < moment(mark)
+          (record) => answered(record) && statusOf(record) < 400 && record.created_at < moment(mark)
         )
         const second = late.map(recordOf)
         yield* write(first)

@@ -14,6 +14,12 @@ export const endpointOfEvent = "coalesce(endpoint_template, CASE WHEN endpoint_p
  */
 export const modelOfEvent = "CASE WHEN model_known IS FALSE THEN 'other' ELSE model END"
 
+/**
+ * Of an event: the status that sums know it by. An answer that failed when its client had seen the head of it counts as
+ * a 502, whatever that head said.
+ */
+export const statusOfEvent = "CASE WHEN status_code < 400 AND error_code IS NOT NULL THEN 502 ELSE status_code END"
+
 /** What it adds up, by column. */
 export const summands = [
   "request_count",
