@@ -1,6 +1,7 @@
-import { Array as Arr, Option, Redacted, Result, Schema, String as Str } from "effect"
+import { Array as Arr, Option, Record, Redacted, Result, Schema, String as Str } from "effect"
 import { refusedBaseUrl, trimmedBaseUrl } from "../src/control/Rules.ts"
 import type { StudioTarget } from "../src/control/StudioConnection.ts"
+import { maxBodyBytes, maxTimeoutMs, type RouteLimits } from "../src/gateway/model/CanonicalRoute.ts"
 import * as CompatPaths from "../src/gateway/model/CompatPaths.ts"
 import * as FrontDoor from "../src/gateway/model/FrontDoor.ts"
 import { isPattern } from "../src/gateway/model/Path.ts"
@@ -60,6 +61,8 @@ export interface Settings {
   readonly previousEncryptionKey: Option.Option<Redacted.Redacted<Uint8Array>>
   /** Connections to the proxy listener that are open at once. */
   readonly connections: Most
+  /** What new installations begin with, as far as the environment says. */
+  readonly routeLimits: Partial<RouteLimits>
   readonly maxBufferedRequests: number
   readonly maxInflightBufferBytes: number
   readonly drainSeconds: number
@@ -199,6 +202,11 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
       inAll: mostConnections,
       perAddress: withDefault("GATEWAY_MAX_CONNECTIONS_PER_ADDRESS", positive, Share.of(mostConnections))
     },
+    routeLimits: Record.getSomes({
+      timeoutMs: optional("GATEWAY_DEFAULT_TIMEOUT_MS", between(1, maxTimeoutMs)),
+      maxRequestBodyBytes: optional("GATEWAY_DEFAULT_MAX_REQUEST_BODY_BYTES", between(1, maxBodyBytes)),
+      maxResponseBodyBytes: optional("GATEWAY_DEFAULT_MAX_RESPONSE_BODY_BYTES", between(1, maxBodyBytes))
+    }),
     maxBufferedRequests: withDefault("GATEWAY_MAX_BUFFERED_REQUESTS", positive, 4096),
     maxInflightBufferBytes: withDefault("GATEWAY_MAX_INFLIGHT_BUFFER_BYTES", positive, 536_870_912),
     drainSeconds: withDefault("GATEWAY_DRAIN_SECONDS", positive, 30),

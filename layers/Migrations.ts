@@ -3,6 +3,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect } from "effect"
 import { Migrator, SqlClient, type SqlError } from "effect/sql"
 import * as MigratorFileSystem from "effect/sql/MigratorFileSystem"
+import type { RouteLimits } from "../src/gateway/model/CanonicalRoute.ts"
 import { Database } from "../src/services/Database.ts"
 
 type Failure = Migrator.MigrationError | SqlError.SqlError
@@ -11,14 +12,15 @@ type Failure = Migrator.MigrationError | SqlError.SqlError
 const lock = 5_417_283_690n
 
 /**
- * Brings the schema up to `directory`: every `0001_name.ts` above the last applied number, in one transaction. Answers
- * what it ran.
+ * Brings the schema up to `directory`: every `0001_name.ts` above the last applied number, in one transaction, and in an
+ * empty database runs `whenNew` with them. Answers what it ran.
  *
  * Processes that start together take turns. The migrator's own lock is on its table, which on an empty database two
  * processes would both try to create.
  */
 export const from = (
-  directory: string
+  directory: string,
+  whenNew: Effect.Effect<unknown, SqlError.SqlError, Database> = Effect.void
 ): Effect.Effect<ReadonlyArray<readonly [id: number, name: string]>, Failure, Database> =>
   Effect.gen(function* () {
     const { sql, transaction } = yield* Database
@@ -30,7 +32,9 @@ export const from = (
       Effect.gen(function* () {
         yield* sql`SELECT set_config('lock_timeout', '60s', true)`
         yield* sql`SELECT pg_advisory_xact_lock(${lock})`
-        return yield* Effect.provideService(migrate, SqlClient.SqlClient, sql)
+        const ran = yield* Effect.provideService(migrate, SqlClient.SqlClient, sql)
+        if (ran.some(([id]) => id === 1)) yield* whenNew
+        return ran
       })
     )
   }).pipe(Effect.provide(NodeServices.layer))
@@ -38,6 +42,22 @@ export const from = (
 const directory = fileURLToPath(new URL("../migrations", import.meta.url))
 
 export const run = from(directory)
+
+/** The same, and what its routes and its wildcard begin with. Later it is for operators to say. */
+export const runWith = ({ maxRequestBodyBytes, maxResponseBodyBytes, timeoutMs }: RouteLimits) =>
+  from(
+    directory,
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const begin = sql.update({
+        timeout_ms: timeoutMs,
+        max_request_body_bytes: maxRequestBodyBytes,
+        max_response_body_bytes: maxResponseBodyBytes
+      })
+      yield* sql`UPDATE canonical_routes SET ${begin}`
+      yield* sql`UPDATE upstream_passthrough_settings SET ${begin}`
+    })
+  )
 
 /** A migration of this database that this program does not have. */
 export interface Newer {

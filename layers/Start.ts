@@ -2,6 +2,7 @@ import { Console, Data, Effect, Layer, Option, Redacted, Runtime } from "effect"
 import { HttpServerError } from "effect/http"
 import { Migrator, SqlError } from "effect/sql"
 import * as OperatorTokens from "../src/control/OperatorTokens.ts"
+import { seededLimits } from "../src/gateway/model/CanonicalRoute.ts"
 import { Vault } from "../src/gateway/model/Vault.ts"
 import { BrokerError } from "../src/services/Broker.ts"
 import { RedisError } from "../src/services/Redis.ts"
@@ -44,7 +45,7 @@ export const banner = (doors: Doors, settings: Settings): Effect.Effect<void> =>
 export const prepare = (settings: Settings) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
-      yield* Migrations.run
+      yield* Migrations.runWith({ ...seededLimits, ...settings.routeLimits })
       yield* besideNewer(yield* Migrations.newer)
       const generated = yield* OperatorTokens.bootstrap(settings.adminToken)
       if (Option.isSome(generated)) yield* Console.log(`svc-runtime operator token: ${Redacted.value(generated.value)}`)

@@ -5,6 +5,7 @@ import { ControlHosts } from "../../src/control/KnownHosts.ts"
 import { Readiness } from "../../src/control/Readiness.ts"
 import { StudioOfEnvironment } from "../../src/control/StudioConnection.ts"
 import { UpstreamUiOrigin } from "../../src/control/UpstreamUiOrigin.ts"
+import { compatLimits } from "../../src/gateway/model/CanonicalRoute.ts"
 import { Conditions } from "../../src/gateway/model/Conditions.ts"
 import { Followed } from "../../src/gateway/model/Followed.ts"
 import { StartupFrontDoor } from "../../src/gateway/model/FrontDoor.ts"
@@ -166,6 +167,7 @@ const gatewaySettings = (doors: Doors, settings: Settings) =>
     directCompat: settings.directCompat,
     directCompatPaths: settings.directCompatPaths,
     directCompatOwnership: settings.directCompatOwnership,
+    directCompatLimits: { ...compatLimits, ...settings.routeLimits },
     workerToken: settings.workerToken,
     maxBufferedRequests: settings.maxBufferedRequests,
     maxInflightBufferBytes: settings.maxInflightBufferBytes

@@ -1,7 +1,13 @@
 import { Clock, Context, Effect, Layer, Predicate, Result, type Schema } from "effect"
 import { type AllowList, allows } from "../gateway/model/AllowList.ts"
-import { type BodyLimit, strictest, tooLarge } from "../gateway/model/BodyLimit.ts"
-import type { PolicyRoute, Provider, RouteId } from "../gateway/model/CanonicalRoute.ts"
+import { answerTooLarge, type BodyLimit, strictest, tooLarge } from "../gateway/model/BodyLimit.ts"
+import {
+  compatConfig,
+  type PolicyRoute,
+  type Provider,
+  type RouteConfig,
+  type RouteId
+} from "../gateway/model/CanonicalRoute.ts"
 import * as CompatPaths from "../gateway/model/CompatPaths.ts"
 import * as EffectivePolicy from "../gateway/model/EffectivePolicy.ts"
 import * as Estimate from "../gateway/model/Estimate.ts"
@@ -45,18 +51,11 @@ export class PolicySimulator extends Context.Service<
   static readonly layer = Layer.suspend(() => Layer.effect(PolicySimulator, make))
 }
 
-/** The direct compatible upstream has no row of settings (reference §1.2). */
-const unconfigured = {
-  enabled: true,
-  mode: "managed_by_gateway",
-  max_request_body_bytes: 1_048_576,
-  max_response_body_bytes: 1_048_576
-} as const
-
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
-  const { directCompatPaths } = yield* GatewaySettings
+  const { directCompatLimits, directCompatOwnership, directCompatPaths } = yield* GatewaySettings
+  const compat = settingsOf(compatConfig(directCompatLimits, directCompatOwnership))
   const state = PolicyState.make(sql)
   const context = yield* Effect.context<Database | Vault>()
   const definitions = Effect.suspend(() => Effect.provide(Definitions.load(new RowReader()), context))
@@ -81,8 +80,8 @@ const make = Effect.gen(function* () {
     const configured = found.provider === "upstream" ? found.routeId : undefined
     const settings =
       call === undefined
-        ? ((configured === undefined ? undefined : yield* state.route(configured)) ?? unconfigured)
-        : settingsOf(call)
+        ? ((configured === undefined ? undefined : yield* state.route(configured)) ?? compat)
+        : settingsOf(call.service.config)
 
     const sends = method === "POST" || found.service !== undefined
     const text = input.body === undefined || !sends ? undefined : Buffer.from(JSON.stringify(input.body))
@@ -146,7 +145,7 @@ const make = Effect.gen(function* () {
       (question.requestBytes > requestLimit.bytes ? oversized(requestLimit, unread) : undefined) ??
       (read !== undefined && Result.isFailure(read) ? refused(read.failure.code, read.failure.message) : undefined) ??
       guarded(
-        routeBounded(decided(effective, question), question, settings.max_response_body_bytes),
+        routeBounded(decided(effective, question), question, mostOf(settings, facts.stream)),
         settings.mode === "managed_by_gateway" ? selected : unguarded
       )
 
@@ -277,11 +276,12 @@ const routeOf = (
   }
 }
 
-const settingsOf = ({ service: { config } }: ServiceCall.ServiceCall) => ({
+const settingsOf = (config: RouteConfig) => ({
   enabled: config.enabled,
   mode: config.mode,
   max_request_body_bytes: config.maxRequestBodyBytes,
-  max_response_body_bytes: config.maxResponseBodyBytes
+  max_response_body_bytes: config.maxResponseBodyBytes,
+  limits_streams: config.limitsStreams
 })
 
 const reservedFor = ({ method, path, service: { pricing } }: ServiceCall.ServiceCall, body: unknown): number => {
@@ -319,16 +319,18 @@ const oversized = (limit: BodyLimit, { layers }: EffectivePolicy.EffectivePolicy
       : layers.filter(({ policy }) => policy.max_request_body_bytes === limit.bytes).map(nameOf)
 })
 
+const mostOf = (
+  settings: { readonly max_response_body_bytes: number; readonly limits_streams: boolean },
+  streams: boolean
+): number => (streams && !settings.limits_streams ? Number.POSITIVE_INFINITY : settings.max_response_body_bytes)
+
 const routeBounded = (
   decision: FinalDecision,
   { responseBytes = 0 }: Policy.Question,
   mostResponseBytes: number
 ): FinalDecision =>
   decision === allowed && responseBytes > mostResponseBytes
-    ? refused(
-        "response_body_too_large",
-        `The answer is larger than ${mostResponseBytes} bytes (max_response_body_bytes of the route). Ask for less, or ask an operator to raise that limit.`
-      )
+    ? refused("response_body_too_large", answerTooLarge({ bytes: mostResponseBytes, setBy: "the route" }))
     : decision
 
 const guarded = (decision: FinalDecision, selected: Selection.Selected): FinalDecision =>

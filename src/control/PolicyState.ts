@@ -88,8 +88,8 @@ export const make = (sql: SqlClient.SqlClient) => ({
     ),
 
   route: (id: string) =>
-    routes.first(sql`SELECT enabled, mode, max_request_body_bytes, max_response_body_bytes FROM canonical_routes
-      WHERE route_id = ${id}`),
+    routes.first(sql`SELECT enabled, mode, max_request_body_bytes, max_response_body_bytes, limits_streams
+      FROM canonical_routes WHERE route_id = ${id}`),
 
   prices: (models: ReadonlyArray<string>) =>
     Effect.map(
@@ -128,7 +128,8 @@ const routes = rows(
     enabled: Schema.Boolean,
     mode: RouteMode,
     max_request_body_bytes: Schema.Int,
-    max_response_body_bytes: Schema.Int
+    max_response_body_bytes: Schema.Int,
+    limits_streams: Schema.Boolean
   }),
   { table: "canonical_routes", key: ["route_id"] }
 )

@@ -36,7 +36,7 @@ const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
   const columns = sql.literal(
-    "route_id, route, enabled, mode, timeout_ms, max_request_body_bytes, max_response_body_bytes, ownership, updated_at"
+    "route_id, route, enabled, mode, timeout_ms, max_request_body_bytes, max_response_body_bytes, limits_streams, ownership, updated_at"
   )
 
   const select = (id: RouteId) => sql`SELECT ${columns} FROM canonical_routes WHERE route_id = ${id} FOR UPDATE`
@@ -85,12 +85,27 @@ const make = Effect.gen(function* () {
     setMode: Effect.fn("Routes.setMode")((id, mode) => change(id, "policies:route_mode_update", { mode }, found.only)),
     configure: Effect.fn("Routes.configure")(function* (id, patch) {
       const wrong = refusals(id, patch).find(([, refusal]) => refusal !== undefined)
-      if (wrong === undefined) return yield* change(id, "policies:route_config_update", patch, found.only)
+      if (wrong === undefined) {
+        return yield* change(id, "policies:route_config_update", withStreamLimit(patch), found.only)
+      }
       const [param, refusal] = wrong
       return yield* new ControlError("invalid_provider_config_payload", `${param} ${refusal}.`, { param })
     })
   })
 })
+
+/**
+ * A limit of answers that an operator sets counts for event streams too, and one that is taken back (`null`) does not,
+ * unless the operator says otherwise.
+ */
+export const withStreamLimit = <
+  A extends { readonly max_response_body_bytes?: number | null; readonly limits_streams?: boolean | null }
+>(
+  patch: A
+): A =>
+  patch.max_response_body_bytes === undefined || patch.limits_streams !== undefined
+    ? patch
+    : { ...patch, limits_streams: patch.max_response_body_bytes !== null }
 
 const missing = new ControlError("not_found", "There is no route with this id.")
 

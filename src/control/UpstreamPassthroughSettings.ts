@@ -6,6 +6,7 @@ import { Database } from "../services/Database.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
 import { UpstreamPassthrough, type UpstreamPassthroughPatch } from "./api/UpstreamPassthroughApi.ts"
+import { withStreamLimit } from "./Routes.ts"
 import { type Refusal, refusedBeyond, where } from "./Rules.ts"
 import { rows, type StoreFailure, settled } from "./Store.ts"
 
@@ -29,7 +30,7 @@ const make = Effect.gen(function* () {
   const audit = yield* Audit
   const columns = sql.literal(
     `enabled, allowed_paths, allowed_methods, ui_exposure, admin_api_exposure, guardrails, body_policies, ownership, timeout_ms,
-     max_request_body_bytes, max_response_body_bytes, updated_at`
+     max_request_body_bytes, max_response_body_bytes, limits_streams, updated_at`
   )
 
   return UpstreamPassthroughSettings.of({
@@ -37,7 +38,7 @@ const make = Effect.gen(function* () {
       .only(sql`SELECT ${columns} FROM upstream_passthrough_settings`)
       .pipe(settled, Effect.withSpan("UpstreamPassthroughSettings.get")),
     update: Effect.fn("UpstreamPassthroughSettings.update")(function* (patch) {
-      const set = yield* columnsOf(patch)
+      const set = yield* columnsOf(withStreamLimit(patch))
       return yield* audit.mutate(
         Effect.gen(function* () {
           const { write } = yield* Mutation

@@ -6,6 +6,7 @@ import { type ErrorCode, GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
 import * as LastEvent from "./LastEvent.ts"
 import type { Reader } from "./model/AnswerHeaders.ts"
+import { type AnswerLimits, answerTooLarge, type BodyLimit } from "./model/BodyLimit.ts"
 import type { Family } from "./model/CanonicalRoute.ts"
 import type { Limit } from "./model/Limit.ts"
 import { SecretMask } from "./SecretMask.ts"
@@ -22,9 +23,11 @@ export interface Passage {
   /** What the gateway identifies itself with there: no refusal of the upstream repeats it to the client. */
   readonly credential: Redacted.Redacted
   readonly reading: Reading
-  readonly maxResponseBytes: number
+  readonly limits: AnswerLimits
   /** The answer's protocol is known: of an event stream, certain events are the last. */
   readonly endsByEvent: boolean
+  /** What the client is told where a limit cuts an event stream that has begun. */
+  readonly errorEvent: (error: GatewayError) => string
   /** What a policy sets on event streams. */
   readonly stream?: StreamLimits | undefined
   /** Fields of the gateway's own on the answer, lower case. */
@@ -140,6 +143,11 @@ class Answer implements Sink {
   #cutBy: CutBy | undefined
   #tap: UsageTap.UsageTap = UsageTap.blind
   #received = 0
+  #limit: BodyLimit
+  /** The client reads events, of which the gateway may add one. */
+  #takesEvents = false
+  /** The last bytes that the client was sent do not end an event. */
+  #withinEvent = false
   /** Bytes to go until the answer has the length that the client was promised. */
   #promised = Number.POSITIVE_INFINITY
   /** What the client would take for the end. */
@@ -156,6 +164,7 @@ class Answer implements Sink {
     this.#wire = wire
     this.#passage = passage
     this.#stop = stop
+    this.#limit = passage.limits.whole
   }
 
   head(status: number, headers: Headers.RawHeaders): Flow {
@@ -168,18 +177,21 @@ class Answer implements Sink {
     this.#mask = SecretMask.forStatus(status, passage.credential)
     this.#firstByteAt = passage.now()
     passage.onAnswer()
+    const streams = isEventStream(headers)
+    if (streams) this.#limit = passage.limits.stream
     // where no body follows, the length is that of what a GET would get
     const length = passage.exchange.method === "HEAD" || !bodied(status) ? undefined : contentLength(headers)
-    if (length !== undefined && length > passage.maxResponseBytes) {
+    if (length !== undefined && length > this.#limit.bytes) {
       this.#tap = untakenTap(passage, status, headers, length)
       return this.#refuse("size")
     }
     const { shortens, tap } = tapFor(passage, status, headers)
     this.#tap = tap
     passage.watch?.head(status, headers)
-    if (isEventStream(headers)) {
+    if (streams) {
+      this.#takesEvents = length === undefined && encodingOf(headers) === "identity"
       if (passage.endsByEvent) this.#mayEnd = LastEvent.follow()
-      if (passage.stream !== undefined) this.#limit(passage.stream)
+      if (passage.stream !== undefined) this.#bound(passage.stream)
     }
     // what the tap takes out is not counted in the upstream's length
     if (length !== undefined && length > 0 && !shortens) this.#promised = length
@@ -191,7 +203,7 @@ class Answer implements Sink {
 
   chunk(bytes: Uint8Array): Flow {
     this.#received += bytes.length
-    if (this.#received > this.#passage.maxResponseBytes) return this.#refuse("size")
+    if (this.#received > this.#limit.bytes) return this.#refuse("size")
     const chunk = this.#mask === undefined ? asBuffer(bytes) : this.#mask.push(asBuffer(bytes))
     if (this.#outgrows?.(chunk) === true) return this.#refuse("event")
     if (this.#tap.answer === undefined) this.#passage.watch?.chunk(chunk)
@@ -222,6 +234,7 @@ class Answer implements Sink {
       for (const held of this.#held.splice(0)) this.#wire.write(held)
       this.#heldBytes = 0
     }
+    this.#withinEvent = this.#takesEvents && !endsEvent(bytes)
     return this.#wire.write(bytes)
   }
 
@@ -241,7 +254,7 @@ class Answer implements Sink {
       hash?.complete()
     }
     const clientGone = this.#cutBy === undefined && Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)
-    const error = whole || clientGone ? undefined : refusalOf(exit, this.#cutBy, this.#passage)
+    const error = whole || clientGone ? undefined : refusalOf(exit, this.#cutBy, this.#passage, this.#limit)
     return {
       passed: {
         status: this.#headSent ? this.#status : undefined,
@@ -257,7 +270,7 @@ class Answer implements Sink {
         firstByteAt: this.#firstByteAt,
         endedAt: now()
       },
-      finish: () => this.#finish(whole, clientGone, last)
+      finish: () => this.#finish(whole, clientGone, last, error)
     }
   }
 
@@ -270,8 +283,11 @@ class Answer implements Sink {
     return rest === undefined ? masked : Buffer.concat([masked, rest])
   }
 
-  #finish(whole: boolean, clientGone: boolean, last: Buffer | undefined): void {
-    if (whole) {
+  #finish(whole: boolean, clientGone: boolean, last: Buffer | undefined, error: GatewayError | undefined): void {
+    if (this.#cutBy !== undefined && this.#headSent && this.#takesEvents && error !== undefined) {
+      const event = this.#passage.errorEvent(error)
+      this.#wire.end(Buffer.from(this.#withinEvent ? `\n\n${event}` : event))
+    } else if (whole) {
       if (last !== undefined) this.#held.push(last)
       const end = this.#held.pop()
       for (const bytes of this.#held) this.#wire.write(bytes)
@@ -288,7 +304,7 @@ class Answer implements Sink {
     return "stop"
   }
 
-  #limit({ eventBytes, later, seconds }: StreamLimits): void {
+  #bound({ eventBytes, later, seconds }: StreamLimits): void {
     if (eventBytes._tag === "Limited") this.#outgrows = EventSize.follow(eventBytes.max)
     if (seconds._tag === "Unlimited") return
     this.#disarm = later(seconds.max * 1000, () => {
@@ -323,6 +339,21 @@ export const bodied = (status: number): boolean => status !== 204 && status !== 
 export const contentType = (headers: Headers.RawHeaders): string =>
   (Headers.get(headers, "content-type") ?? "").toLowerCase()
 
+const encodingOf = (headers: Headers.RawHeaders): string =>
+  (Headers.get(headers, "content-encoding") ?? "identity").toLowerCase()
+
+/** Behind a blank line. One with carriage returns counts as well. */
+const endsEvent = (bytes: Buffer): boolean => {
+  const [before, last] = bytes
+    .subarray(-3)
+    .filter((byte) => byte !== carriageReturn)
+    .subarray(-2)
+  return before === lineFeed && last === lineFeed
+}
+
+const lineFeed = 0x0a
+const carriageReturn = 0x0d
+
 const isEventStream = (headers: Headers.RawHeaders): boolean => contentType(headers).startsWith("text/event-stream")
 
 export const contentLength = (headers: Headers.RawHeaders): number | undefined => {
@@ -346,8 +377,7 @@ export const tapFor = (
   status: number,
   headers: Headers.RawHeaders
 ): { readonly tap: UsageTap.UsageTap; readonly shortens: boolean } => {
-  const encoding = (Headers.get(headers, "content-encoding") ?? "identity").toLowerCase()
-  if (reading._tag === "Blind" || status >= 400 || encoding !== "identity")
+  if (reading._tag === "Blind" || status >= 400 || encodingOf(headers) !== "identity")
     return { tap: UsageTap.blind, shortens: false }
   if (isEventStream(headers)) {
     return reading.hideUsage
@@ -377,13 +407,11 @@ export const untakenTap = (
 export const refusalOf = (
   exit: Exit.Exit<void, UpstreamError>,
   cutBy: CutBy | undefined,
-  { bodyRefusal, exchange, maxResponseBytes, stream }: Passage
+  { bodyRefusal, exchange, stream }: Passage,
+  limit: BodyLimit
 ): GatewayError => {
   if (cutBy !== undefined) {
-    return new GatewayError({
-      code: "response_body_too_large",
-      message: `${excesses(maxResponseBytes, stream)[cutBy]}. Ask for less, or ask an operator to raise that limit.`
-    })
+    return new GatewayError({ code: "response_body_too_large", message: excesses(limit, stream)[cutBy] })
   }
   const refused = bodyRefusal?.()
   if (refused !== undefined) return refused
@@ -413,10 +441,10 @@ export const refusalOf = (
   return new GatewayError({ code: "upstream_connection", message: connectionMessages[error.reason] })
 }
 
-const excesses = (maxResponseBytes: number, stream: StreamLimits | undefined): Record<CutBy, string> => ({
-  size: `The upstream's answer is larger than ${maxResponseBytes} bytes (max_response_body_bytes)`,
-  event: `An event of the upstream's answer is larger than ${most(stream?.eventBytes)} bytes (max_sse_event_bytes of this key's policy)`,
-  duration: `The upstream's answer streamed for longer than ${most(stream?.seconds)} seconds (max_stream_duration_seconds of this key's policy)`
+const excesses = (limit: BodyLimit, stream: StreamLimits | undefined): Record<CutBy, string> => ({
+  size: answerTooLarge(limit),
+  event: `An event of the answer is larger than ${most(stream?.eventBytes)} bytes (max_sse_event_bytes of this key's policy). Ask for less, or ask an operator to raise it.`,
+  duration: `The answer streamed for longer than ${most(stream?.seconds)} seconds (max_stream_duration_seconds of this key's policy). Ask for less, or ask an operator to raise it.`
 })
 
 const most = (limit: Limit | undefined): string => (limit?._tag === "Limited" ? String(limit.max) : "allowed")

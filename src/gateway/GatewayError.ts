@@ -117,6 +117,10 @@ export const body = (error: GatewayError, family: Family, requestId: string): st
   )
 }
 
+/** What ends an event stream that has begun: the clients of both families take it for a failure. */
+export const event = (error: GatewayError, family: Family, requestId: string): string =>
+  `${family === "b" ? "event: error\n" : ""}data: ${body(error, family, requestId)}\n\n`
+
 export const controlStateUnavailable = new GatewayError({
   code: "control_state_unavailable",
   message: "The gateway cannot check limits and keys at the moment. Try again shortly.",

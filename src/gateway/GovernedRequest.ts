@@ -12,7 +12,7 @@ import * as Denied from "./Denied.ts"
 import type { Destinations } from "./Destination.ts"
 import * as Fallback from "./Fallback.ts"
 import * as Forward from "./Forward.ts"
-import { controlStateUnavailable, GatewayError, internalError } from "./GatewayError.ts"
+import { controlStateUnavailable, event, GatewayError, internalError } from "./GatewayError.ts"
 import * as GuardedAnswer from "./GuardedAnswer.ts"
 import type { Guard, Guarding } from "./Guarding.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
@@ -25,7 +25,7 @@ import {
   reservedBy
 } from "./Limits.ts"
 import * as Meters from "./Meters.ts"
-import { type BodyLimit, strictest } from "./model/BodyLimit.ts"
+import { type BodyLimit, ofAnswers, strictest } from "./model/BodyLimit.ts"
 import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
 import * as Estimate from "./model/Estimate.ts"
 import * as Facts from "./model/Facts.ts"
@@ -448,11 +448,9 @@ export class GovernedRequest {
       }),
       credential: destination.credential,
       reading: read ? { _tag: "Tokens", family: target.family, hideUsage: body.hideUsage } : { _tag: "Blind" },
-      maxResponseBytes: Math.min(
-        config.maxResponseBodyBytes,
-        policy.max_response_body_bytes ?? Number.POSITIVE_INFINITY
-      ),
+      limits: ofAnswers(config, policy.max_response_body_bytes),
       endsByEvent: target.routeId !== "service" && target.routeId !== "compat",
+      errorEvent: (error) => event(error, request.family, request.requestId),
       stream: streamsUnlimited(policy)
         ? undefined
         : { seconds: policy.max_stream_duration_seconds, eventBytes: policy.max_sse_event_bytes, later },

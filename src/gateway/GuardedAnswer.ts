@@ -109,7 +109,7 @@ class HeldAnswer implements Sink {
     this.#firstByteAt = passage.now()
     passage.onAnswer()
     const length = Forward.contentLength(headers)
-    if (length !== undefined && length > passage.maxResponseBytes) {
+    if (length !== undefined && length > passage.limits.whole.bytes) {
       this.#tap = Forward.untakenTap(passage, status, headers, length)
       return this.#refuseLarge()
     }
@@ -118,14 +118,14 @@ class HeldAnswer implements Sink {
     this.#isJson = isPlainJson(headers)
     if (!this.#isJson && status < 300 && Forward.bodied(status) && length !== 0) return this.#refuse(this.#notJson)
     // an answer of unknown length takes the room that it may come to need: it must not fail half-way
-    const room = length ?? passage.maxResponseBytes
+    const room = length ?? passage.limits.whole.bytes
     this.#bounded = Number.isFinite(room)
     return this.#bounded ? this.#take(room) : "continue"
   }
 
   chunk(bytes: Uint8Array): Flow {
     const chunk = Forward.asBuffer(bytes)
-    if (this.#collected.length + chunk.length > this.#passage.maxResponseBytes) return this.#refuseLarge()
+    if (this.#collected.length + chunk.length > this.#passage.limits.whole.bytes) return this.#refuseLarge()
     if (!this.#bounded && this.#take(chunk.length) === "stop") return "stop"
     this.#collected.add(chunk)
     return "continue"
@@ -153,7 +153,10 @@ class HeldAnswer implements Sink {
     if (Exit.isSuccess(exit)) return this.released(undefined)
     const clientGone = Cause.hasInterrupts(exit.cause)
     if (clientGone) return this.#settleable({ clientGone, begun, whole: false }, () => this.#wire.cut())
-    return this.#kept(this.#refused ?? Forward.refusalOf(exit, this.#cutBy, this.#passage), false)
+    return this.#kept(
+      this.#refused ?? Forward.refusalOf(exit, this.#cutBy, this.#passage, this.#passage.limits.whole),
+      false
+    )
   }
 
   /** The client gets `text`, or what the upstream sent. */

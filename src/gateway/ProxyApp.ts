@@ -14,7 +14,7 @@ import * as FrontDoor from "./identity/FrontDoor.ts"
 import { Identities } from "./identity/Identities.ts"
 import type { Identity } from "./identity/Identity.ts"
 import { type KeyRecord, unusable } from "./KeyRecord.ts"
-import type { PolicyRoute } from "./model/CanonicalRoute.ts"
+import { compatConfig, type PolicyRoute } from "./model/CanonicalRoute.ts"
 import { overdue } from "./model/KeyState.ts"
 import { digestHex, mistyped } from "./model/Secret.ts"
 import { GatewaySettings } from "./model/Settings.ts"
@@ -46,7 +46,7 @@ export class ProxyApp extends Context.Service<
       const paths: Target.Paths = {
         support: UpstreamPaths.supportWith(settings.upstreamUiPaths),
         compat: settings.directCompatPaths,
-        compatOwnership: settings.directCompatOwnership
+        compatConfig: compatConfig(settings.directCompatLimits, settings.directCompatOwnership)
       }
       const upstream = yield* Upstream
       const wildcard = yield* WildcardRequest.make
@@ -240,7 +240,9 @@ export class ProxyApp extends Context.Service<
             if (runsFor !== undefined) running.end(runsFor)
             telemetry.end(target, ended, now() - request.startedAt)
             span.end(ended.status)
+            const isCut = ended.aborted && ended.error !== undefined
             if (ended.status >= 500) fork(Effect.logWarning("request failed", line(request, target, ended)))
+            else if (isCut) fork(Effect.logWarning("an answer was cut", line(request, target, ended)))
             else if (verbose) fork(Effect.logDebug("request", line(request, target, ended)))
           } finally {
             done(ended)

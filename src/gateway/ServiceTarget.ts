@@ -27,6 +27,7 @@ const unset: RouteConfig = {
   timeoutMs: 60_000,
   maxRequestBodyBytes: 2_097_152,
   maxResponseBodyBytes: Number.POSITIVE_INFINITY,
+  limitsStreams: false,
   ownership: "shared"
 }
 

@@ -45,6 +45,7 @@ const RouteRow = Schema.Struct({
   timeout_ms: Schema.Int,
   max_request_body_bytes: Schema.Int,
   max_response_body_bytes: Schema.Int,
+  limits_streams: Schema.Boolean,
   ownership: Ownership
 })
 
@@ -85,6 +86,7 @@ const routeTable: Table<Entry<RouteId, RouteConfig>> = {
         timeoutMs: row.timeout_ms,
         maxRequestBodyBytes: row.max_request_body_bytes,
         maxResponseBodyBytes: row.max_response_body_bytes,
+        limitsStreams: row.limits_streams,
         ownership: row.ownership
       }
     ]
@@ -98,6 +100,7 @@ const disabledRoute: RouteConfig = {
   timeoutMs: 1,
   maxRequestBodyBytes: 0,
   maxResponseBodyBytes: 0,
+  limitsStreams: true,
   ownership: "key"
 }
 
@@ -151,7 +154,7 @@ export const load = Effect.gen(function* () {
   const epoch = yield* readEpoch
   const routes =
     yield* sql<Columns>`SELECT route_id, enabled, mode, timeout_ms, max_request_body_bytes, max_response_body_bytes,
-      ownership FROM canonical_routes`
+      limits_streams, ownership FROM canonical_routes`
   const providers =
     yield* sql<Columns>`SELECT id::text AS id, base_url, sealed_credential, credential_origin, credential_header_mode, credential_header_name,
       credential_header_value_format FROM provider_configs WHERE provider = 'upstream' AND enabled`
@@ -161,7 +164,8 @@ export const load = Effect.gen(function* () {
       FROM model_prices`
   const wildcards =
     yield* sql<Columns>`SELECT enabled, allowed_paths, allowed_methods, ui_exposure, admin_api_exposure, guardrails,
-      body_policies, ownership, timeout_ms, max_request_body_bytes, max_response_body_bytes FROM upstream_passthrough_settings`
+      body_policies, ownership, timeout_ms, max_request_body_bytes, max_response_body_bytes, limits_streams
+      FROM upstream_passthrough_settings`
   const layers = yield* sql<Columns>`SELECT ${sql.literal(PolicyLayer.layerColumns)} FROM policy_layers`
   const [provider] = reader.read(providerTable, providers)
   const [passthrough = defaults] = reader.read(passthroughTable, wildcards)

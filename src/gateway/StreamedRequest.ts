@@ -2,13 +2,13 @@ import type { Upstream } from "../services/Upstream.ts"
 import * as Billing from "./Billing.ts"
 import type { Destination } from "./Destination.ts"
 import * as Forward from "./Forward.ts"
-import type { GatewayError } from "./GatewayError.ts"
+import * as GatewayError from "./GatewayError.ts"
 import * as GuardedAnswer from "./GuardedAnswer.ts"
 import * as Headers from "./Headers.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 import type { Reading } from "./Limits.ts"
 import type { Reader } from "./model/AnswerHeaders.ts"
-import { strictest } from "./model/BodyLimit.ts"
+import { ofAnswers, strictest } from "./model/BodyLimit.ts"
 import type { KeyPolicy } from "./model/KeyPolicy.ts"
 import * as Outbound from "./Outbound.ts"
 import * as Request from "./Request.ts"
@@ -19,7 +19,7 @@ import type { BodyFailure, Wire } from "./Wire.ts"
 /** How it came out, before the client has the end of its answer. */
 export interface Came {
   readonly status: number
-  readonly error: GatewayError | undefined
+  readonly error: GatewayError.GatewayError | undefined
   readonly upstreamMs?: number
   /** The client has seen the upstream's status and headers. */
   readonly headSent?: boolean
@@ -82,9 +82,10 @@ export const run = (
     }),
     credential: destination.credential,
     reading: { _tag: "Blind" },
-    maxResponseBytes: Math.min(config.maxResponseBodyBytes, policy.max_response_body_bytes ?? Number.POSITIVE_INFINITY),
+    limits: ofAnswers(config, policy.max_response_body_bytes),
     // nothing hangs on the record of it
     endsByEvent: false,
+    errorEvent: (error) => GatewayError.event(error, request.family, request.requestId),
     answerHeaders: Request.answerHeaders(request, readings, now()),
     ...(headers === undefined ? {} : { headers }),
     reader,

@@ -2,14 +2,23 @@ import { Result } from "effect"
 import * as Exposure from "./Exposure.ts"
 import { GatewayError } from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
-import type { CanonicalRoute, Family, PolicyRoute, Provider, RouteConfig, RouteId } from "./model/CanonicalRoute.ts"
+import {
+  type CanonicalRoute,
+  compatConfig,
+  compatLimits,
+  type Family,
+  type PolicyRoute,
+  type Provider,
+  type RouteConfig,
+  type RouteId
+} from "./model/CanonicalRoute.ts"
 import * as CompatPaths from "./model/CompatPaths.ts"
 import { type Accounting, accountingOf } from "./model/Estimate.ts"
 import type { Passthrough } from "./model/Passthrough.ts"
 import * as Path from "./model/Path.ts"
 import * as RouteTable from "./model/RouteTable.ts"
 import { byName, byPattern, type ServiceCall } from "./model/ServiceCall.ts"
-import { type ObjectUse, type Ownership, useOf, useOfRoute } from "./model/UpstreamObjects.ts"
+import { type ObjectUse, useOf, useOfRoute } from "./model/UpstreamObjects.ts"
 import * as UpstreamPaths from "./model/UpstreamPaths.ts"
 import * as ServiceTarget from "./ServiceTarget.ts"
 import type { Snapshot } from "./Snapshot.ts"
@@ -47,22 +56,6 @@ export interface Wildcard extends Routed {
   readonly settings: Passthrough
 }
 
-/** The direct compatible upstream has no row of settings (reference §1.2). */
-const compatConfig = (ownership: Ownership): RouteConfig => ({
-  enabled: true,
-  mode: "managed_by_gateway",
-  timeoutMs: 60_000,
-  maxRequestBodyBytes: 1_048_576,
-  maxResponseBodyBytes: 1_048_576,
-  ownership
-})
-
-const compatConfigs: Readonly<Record<Ownership, RouteConfig>> = {
-  project: compatConfig("project"),
-  key: compatConfig("key"),
-  shared: compatConfig("shared")
-}
-
 const compatUse = (method: string, segments: ReadonlyArray<string>, like: RouteId | undefined): ObjectUse =>
   like === undefined ? useOf(method, segments) : useOfRoute(like, method, segments)
 
@@ -72,14 +65,13 @@ export interface Paths {
   readonly support: UpstreamPaths.Support
   /** What of the direct compatible upstream is open. */
   readonly compat: ReadonlyArray<string>
-  /** Who may use what a key creates there. */
-  readonly compatOwnership: Ownership
+  readonly compatConfig: RouteConfig
 }
 
 export const defaultPaths: Paths = {
   support: UpstreamPaths.support,
   compat: CompatPaths.defaultPaths,
-  compatOwnership: "project"
+  compatConfig: compatConfig(compatLimits, "project")
 }
 
 const canonical = (
@@ -126,7 +118,7 @@ export const find = (
         route: "/providers/compat/*",
         provider: "compat",
         family: familyOf(route.rest, []),
-        config: compatConfigs[paths.compatOwnership],
+        config: paths.compatConfig,
         target: ServiceTarget.behind(target, 2),
         objects: compatUse(method, path.success.segments.slice(2), route.like?.id),
         accounting: route.like === undefined ? "answer" : accountingOf(route.like.id, method, "managed_by_gateway"),
@@ -174,6 +166,7 @@ const wildcard = (target: string, access: Wildcard["access"], settings: Passthro
     timeoutMs: settings.timeout_ms,
     maxRequestBodyBytes: settings.max_request_body_bytes,
     maxResponseBodyBytes: settings.max_response_body_bytes,
+    limitsStreams: settings.limits_streams,
     ownership: settings.ownership
   },
   target,

@@ -32,6 +32,27 @@ for (const [name, layer] of [
       }).pipe(Effect.provide(layer))
     )
 
+    it.live("gives the routes and the wildcard of a new installation the limits that it is told, and of no other", () =>
+      Effect.gen(function* () {
+        const { sql } = yield* Database
+        const limits = { timeoutMs: 300_000, maxRequestBodyBytes: 33_554_432, maxResponseBodyBytes: 67_108_864 }
+        const found = sql`SELECT DISTINCT timeout_ms, max_request_body_bytes, max_response_body_bytes, limits_streams FROM (
+          SELECT timeout_ms, max_request_body_bytes, max_response_body_bytes, limits_streams FROM canonical_routes UNION ALL
+          SELECT timeout_ms, max_request_body_bytes, max_response_body_bytes, limits_streams FROM upstream_passthrough_settings
+        ) AS settings`
+        yield* Migrations.runWith(limits)
+        const begun = {
+          timeout_ms: 300_000,
+          max_request_body_bytes: 33_554_432,
+          max_response_body_bytes: 67_108_864,
+          limits_streams: false
+        }
+        assert.deepStrictEqual(yield* found, [begun])
+        yield* Migrations.runWith({ ...limits, timeoutMs: 1 })
+        assert.deepStrictEqual(yield* found, [begun])
+      }).pipe(Effect.provide(layer))
+    )
+
     it.live("leaves nothing of a migration that failed, nor of those before it", () =>
       Effect.gen(function* () {
         const { sql } = yield* Database

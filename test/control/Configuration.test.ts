@@ -83,6 +83,7 @@ suite("Configuration", (it) => {
         timeout_ms: 120_000,
         max_request_body_bytes: 1_048_576,
         max_response_body_bytes: 1_048_576,
+        limits_streams: false,
         ownership: "project"
       })
       const direct = "direct_upstream_passthrough"
@@ -90,6 +91,9 @@ suite("Configuration", (it) => {
       assert.strictEqual(at(yield* ok("PATCH", `${path}/mode`, { body: { mode: direct } }), "mode"), direct)
       const config = yield* ok("PATCH", `${path}/config`, { body: { timeout_ms: 600_000, max_response_body_bytes: 1 } })
       assert.deepInclude(config, { enabled: false, mode: direct, timeout_ms: 600_000, max_response_body_bytes: 1 })
+      assert.strictEqual(at(config, "limits_streams"), true)
+      const unlimited = yield* ok("PATCH", `${path}/config`, { body: { limits_streams: false } })
+      assert.deepInclude(unlimited, { max_response_body_bytes: 1, limits_streams: false })
       for (const [param, value] of [
         ["timeout_ms", 0],
         ["timeout_ms", 600_001],

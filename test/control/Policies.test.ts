@@ -307,6 +307,7 @@ suite("Policy simulation", (it) => {
         [{ path, request_body_bytes: 2_000_000 }, false, "request_body_too_large"],
         [{ path, policy: { max_response_body_bytes: 10 }, response_body_bytes: 11 }, false, "response_body_too_large"],
         [{ path, response_body_bytes: 2_000_000 }, false, "response_body_too_large"],
+        [{ path, response_body_bytes: 2_000_000, body: { stream: true } }, true, null],
         [{ path, policy: { max_cost_per_request: 0.5 }, estimated_cost_usd: 0.51 }, false, "policy_denied"],
         [{ path, policy: { allowed_providers: ["upstream"] }, provider: "compat" }, false, "policy_denied"],
         [{ path, team_id: "blue", body: { tools: [{}] } }, false, "policy_denied"],

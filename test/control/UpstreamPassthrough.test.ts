@@ -24,7 +24,8 @@ suite("Upstream passthrough", (it) => {
         ownership: "key",
         timeout_ms: 600_000,
         max_request_body_bytes: 104_857_600,
-        max_response_body_bytes: 1
+        max_response_body_bytes: 1,
+        limits_streams: true
       }
       const set = yield* ok("PATCH", path, { body: wanted })
       assert.deepStrictEqual(without(set), {
@@ -38,6 +39,10 @@ suite("Upstream passthrough", (it) => {
       assert.deepStrictEqual(yield* ok("PATCH", path, { body: {} }), one)
       const cleared = Object.fromEntries(Object.keys(wanted).map((name) => [name, null]))
       assert.deepStrictEqual(without(yield* ok("PATCH", path, { body: cleared })), seeded)
+      const limited = yield* ok("PATCH", path, { body: { max_response_body_bytes: 5 } })
+      assert.strictEqual(at(limited, "limits_streams"), true)
+      const reset = yield* ok("PATCH", path, { body: { max_response_body_bytes: null } })
+      assert.deepStrictEqual(without(reset), seeded)
     })
   )
 

@@ -57,6 +57,10 @@ const setMode = (gateway: RunningGateway.RunningGateway, mode: string) =>
     )
   )
 
+const toItsEnd = async (events: AsyncIterable<unknown>): Promise<void> => {
+  for await (const _ of events);
+}
+
 const hello = [{ role: "user" as const, content: "hello there" }]
 
 describe.each(["managed_by_gateway", "direct_upstream_passthrough"])(
@@ -173,6 +177,20 @@ describe.each(["managed_by_gateway", "direct_upstream_passthrough"])(
         const b = await rejection(anthropic.messages.create({ model: "m", max_tokens: 1, messages: large }))
         assert.instanceOf(b, Anthropic.APIError)
         assert.strictEqual(b.status, 413)
+      })
+
+      live("a stream that a limit cuts: an error that names the limit, in both families", async ({ clients }) => {
+        const { anthropic, openai } = await clients({ max_response_body_bytes: 2_000 })
+        const messages = [{ role: "user" as const, content: "word ".repeat(400) }]
+        const streams = [
+          () => openai.chat.completions.create({ model: "m", messages, stream: true }),
+          () => openai.responses.create({ model: "m", input: "word ".repeat(400), stream: true }),
+          () => anthropic.messages.create({ model: "m", max_tokens: 1_000, messages, stream: true })
+        ]
+        for (const begin of streams) {
+          const failure = await rejection(begin().then(toItsEnd))
+          assert.include(String(failure), "larger than 2000 bytes (max_response_body_bytes of this key's policy)")
+        }
       })
 
       live("past the requests of a minute: RateLimitError with retry-after", async ({ clients }) => {

@@ -133,7 +133,7 @@ const cut: ReadonlyArray<readonly [name: string, script: Script, seen: string, c
   [
     "goes past the limit in a body of no announced length",
     async (peer) => {
-      await peer.write(head(200, events))
+      await peer.write(head(200, chunked))
       await peer.write(chunk("x".repeat(2_000)))
       await peer.write(chunk("y".repeat(100)))
     },

@@ -174,7 +174,8 @@ const settings: fc.Arbitrary<Passthrough> = fc.record({
   ownership: fc.constant("project"),
   timeout_ms: fc.constant(1000),
   max_request_body_bytes: fc.constant(1000),
-  max_response_body_bytes: fc.constant(1000)
+  max_response_body_bytes: fc.constant(1000),
+  limits_streams: fc.constant(false)
 })
 
 const request = fc.record({

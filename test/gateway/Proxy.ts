@@ -9,7 +9,7 @@ import { GovernedRequests } from "../../src/gateway/GovernedRequests.ts"
 import { Guarding } from "../../src/gateway/Guarding.ts"
 import { Identities } from "../../src/gateway/identity/Identities.ts"
 import { Limits } from "../../src/gateway/Limits.ts"
-import type { RouteId } from "../../src/gateway/model/CanonicalRoute.ts"
+import { compatLimits, type RouteId } from "../../src/gateway/model/CanonicalRoute.ts"
 import * as Changes from "../../src/gateway/model/Changes.ts"
 import * as CompatPaths from "../../src/gateway/model/CompatPaths.ts"
 import type { GuardrailPolicyPatch } from "../../src/gateway/model/GuardrailPolicy.ts"
@@ -173,6 +173,7 @@ export const settings: GatewaySettings["Service"] = {
   directCompat: Option.some({ origin: "https://compat.test", serviceKey: Redacted.make("compat-secret") }),
   directCompatPaths: CompatPaths.defaultPaths,
   directCompatOwnership: "project",
+  directCompatLimits: compatLimits,
   workerToken: Option.some(Redacted.make("worker-secret")),
   maxBufferedRequests: 100,
   maxInflightBufferBytes: 10_000_000
@@ -184,7 +185,8 @@ export const reset = Effect.gen(function* () {
   yield* TestClock.setTime(noon)
   yield* sql`TRUNCATE api_keys, projects, provider_configs, upstream_credential_mappings, model_prices, usage_events, gateway_auth_settings CASCADE`
   yield* sql`UPDATE canonical_routes SET enabled = true, mode = 'managed_by_gateway', timeout_ms = 120000,
-    max_request_body_bytes = 1048576, max_response_body_bytes = 1048576`
+    max_request_body_bytes = 1048576, max_response_body_bytes = 1048576,
+    limits_streams = false`
   yield* sql`DELETE FROM upstream_passthrough_settings`
   yield* sql`INSERT INTO upstream_passthrough_settings DEFAULT VALUES`
   yield* sql`DELETE FROM guardrail_definitions WHERE provider_kind = 'http'`
@@ -240,7 +242,8 @@ export const configureRoute = (
       Effect.andThen(
         sql`UPDATE canonical_routes SET enabled = ${config.enabled ?? true}, mode = ${config.mode ?? "managed_by_gateway"},
           timeout_ms = ${config.timeoutMs ?? 120_000}, max_request_body_bytes = ${config.requestBytes ?? 1_048_576},
-          max_response_body_bytes = ${config.responseBytes ?? 1_048_576} WHERE route_id = ${id}`,
+          max_response_body_bytes = ${config.responseBytes ?? 1_048_576},
+          limits_streams = ${config.responseBytes !== undefined} WHERE route_id = ${id}`,
         Changes.publish({ _tag: "Configuration" })
       )
     )

@@ -312,7 +312,14 @@ layer(Proxy.database)("ProxyApp, on streams under a policy", (it) => {
       assert.isUndefined(asking.pollUnsafe())
       yield* TestClock.adjust("1 second")
       const wire = yield* Fiber.join(asking)
-      assert.deepStrictEqual([wire.status, wire.ending], [200, "cut"])
+      assert.deepStrictEqual([wire.status, wire.ending], [200, "whole"])
+      const [one, two, told = ""] = wire.text.split("\n\n")
+      assert.deepStrictEqual([one, two], ["data: 1", "data: 2"])
+      assert.deepInclude(JSON.parse(told.replace("data: ", "")).error, {
+        code: "response_body_too_large",
+        message:
+          "The answer streamed for longer than 30 seconds (max_stream_duration_seconds of this key's policy). Ask for less, or ask an operator to raise it."
+      })
       const [record] = yield* gateway.records
       assert.deepInclude(record, {
         status_code: 200,
@@ -357,7 +364,9 @@ layer(Proxy.database)("ProxyApp, on streams under a policy", (it) => {
         headers: key.headers,
         body: { model: "m", stream: true }
       })
-      assert.deepStrictEqual([wire.ending, wire.text], ["cut", "data: 1\n\n"])
+      const [one, told = ""] = wire.text.split("\n\n")
+      assert.deepStrictEqual([wire.ending, one], ["whole", "data: 1"])
+      assert.match(told, /^event: error\ndata: {"type":"error","error":{"type":"request_too_large",/)
       const [record] = yield* gateway.records
       assert.deepInclude(record, {
         error_code: "response_body_too_large",

@@ -1,5 +1,5 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Fiber, Tracer } from "effect"
+import { Effect, Fiber, Logger, Tracer } from "effect"
 import { PrometheusMetrics } from "effect/observability"
 import { TestClock } from "effect/testing"
 import type { ErrorCode } from "../../src/gateway/GatewayError.ts"
@@ -118,7 +118,7 @@ layer(Proxy.database)("ProxyApp and an upstream", (it) => {
       const key = yield* Proxy.issueKey({ max_response_body_bytes: 100 })
       const wire = yield* gateway.ask({ target: Proxy.chat, headers: key.headers, body: {} })
       assert.deepStrictEqual([wire.status, JSON.parse(wire.text).error.code], [413, "response_body_too_large"])
-      assert.include(wire.text, "larger than 100 bytes (max_response_body_bytes)")
+      assert.include(wire.text, "larger than 100 bytes (max_response_body_bytes of this key's policy)")
       assert.deepInclude((yield* gateway.records)[0], {
         status_code: 413,
         error_code: "response_body_too_large",
@@ -175,6 +175,73 @@ layer(Proxy.database)("ProxyApp and an upstream", (it) => {
       const wire = yield* gateway.ask({ target: Proxy.chat, headers: key.headers, body: {} })
       assert.deepStrictEqual([wire.status, wire.ending, wire.text.length], [200, "cut", 100])
       assert.deepInclude((yield* gateway.records)[0], { status_code: 200, error_code: "response_body_too_large" })
+    })
+  )
+
+  it.effect("that streams more than the route allows by default: whole, for no operator has set that limit", () =>
+    Effect.gen(function* () {
+      const events = Array.from({ length: 12 }, () => `data: ${"x".repeat(100_000)}\n\n`)
+      const gateway = yield* Proxy.make({ upstream: Upstream.events(...events) })
+      const key = yield* Proxy.issueKey()
+      const wire = yield* gateway.ask({ target: Proxy.chat, headers: key.headers, body: { stream: true } })
+      assert.deepStrictEqual([wire.status, wire.ending, wire.text], [200, "whole", events.join("")])
+      assert.deepInclude((yield* gateway.records)[0], { status_code: 200, error_code: null })
+    })
+  )
+
+  it.effect.each([
+    ["behind an event", ["data: 1\n\n", "data: 2\n\n"], "data: 1\n\n"],
+    ["behind an event with carriage returns", ["data: 1\r\n\r\n", "data: 2\r\n\r\n"], "data: 1\r\n\r\n"],
+    ["in the middle of an event", ["data: 1\n\ndata", ": 2\n\n"], "data: 1\n\ndata\n\n"]
+  ] as const)("that streams more than an operator allows: ends with an error event, %s", ([_, events, before]) =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({
+        upstream: Upstream.events(...events),
+        configured: Proxy.configureRoute("responses", { responseBytes: 14 })
+      })
+      const key = yield* Proxy.issueKey()
+      const wire = yield* gateway.ask({ target: "/v1/responses", headers: key.headers, body: { stream: true } })
+      assert.deepStrictEqual([wire.status, wire.ending], [200, "whole"])
+      assert.isTrue(wire.text.startsWith(`${before}data: {"error":{"message":"The answer is larger than 14 bytes`))
+      assert.deepInclude((yield* gateway.records)[0], { status_code: 200, error_code: "response_body_too_large" })
+    })
+  )
+
+  it.effect("that a limit cuts: a line of the log says so, without a word of it", () =>
+    Effect.gen(function* () {
+      const lines: Array<string> = []
+      yield* Effect.gen(function* () {
+        const gateway = yield* Proxy.make({ upstream: Upstream.events("data: 1\n\n", "data: canary\n\n") })
+        const key = yield* Proxy.issueKey({ max_response_body_bytes: 14 })
+        yield* gateway.ask({ target: "/v1/responses", headers: key.headers, body: { stream: true } })
+      }).pipe(Effect.provide(Logger.layer([Logger.map(Logger.formatJson, (line) => void lines.push(line))])))
+      const said = lines.filter((line) => line.includes("an answer was cut"))
+      assert.lengthOf(said, 1)
+      assert.include(said[0], "response_body_too_large")
+      assert.notInclude(lines.join("\n"), "canary")
+    })
+  )
+
+  it.effect("that streams too much in a form that no event of the gateway fits into: cut", () =>
+    Effect.gen(function* () {
+      const cases = [
+        ["content-encoding", "br"],
+        ["content-length", "10"]
+      ] as const
+      for (const header of cases) {
+        const gateway = yield* Proxy.make({
+          upstream: Upstream.answers(
+            200,
+            ["content-type", "text/event-stream", ...header],
+            "data: 1\n\n",
+            "data: 2\n\n"
+          ),
+          configured: Proxy.configureRoute("chat-completions", { responseBytes: 14 })
+        })
+        const key = yield* Proxy.issueKey()
+        const wire = yield* gateway.ask({ target: Proxy.chat, headers: key.headers, body: { stream: true } })
+        assert.deepStrictEqual([wire.status, wire.ending, wire.text], [200, "cut", "data: 1\n\n"])
+      }
     })
   )
 

@@ -201,6 +201,7 @@ function service(name: string, pattern: string, more: Partial<ServiceTable.Servi
       timeoutMs: 60_000,
       maxRequestBodyBytes: 2_097_152,
       maxResponseBodyBytes: Number.POSITIVE_INFINITY,
+      limitsStreams: false,
       ownership: "shared"
     },
     pricing: ServicePricing.of({

@@ -16,6 +16,7 @@ export const seeded: RouteConfig = {
   timeoutMs: 120_000,
   maxRequestBodyBytes: 1_048_576,
   maxResponseBodyBytes: 1_048_576,
+  limitsStreams: false,
   ownership: "project"
 }
 

@@ -24,3 +24,26 @@ describe("RABBITMQ_URL", () => {
     }
   )
 })
+
+describe("the limits that routes begin with", () => {
+  const limitsOf = (environment: Environment.Environment) =>
+    Result.map(Environment.read(environment), ({ routeLimits }) => routeLimits)
+
+  it("are those that the environment has", () => {
+    assert.deepStrictEqual(limitsOf({}), Result.succeed({}))
+    assert.deepStrictEqual(
+      limitsOf({ GATEWAY_DEFAULT_TIMEOUT_MS: "600000", GATEWAY_DEFAULT_MAX_RESPONSE_BODY_BYTES: "104857600" }),
+      Result.succeed({ timeoutMs: 600_000, maxResponseBodyBytes: 104_857_600 })
+    )
+  })
+
+  it.each(["GATEWAY_DEFAULT_MAX_REQUEST_BODY_BYTES", "GATEWAY_DEFAULT_MAX_RESPONSE_BODY_BYTES"])(
+    "are refused beyond what a route may have: %s",
+    (variable) => {
+      const message = "must be a whole number from 1 to 104857600"
+      for (const value of ["0", "104857601", "1 MiB"]) {
+        assert.deepStrictEqual(limitsOf({ [variable]: value }), Result.fail([{ variable, message }]))
+      }
+    }
+  )
+})

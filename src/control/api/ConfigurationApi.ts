@@ -120,10 +120,11 @@ export type PriceEntry = typeof PriceEntry.Type
 
 /** Documents that were exported before these settings were there mean their defaults. */
 const OwnershipEntry = Ownership.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed("project" as const)))
+const LimitsStreamsEntry = Schema.Boolean.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed(false)))
 const UnheldEntry = Unheld.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed("refuse" as const)))
 
 export const RouteEntry = Route.mapFields(Struct.omit(["route", "updated_at"])).pipe(
-  Schema.fieldsAssign({ ownership: OwnershipEntry })
+  Schema.fieldsAssign({ ownership: OwnershipEntry, limits_streams: LimitsStreamsEntry })
 )
 export type RouteEntry = typeof RouteEntry.Type
 
@@ -158,7 +159,8 @@ export const Configuration = Schema.Struct({
       Schema.fieldsAssign({
         guardrails: UnheldEntry,
         body_policies: UnheldEntry,
-        ownership: OwnershipEntry
+        ownership: OwnershipEntry,
+        limits_streams: LimitsStreamsEntry
       })
     )
   ),

@@ -13,7 +13,7 @@ import { Ownership } from "../../gateway/model/UpstreamObjects.ts"
 import { refusals } from "./Errors.ts"
 import { orUnreadable, Timestamp, upTo } from "./Fields.ts"
 import { leavesOut, requires } from "./Security.ts"
-import { ownership } from "./UpstreamPassthroughApi.ts"
+import { limitsStreams, ownership } from "./UpstreamPassthroughApi.ts"
 
 export const Route = Schema.Struct({
   route_id: RouteId,
@@ -23,6 +23,7 @@ export const Route = Schema.Struct({
   timeout_ms: TimeoutMs,
   max_request_body_bytes: BodyBytes,
   max_response_body_bytes: BodyBytes,
+  limits_streams: Schema.Boolean,
   ownership: Ownership,
   updated_at: Timestamp
 })
@@ -34,6 +35,7 @@ export const RoutePatch = Schema.Struct({
   timeout_ms: Schema.optionalKey(upTo(maxTimeoutMs, "Milliseconds")),
   max_request_body_bytes: Schema.optionalKey(upTo(maxBodyBytes, "Bytes")),
   max_response_body_bytes: Schema.optionalKey(upTo(maxBodyBytes, "Bytes")),
+  limits_streams: Schema.optionalKey(Schema.Boolean.annotate({ description: limitsStreams })),
   ownership: Schema.optionalKey(Schema.String.annotate({ description: ownership }))
 })
 export type RoutePatch = typeof RoutePatch.Type

@@ -18,6 +18,10 @@ const word = (words: ReadonlyArray<string>) =>
 /** Said of the wildcard and of the routes that create objects. */
 export const ownership = `Who may use the objects (batches, responses, files …) that a key creates at the upstream: its project (a key without one for itself), the key alone, or every key. One of ${Ownership.literals.join(", ")}.`
 
+/** Said of the same two. */
+export const limitsStreams =
+  "Whether max_response_body_bytes counts for event streams too. Setting that limit sets this to true, unless the same patch says false."
+
 const unheld = (what: string) =>
   set(Schema.String.annotate({ description: `${what} One of ${Unheld.literals.join(", ")}.` }))
 
@@ -37,7 +41,8 @@ export const UpstreamPassthroughPatch = Schema.Struct({
   ownership: set(Schema.String.annotate({ description: ownership })),
   timeout_ms: set(upTo(maxTimeoutMs, "Milliseconds")),
   max_request_body_bytes: set(upTo(maxBodyBytes, "Bytes")),
-  max_response_body_bytes: set(upTo(maxBodyBytes, "Bytes"))
+  max_response_body_bytes: set(upTo(maxBodyBytes, "Bytes")),
+  limits_streams: set(Schema.Boolean.annotate({ description: limitsStreams }))
 })
 export type UpstreamPassthroughPatch = typeof UpstreamPassthroughPatch.Type
 

@@ -77,13 +77,38 @@ export const maxBodyBytes = 104_857_600
 export const TimeoutMs = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxTimeoutMs }))
 export const BodyBytes = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxBodyBytes }))
 
-/** What an operator decides about a route. Seeded: enabled, managed, 120 s, 1 MiB each way. */
-export interface RouteConfig {
-  readonly enabled: boolean
-  readonly mode: RouteMode
+/** How long and how large what passes a route may be. */
+export interface RouteLimits {
   readonly timeoutMs: number
   readonly maxRequestBodyBytes: number
   readonly maxResponseBodyBytes: number
+}
+
+/** What the routes and the wildcard of a new installation begin with, where its environment says nothing else. */
+export const seededLimits: RouteLimits = {
+  timeoutMs: 120_000,
+  maxRequestBodyBytes: 1_048_576,
+  maxResponseBodyBytes: 1_048_576
+}
+
+/** The direct compatible upstream has no row of settings (reference §1.2). */
+export const compatLimits: RouteLimits = { ...seededLimits, timeoutMs: 60_000 }
+
+/** What an operator decides about a route. Seeded: enabled, managed, 120 s, 1 MiB each way, and streams of any length. */
+export interface RouteConfig extends RouteLimits {
+  readonly enabled: boolean
+  readonly mode: RouteMode
+  /** Whether `maxResponseBodyBytes` counts for event streams too: from when an operator sets it. */
+  readonly limitsStreams: boolean
   /** Who may use the objects that keys create at the upstream by this route. */
   readonly ownership: Ownership
 }
+
+/** The direct compatible upstream's, which the environment decides alone. `ownership`: of what a key creates there. */
+export const compatConfig = (limits: RouteLimits, ownership: Ownership): RouteConfig => ({
+  ...limits,
+  enabled: true,
+  mode: "managed_by_gateway",
+  limitsStreams: false,
+  ownership
+})

@@ -28,7 +28,9 @@ export const Passthrough = Schema.Struct({
   ownership: Ownership,
   timeout_ms: TimeoutMs,
   max_request_body_bytes: BodyBytes,
-  max_response_body_bytes: BodyBytes
+  max_response_body_bytes: BodyBytes,
+  /** Whether that counts for event streams too: from when an operator sets it. */
+  limits_streams: Schema.Boolean
 })
 export type Passthrough = typeof Passthrough.Type
 
@@ -44,5 +46,6 @@ export const defaults: Passthrough = {
   ownership: "project",
   timeout_ms: 120_000,
   max_request_body_bytes: 1_048_576,
-  max_response_body_bytes: 1_048_576
+  max_response_body_bytes: 1_048_576,
+  limits_streams: false
 }

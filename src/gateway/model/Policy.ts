@@ -1,4 +1,5 @@
 import { type AllowList, allows } from "./AllowList.ts"
+import { answerTooLarge, tooLarge } from "./BodyLimit.ts"
 import type { PolicyRoute, Provider } from "./CanonicalRoute.ts"
 import * as CompatPaths from "./CompatPaths.ts"
 import { everyModel, type Facts } from "./Facts.ts"
@@ -341,7 +342,7 @@ const checks: ReadonlyArray<Rule> = [
       most !== null && requestBytes > most
         ? {
             code: "request_body_too_large",
-            message: `The request body is larger than ${most} bytes (max_request_body_bytes of this key's policy). Send less, or ask an operator to raise it.`
+            message: tooLarge({ bytes: most, setBy: "this key's policy" })
           }
         : undefined
   },
@@ -351,7 +352,7 @@ const checks: ReadonlyArray<Rule> = [
       most !== null && responseBytes !== undefined && responseBytes > most
         ? {
             code: "response_body_too_large",
-            message: `The answer is larger than ${most} bytes (max_response_body_bytes of this key's policy). Ask for less, or ask an operator to raise it.`
+            message: answerTooLarge({ bytes: most, setBy: "this key's policy" })
           }
         : undefined
   },

@@ -115,6 +115,7 @@ const registered = (columns: object): Registered => {
         maxRequestBodyBytes: row.max_body_bytes,
         // a service may answer as much as it likes; only a policy says how much (reference §1.2)
         maxResponseBodyBytes: Number.POSITIVE_INFINITY,
+        limitsStreams: false,
         ownership: "shared"
       },
       pricing: ServicePricing.of(row)
@@ -144,6 +145,7 @@ const unreadable = ({ name, route_pattern }: Columns): Registered | undefined =>
         timeoutMs: 1,
         maxRequestBodyBytes: 0,
         maxResponseBodyBytes: 0,
+        limitsStreams: true,
         ownership: "shared"
       },
       pricing: ServicePricing.free

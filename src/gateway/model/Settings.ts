@@ -1,4 +1,5 @@
 import { Context, type Option, type Redacted } from "effect"
+import type { RouteLimits } from "./CanonicalRoute.ts"
 import type { Ownership } from "./UpstreamObjects.ts"
 
 /** What the environment decides for a gateway process (specification, start-up configuration; reference §0.3). */
@@ -15,6 +16,7 @@ export class GatewaySettings extends Context.Service<
     readonly directCompatPaths: ReadonlyArray<string>
     /** Who may use what a key creates there. */
     readonly directCompatOwnership: Ownership
+    readonly directCompatLimits: RouteLimits
     readonly workerToken: Option.Option<Redacted.Redacted>
     readonly maxBufferedRequests: number
     readonly maxInflightBufferBytes: number
