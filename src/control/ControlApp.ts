@@ -125,6 +125,7 @@ const handlers = Layer.mergeAll(
   KeysHandlers.layer,
   PolicyLayersHandlers.layer,
   PolicyHandlers.layer,
+  RoutesHandlers.all,
   RoutesHandlers.familyA,
   RoutesHandlers.familyB,
   ProvidersHandlers.layer,

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import type { SqlError } from "effect/sql"
-import { type Family, maxBodyBytes, maxTimeoutMs, type RouteId } from "../gateway/model/CanonicalRoute.ts"
+import { type Family, maxBodyBytes, maxTimeoutMs, RouteId } from "../gateway/model/CanonicalRoute.ts"
 import { Ownership } from "../gateway/model/UpstreamObjects.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, type Deed, Mutation, Snapshots } from "./Audit.ts"
@@ -27,13 +27,17 @@ export class Routes extends Context.Service<
       id: RouteId,
       patch: RoutePatch & { readonly enabled?: boolean }
     ) => Effect.Effect<Route, Invalid | Effect.Error<Changed>, Actor>
+    /** All ten, or none. */
+    readonly configureAll: (
+      patch: RoutePatch
+    ) => Effect.Effect<ReadonlyArray<Route>, Invalid | Effect.Error<Changed>, Actor>
   }
 >()("svc/control/Routes") {
   static readonly layer = Layer.suspend(() => Layer.effect(Routes, make))
 }
 
 const make = Effect.gen(function* () {
-  const { sql } = yield* Database
+  const { sql, transaction } = yield* Database
   const audit = yield* Audit
   const columns = sql.literal(
     "route_id, route, enabled, mode, timeout_ms, max_request_body_bytes, max_response_body_bytes, limits_streams, ownership, updated_at"
@@ -72,6 +76,18 @@ const make = Effect.gen(function* () {
       })
     )
 
+  const configure = Effect.fn("Routes.configure")(function* (
+    id: RouteId,
+    patch: RoutePatch & { readonly enabled?: boolean }
+  ) {
+    const wrong = refusals(id, patch).find(([, refusal]) => refusal !== undefined)
+    if (wrong === undefined) {
+      return yield* change(id, "policies:route_config_update", withStreamLimit(patch), found.only)
+    }
+    const [param, refusal] = wrong
+    return yield* new ControlError("invalid_provider_config_payload", `${param} ${refusal}.`, { param })
+  })
+
   return Routes.of({
     list: Effect.fn("Routes.list")(function* (family) {
       return yield* found.all(sql`SELECT ${columns} FROM canonical_routes WHERE family = ${family} ORDER BY route_id`)
@@ -83,14 +99,10 @@ const make = Effect.gen(function* () {
       )
     ),
     setMode: Effect.fn("Routes.setMode")((id, mode) => change(id, "policies:route_mode_update", { mode }, found.only)),
-    configure: Effect.fn("Routes.configure")(function* (id, patch) {
-      const wrong = refusals(id, patch).find(([, refusal]) => refusal !== undefined)
-      if (wrong === undefined) {
-        return yield* change(id, "policies:route_config_update", withStreamLimit(patch), found.only)
-      }
-      const [param, refusal] = wrong
-      return yield* new ControlError("invalid_provider_config_payload", `${param} ${refusal}.`, { param })
-    })
+    configure,
+    configureAll: Effect.fn("Routes.configureAll")((patch) =>
+      Effect.forEach(RouteId.literals, (id) => configure(id, patch)).pipe(transaction, settled)
+    )
   })
 })
 

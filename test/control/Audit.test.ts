@@ -392,10 +392,16 @@ const scenarios = {
 }
 
 /**
- * The rotation of the own token is tested below, configuration as code in Configuration tests of its own, the link to
- * the upstream's UI where there is a listener for it.
+ * The rotation of the own token is tested below, configuration as code in Configuration tests of its own, all routes
+ * with the other settings, the link to the upstream's UI where there is a listener for it.
  */
-const elsewhere = ["operator-token.rotate", "configuration.plan", "configuration.apply", "upstream-ui.open"]
+const elsewhere = [
+  "operator-token.rotate",
+  "configuration.plan",
+  "configuration.apply",
+  "routes.config",
+  "upstream-ui.open"
+]
 /** They ask with a body, or ask others, and change nothing that operators decide. */
 const asking = new Set(["studio.test", "service-import.preview", "service-openapi.preview"])
 

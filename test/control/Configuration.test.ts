@@ -57,6 +57,42 @@ suite("Configuration", (it) => {
     })
   )
 
+  it.effect("all routes by one call, or none: an event each", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const events = Effect.map(
+        sql`SELECT 1 FROM audit_events WHERE action = 'policies:route_config_update'`,
+        ({ length }) => length
+      )
+      const before = yield* events
+      const body = { timeout_ms: 600_000, max_request_body_bytes: 33_554_432, max_response_body_bytes: 67_108_864 }
+      const changed = yield* ok("PATCH", `${admin}/routes/config`, { body })
+      assert.strictEqual(yield* events, before + 10)
+      const routes =
+        yield* sql`SELECT DISTINCT timeout_ms, max_request_body_bytes, max_response_body_bytes, limits_streams
+        FROM canonical_routes`
+      assert.deepStrictEqual(routes, [{ ...body, limits_streams: true }])
+      assert.isTrue(Array.isArray(changed) && changed.length === 10)
+      // one of the ten cannot be so
+      const refused = yield* call("PATCH", `${admin}/routes/config`, { body: { timeout_ms: 1, ownership: "key" } })
+      assert.deepStrictEqual(refusalOf(refused), {
+        status: 400,
+        code: "invalid_provider_config_payload",
+        param: "ownership"
+      })
+      assert.deepStrictEqual(yield* sql`SELECT DISTINCT timeout_ms FROM canonical_routes`, [{ timeout_ms: 600_000 }])
+      assert.strictEqual(yield* events, before + 10)
+      yield* ok("PATCH", `${admin}/routes/config`, {
+        body: {
+          timeout_ms: 120_000,
+          max_request_body_bytes: 1_048_576,
+          max_response_body_bytes: 1_048_576,
+          limits_streams: false
+        }
+      })
+    })
+  )
+
   it.effect("routes: three of family A, seven of family B with models, as the specification seeds them", () =>
     Effect.gen(function* () {
       const idsOf = (family: "a" | "b") =>

@@ -15,7 +15,7 @@ import { PolicyLayersApi } from "./PolicyLayersApi.ts"
 import { ProjectsApi } from "./ProjectsApi.ts"
 import { ProviderHealthApi } from "./ProviderHealthApi.ts"
 import { ProvidersApi } from "./ProvidersApi.ts"
-import { FamilyARoutesApi, FamilyBRoutesApi } from "./RoutesApi.ts"
+import { FamilyARoutesApi, FamilyBRoutesApi, RoutesApi } from "./RoutesApi.ts"
 import { Authorization, Intake, KeyAuthorization } from "./Security.ts"
 import { ServiceImportApi } from "./ServiceImportApi.ts"
 import { ServiceOpenApiApi } from "./ServiceOpenApiApi.ts"
@@ -34,6 +34,7 @@ const OperatorApi = HttpApi.make("operator")
     KeysApi,
     PolicyLayersApi,
     PolicyApi,
+    RoutesApi,
     FamilyARoutesApi,
     FamilyBRoutesApi,
     ProvidersApi,

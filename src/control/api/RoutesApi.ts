@@ -74,6 +74,25 @@ const group = <const Name extends string>(name: Name, description: string, ids: 
     .prefix(`/${name}`)
 }
 
+/** One call for what a new installation usually sets ten times. */
+export const RoutesApi = HttpApiGroup.make("routes")
+  .annotate(OpenApi.Description, "All ten routes at once.")
+  .add(
+    HttpApiEndpoint.patch("config", "/config", {
+      payload: RoutePatch,
+      success: Schema.Array(Route),
+      error: refusals("invalid_provider_config_payload")
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Change the mode and the limits of all routes",
+          description: "All of them or, where one cannot be so, none."
+        })
+      )
+      .annotateMerge(requires("policies:update"))
+  )
+  .prefix("/routes")
+
 export const FamilyARoutesApi = group(
   "family-a-routes",
   "The routes of the first wire protocol: whether, how and how far they are open.",

@@ -9,6 +9,15 @@ interface Named {
   readonly params: { readonly route_id: RouteId }
 }
 
+export const all = HttpApiBuilder.group(
+  ControlApi,
+  "routes",
+  Effect.fn(function* (handlers) {
+    const routes = yield* Routes
+    return handlers.handle("config", ({ payload }) => routes.configureAll(payload))
+  })
+)
+
 /** Both families answer alike. */
 const handlersOf = (family: Family) =>
   Effect.map(Routes, (routes) => ({
