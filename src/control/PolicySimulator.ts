@@ -1,13 +1,7 @@
 import { Clock, Context, Effect, Layer, Predicate, Result, type Schema } from "effect"
 import { type AllowList, allows } from "../gateway/model/AllowList.ts"
-import { answerTooLarge, type BodyLimit, strictest, tooLarge } from "../gateway/model/BodyLimit.ts"
-import {
-  compatConfig,
-  type PolicyRoute,
-  type Provider,
-  type RouteConfig,
-  type RouteId
-} from "../gateway/model/CanonicalRoute.ts"
+import { answerTooLarge, type BodyLimit, ofAnswers, ofRequests, tooLarge } from "../gateway/model/BodyLimit.ts"
+import { compatConfig, type PolicyRoute, type Provider, type RouteId } from "../gateway/model/CanonicalRoute.ts"
 import * as CompatPaths from "../gateway/model/CompatPaths.ts"
 import * as EffectivePolicy from "../gateway/model/EffectivePolicy.ts"
 import * as Estimate from "../gateway/model/Estimate.ts"
@@ -55,7 +49,7 @@ const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
   const { directCompatLimits, directCompatOwnership, directCompatPaths } = yield* GatewaySettings
-  const compat = settingsOf(compatConfig(directCompatLimits, directCompatOwnership))
+  const compat = compatConfig(directCompatLimits, directCompatOwnership)
   const state = PolicyState.make(sql)
   const context = yield* Effect.context<Database | Vault>()
   const definitions = Effect.suspend(() => Effect.provide(Definitions.load(new RowReader()), context))
@@ -81,7 +75,7 @@ const make = Effect.gen(function* () {
     const settings =
       call === undefined
         ? ((configured === undefined ? undefined : yield* state.route(configured)) ?? compat)
-        : settingsOf(call.service.config)
+        : call.service.config
 
     const sends = method === "POST" || found.service !== undefined
     const text = input.body === undefined || !sends ? undefined : Buffer.from(JSON.stringify(input.body))
@@ -136,7 +130,7 @@ const make = Effect.gen(function* () {
       facts
     )
     const disabledBy = key === undefined ? undefined : keyRefusal(key.state, unread, now)
-    const requestLimit = strictest(settings.max_request_body_bytes, unread.policy.max_request_body_bytes)
+    const requestLimit = ofRequests(settings, unread.policy.max_request_body_bytes)
     const final: FinalDecision =
       disabledBy ??
       (closed && refused(closed.code, closed.message)) ??
@@ -145,7 +139,11 @@ const make = Effect.gen(function* () {
       (question.requestBytes > requestLimit.bytes ? oversized(requestLimit, unread) : undefined) ??
       (read !== undefined && Result.isFailure(read) ? refused(read.failure.code, read.failure.message) : undefined) ??
       guarded(
-        routeBounded(decided(effective, question), question, mostOf(settings, facts.stream)),
+        routeBounded(
+          decided(effective, question),
+          question,
+          ofAnswers(settings, null)[facts.stream ? "stream" : "whole"]
+        ),
         settings.mode === "managed_by_gateway" ? selected : unguarded
       )
 
@@ -276,14 +274,6 @@ const routeOf = (
   }
 }
 
-const settingsOf = (config: RouteConfig) => ({
-  enabled: config.enabled,
-  mode: config.mode,
-  max_request_body_bytes: config.maxRequestBodyBytes,
-  max_response_body_bytes: config.maxResponseBodyBytes,
-  limits_streams: config.limitsStreams
-})
-
 const reservedFor = ({ method, path, service: { pricing } }: ServiceCall.ServiceCall, body: unknown): number => {
   const price = ServicePricing.resolve(pricing, method, path, ServicePricing.selectJson(body))
   return ServicePricing.reservation(pricing, method, path, price).nanos
@@ -314,23 +304,18 @@ const oversized = (limit: BodyLimit, { layers }: EffectivePolicy.EffectivePolicy
   ...refused("request_body_too_large", tooLarge(limit)),
   check: "request_bytes",
   layers:
-    limit.setBy === "the route"
-      ? []
-      : layers.filter(({ policy }) => policy.max_request_body_bytes === limit.bytes).map(nameOf)
+    limit.setBy === "this key's policy"
+      ? layers.filter(({ policy }) => policy.max_request_body_bytes === limit.bytes).map(nameOf)
+      : []
 })
-
-const mostOf = (
-  settings: { readonly max_response_body_bytes: number; readonly limits_streams: boolean },
-  streams: boolean
-): number => (streams && !settings.limits_streams ? Number.POSITIVE_INFINITY : settings.max_response_body_bytes)
 
 const routeBounded = (
   decision: FinalDecision,
   { responseBytes = 0 }: Policy.Question,
-  mostResponseBytes: number
+  limit: BodyLimit
 ): FinalDecision =>
-  decision === allowed && responseBytes > mostResponseBytes
-    ? refused("response_body_too_large", answerTooLarge({ bytes: mostResponseBytes, setBy: "the route" }))
+  decision === allowed && responseBytes > limit.bytes
+    ? refused("response_body_too_large", answerTooLarge(limit))
     : decision
 
 const guarded = (decision: FinalDecision, selected: Selection.Selected): FinalDecision =>

@@ -88,8 +88,19 @@ export const make = (sql: SqlClient.SqlClient) => ({
     ),
 
   route: (id: string) =>
-    routes.first(sql`SELECT enabled, mode, max_request_body_bytes, max_response_body_bytes, limits_streams
-      FROM canonical_routes WHERE route_id = ${id}`),
+    Effect.map(
+      routes.first(sql`SELECT enabled, mode, max_request_body_bytes, max_response_body_bytes, limits_streams
+        FROM canonical_routes WHERE route_id = ${id}`),
+      (found) =>
+        found && {
+          enabled: found.enabled,
+          mode: found.mode,
+          maxRequestBodyBytes: found.max_request_body_bytes,
+          maxResponseBodyBytes: found.max_response_body_bytes,
+          limitsStreams: found.limits_streams,
+          limitsSetBy: "the route" as const
+        }
+    ),
 
   prices: (models: ReadonlyArray<string>) =>
     Effect.map(

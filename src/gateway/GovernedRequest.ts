@@ -25,7 +25,7 @@ import {
   reservedBy
 } from "./Limits.ts"
 import * as Meters from "./Meters.ts"
-import { type BodyLimit, ofAnswers, strictest } from "./model/BodyLimit.ts"
+import { type BodyLimit, ofAnswers, ofRequests } from "./model/BodyLimit.ts"
 import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
 import * as Estimate from "./model/Estimate.ts"
 import * as Facts from "./model/Facts.ts"
@@ -177,7 +177,7 @@ export class GovernedRequest {
     const { policy } = this.#effective
     const options: RequestBody.ReadOptions = {
       routeId,
-      limit: strictest(config.maxRequestBodyBytes, policy.max_request_body_bytes),
+      limit: ofRequests(config, policy.max_request_body_bytes),
       withinMs: config.timeoutMs,
       lease: this.#lease,
       managed: config.mode === "managed_by_gateway",
@@ -590,7 +590,7 @@ export class GovernedRequest {
    * would have any number of them.
    */
   #refuseBody(failure: GatewayError, limit: BodyLimit) {
-    const byPolicy = failure.code === "request_body_too_large" && limit.setBy !== "the route"
+    const byPolicy = failure.code === "request_body_too_large" && limit.setBy === "this key's policy"
     const denial = byPolicy ? Denied.ofBody(this.#effective) : undefined
     if (failure.status >= 500) return this.#refuse(failure, denial)
     this.#shared.limits.admit(

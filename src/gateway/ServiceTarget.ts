@@ -28,6 +28,7 @@ const unset: RouteConfig = {
   maxRequestBodyBytes: 2_097_152,
   maxResponseBodyBytes: Number.POSITIVE_INFINITY,
   limitsStreams: false,
+  limitsSetBy: "the service",
   ownership: "shared"
 }
 

@@ -87,6 +87,7 @@ const routeTable: Table<Entry<RouteId, RouteConfig>> = {
         maxRequestBodyBytes: row.max_request_body_bytes,
         maxResponseBodyBytes: row.max_response_body_bytes,
         limitsStreams: row.limits_streams,
+        limitsSetBy: "the route",
         ownership: row.ownership
       }
     ]
@@ -101,6 +102,7 @@ const disabledRoute: RouteConfig = {
   maxRequestBodyBytes: 0,
   maxResponseBodyBytes: 0,
   limitsStreams: true,
+  limitsSetBy: "the route",
   ownership: "key"
 }
 

@@ -8,7 +8,7 @@ import * as Headers from "./Headers.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 import type { Reading } from "./Limits.ts"
 import type { Reader } from "./model/AnswerHeaders.ts"
-import { ofAnswers, strictest } from "./model/BodyLimit.ts"
+import { ofAnswers, ofRequests } from "./model/BodyLimit.ts"
 import type { KeyPolicy } from "./model/KeyPolicy.ts"
 import * as Outbound from "./Outbound.ts"
 import * as Request from "./Request.ts"
@@ -67,7 +67,7 @@ export const run = (
   const { wire } = request
   const { config } = target
   const { policy, readings } = admitted
-  const limit = strictest(config.maxRequestBodyBytes, policy.max_request_body_bytes)
+  const limit = ofRequests(config, policy.max_request_body_bytes)
   const body = streamed.read === undefined && sendsBody(wire) ? passing(wire, limit.bytes, config.timeoutMs) : undefined
   const sentAt = now()
   const passage: Forward.Passage = {

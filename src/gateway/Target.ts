@@ -167,6 +167,7 @@ const wildcard = (target: string, access: Wildcard["access"], settings: Passthro
     maxRequestBodyBytes: settings.max_request_body_bytes,
     maxResponseBodyBytes: settings.max_response_body_bytes,
     limitsStreams: settings.limits_streams,
+    limitsSetBy: "the wildcard",
     ownership: settings.ownership
   },
   target,

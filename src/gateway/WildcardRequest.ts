@@ -14,7 +14,7 @@ import type { KeyRecord } from "./KeyRecord.ts"
 import { type Admission, Limits, type Reading, type Reservation, reservedBy } from "./Limits.ts"
 import * as Meters from "./Meters.ts"
 import type { Reader } from "./model/AnswerHeaders.ts"
-import { strictest } from "./model/BodyLimit.ts"
+import { ofRequests } from "./model/BodyLimit.ts"
 import * as CompatPaths from "./model/CompatPaths.ts"
 import * as Estimate from "./model/Estimate.ts"
 import * as Facts from "./model/Facts.ts"
@@ -263,10 +263,10 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
           outcome.ended(Request.left)
         )
       })
-      const limit = strictest(target.config.maxRequestBodyBytes, effective.policy.max_request_body_bytes)
+      const limit = ofRequests(target.config, effective.policy.max_request_body_bytes)
       /** It counts as a request: reading the body was work, and a key with few requests would have any number of them. */
       const refuseBody = (failure: GatewayError) => {
-        const byPolicy = failure.code === "request_body_too_large" && limit.setBy !== "the route"
+        const byPolicy = failure.code === "request_body_too_large" && limit.setBy === "this key's policy"
         const denial = byPolicy ? Denied.ofBody(effective) : undefined
         if (failure.status >= 500) return refuse(failure, denial)
         limits.admit(

@@ -202,6 +202,7 @@ function service(name: string, pattern: string, more: Partial<ServiceTable.Servi
       maxRequestBodyBytes: 2_097_152,
       maxResponseBodyBytes: Number.POSITIVE_INFINITY,
       limitsStreams: false,
+      limitsSetBy: "the service",
       ownership: "shared"
     },
     pricing: ServicePricing.of({

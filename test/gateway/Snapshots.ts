@@ -17,6 +17,7 @@ export const seeded: RouteConfig = {
   maxRequestBodyBytes: 1_048_576,
   maxResponseBodyBytes: 1_048_576,
   limitsStreams: false,
+  limitsSetBy: "the route",
   ownership: "project"
 }
 

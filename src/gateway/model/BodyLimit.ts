@@ -1,15 +1,23 @@
 import type { RouteConfig } from "./CanonicalRoute.ts"
 
+/** Where a limit on bodies is set, in words for whoever meets it. */
+export type LimitSetter = "the route" | "the wildcard" | "the service" | "the environment" | "this key's policy"
+
 /** The stricter of the route's and the key's limit, and whose it is, for the message. */
 export interface BodyLimit {
   readonly bytes: number
-  readonly setBy: "the route" | "this key's policy"
+  readonly setBy: LimitSetter
 }
 
-export const strictest = (route: number, policy: number | null): BodyLimit =>
-  policy !== null && policy < route
-    ? { bytes: policy, setBy: "this key's policy" }
-    : { bytes: route, setBy: "the route" }
+const stricter = (bytes: number, setBy: LimitSetter, policy: number | null): BodyLimit =>
+  policy !== null && policy < bytes ? { bytes: policy, setBy: "this key's policy" } : { bytes, setBy }
+
+type Limits = Pick<RouteConfig, "limitsSetBy" | "limitsStreams" | "maxRequestBodyBytes" | "maxResponseBodyBytes">
+
+export const ofRequests = (
+  { limitsSetBy, maxRequestBodyBytes }: Pick<Limits, "limitsSetBy" | "maxRequestBodyBytes">,
+  policy: number | null
+): BodyLimit => stricter(maxRequestBodyBytes, limitsSetBy, policy)
 
 /** How many bytes an answer may have in one piece, and as an event stream. */
 export interface AnswerLimits {
@@ -18,15 +26,41 @@ export interface AnswerLimits {
 }
 
 export const ofAnswers = (
-  { limitsStreams, maxResponseBodyBytes }: Pick<RouteConfig, "limitsStreams" | "maxResponseBodyBytes">,
+  { limitsSetBy, limitsStreams, maxResponseBodyBytes }: Omit<Limits, "maxRequestBodyBytes">,
   policy: number | null
 ): AnswerLimits => ({
-  whole: strictest(maxResponseBodyBytes, policy),
-  stream: strictest(limitsStreams ? maxResponseBodyBytes : Number.POSITIVE_INFINITY, policy)
+  whole: stricter(maxResponseBodyBytes, limitsSetBy, policy),
+  stream: stricter(limitsStreams ? maxResponseBodyBytes : Number.POSITIVE_INFINITY, limitsSetBy, policy)
 })
 
-export const tooLarge = ({ bytes, setBy }: BodyLimit): string =>
-  `The request body is larger than ${bytes} bytes (max_request_body_bytes of ${setBy}). Send less, or ask an operator to raise it.`
+/** What raises a limit: a call of the control API, or a variable of the environment. */
+interface Raising {
+  readonly field: string
+  readonly by: string
+}
 
-export const answerTooLarge = ({ bytes, setBy }: BodyLimit): string =>
-  `The answer is larger than ${bytes} bytes (max_response_body_bytes of ${setBy}). Ask for less, or ask an operator to raise it.`
+const raisingOf = (setBy: LimitSetter, what: "request" | "response"): Raising => {
+  const field = `max_${what}_body_bytes`
+  switch (setBy) {
+    case "the route":
+      return { field, by: "PATCH /admin-ui/admin/routes/config" }
+    case "the wildcard":
+      return { field, by: "PATCH /admin-ui/admin/providers/upstream-passthrough" }
+    case "the service":
+      return { field: "max_body_bytes", by: "PATCH /admin-ui/admin/services/{name}" }
+    case "the environment":
+      return { field: `GATEWAY_DEFAULT_${field.toUpperCase()}`, by: "that variable" }
+    case "this key's policy":
+      return { field, by: "PATCH /admin-ui/admin/keys/{id}, or a policy layer above the key" }
+  }
+}
+
+export const tooLarge = ({ bytes, setBy }: BodyLimit): string => {
+  const { by, field } = raisingOf(setBy, "request")
+  return `The request body is larger than ${bytes} bytes (${field} of ${setBy}). Send less, or ask an operator to raise it: ${by}.`
+}
+
+export const answerTooLarge = ({ bytes, setBy }: BodyLimit): string => {
+  const { by, field } = raisingOf(setBy, "response")
+  return `The answer is larger than ${bytes} bytes (${field} of ${setBy}). Ask for less, or ask an operator to raise it: ${by}.`
+}

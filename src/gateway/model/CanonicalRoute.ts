@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import type { LimitSetter } from "./BodyLimit.ts"
 import type { Ownership } from "./UpstreamObjects.ts"
 
 /** Family A: chat-style wire protocol. Family B: messages-style. It decides the shape of errors and of usage. */
@@ -100,6 +101,7 @@ export interface RouteConfig extends RouteLimits {
   readonly mode: RouteMode
   /** Whether `maxResponseBodyBytes` counts for event streams too: from when an operator sets it. */
   readonly limitsStreams: boolean
+  readonly limitsSetBy: Exclude<LimitSetter, "this key's policy">
   /** Who may use the objects that keys create at the upstream by this route. */
   readonly ownership: Ownership
 }
@@ -110,5 +112,6 @@ export const compatConfig = (limits: RouteLimits, ownership: Ownership): RouteCo
   enabled: true,
   mode: "managed_by_gateway",
   limitsStreams: false,
+  limitsSetBy: "the environment",
   ownership
 })

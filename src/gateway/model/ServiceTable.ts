@@ -116,6 +116,7 @@ const registered = (columns: object): Registered => {
         // a service may answer as much as it likes; only a policy says how much (reference §1.2)
         maxResponseBodyBytes: Number.POSITIVE_INFINITY,
         limitsStreams: false,
+        limitsSetBy: "the service",
         ownership: "shared"
       },
       pricing: ServicePricing.of(row)
@@ -146,6 +147,7 @@ const unreadable = ({ name, route_pattern }: Columns): Registered | undefined =>
         maxRequestBodyBytes: 0,
         maxResponseBodyBytes: 0,
         limitsStreams: true,
+        limitsSetBy: "the service",
         ownership: "shared"
       },
       pricing: ServicePricing.free

@@ -353,14 +353,14 @@ function rules(): ReadonlyArray<Rule> {
       { max_request_body_bytes: 999 },
       {},
       {},
-      "The request body is larger than 999 bytes (max_request_body_bytes of this key's policy). Send less, or ask an operator to raise it."
+      "The request body is larger than 999 bytes (max_request_body_bytes of this key's policy). Send less, or ask an operator to raise it: PATCH /admin-ui/admin/keys/{id}, or a policy layer above the key."
     ],
     [
       "response_bytes",
       { max_response_body_bytes: 2999 },
       {},
       { responseBytes: 3000 },
-      "The answer is larger than 2999 bytes (max_response_body_bytes of this key's policy). Ask for less, or ask an operator to raise it."
+      "The answer is larger than 2999 bytes (max_response_body_bytes of this key's policy). Ask for less, or ask an operator to raise it: PATCH /admin-ui/admin/keys/{id}, or a policy layer above the key."
     ],
     [
       "input_tokens",
