@@ -1,11 +1,13 @@
 import { randomUUID } from "node:crypto"
-import { Console, Data, Effect, Layer, Option, Predicate, Runtime, Schema } from "effect"
+import { Console, Data, Effect, Layer, Option, Predicate, Redacted, Runtime, Schema } from "effect"
 import { SqlError } from "effect/sql"
 import { Audit } from "../src/control/Audit.ts"
 import { AuditChain } from "../src/control/AuditChain.ts"
 import type { ChainFault } from "../src/control/api/AuditApi.ts"
 import { RequestId } from "../src/control/api/Errors.ts"
+import { Name } from "../src/control/api/OperatorTokenApi.ts"
 import { Operator } from "../src/control/api/Security.ts"
+import { OperatorTokens } from "../src/control/OperatorTokens.ts"
 import * as SecretRotation from "../src/control/SecretRotation.ts"
 import { keyId } from "../src/gateway/model/Vault.ts"
 import * as DatabasePostgres from "./DatabasePostgres.ts"
@@ -118,6 +120,21 @@ export const rotateSecrets = Effect.fnUntraced(function* (settings: Settings, fo
 
 const unreadyProcesses = (sessions: number) =>
   `Nothing was changed: ${sessions === 1 ? "1 database session belongs" : `${sessions} database sessions belong`} to processes that do not have this GATEWAY_ENCRYPTION_KEY. They could not read the credentials any more, and their requests would fail. Give every process the new key and the old one first. With --force the rotation goes on.`
+
+export const TokenName = Name
+
+/** Makes a token that may do everything, and prints it: for whoever has the database and has lost the tokens. */
+export const createOperatorToken = (settings: Settings, name: string) =>
+  Effect.gen(function* () {
+    const tokens = yield* OperatorTokens
+    const { raw_token } = yield* tokens.create({ name, scopes: ["*"] })
+    yield* Console.log(Redacted.value(raw_token))
+  }).pipe(
+    Effect.catchTag("ControlError", ({ message }) => Effect.fail(new CommandFailed({ message }))),
+    Effect.provide(OperatorTokens.layer),
+    Effect.provide([Audit.layer, author("operator-token create")]),
+    (creation) => withDatabase(settings, creation)
+  )
 
 /** Whom the audit log names for a change that a command makes. */
 export const author = (command: string): Layer.Layer<Operator | RequestId> =>

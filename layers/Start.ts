@@ -16,10 +16,11 @@ export class StartRefused extends Data.TaggedError("StartRefused")<{ readonly me
   override readonly [Runtime.errorExitCode] = 78
 }
 
+const line = (name: string, text: string) => `  ${name.padEnd(10)}${text}`
+
 /** What runs on what, and what will be lost. */
 export const banner = (doors: Doors, settings: Settings): Effect.Effect<void> => {
   const used = usedBy[doors.role]
-  const line = (name: string, text: string) => `  ${name.padEnd(10)}${text}`
   const warnings = [
     ...(used.includes("database") && doors.database.variant === "postgres" && Option.isNone(settings.encryptionKey)
       ? ["GATEWAY_ENCRYPTION_KEY is not set: upstream credentials are stored as they are"]
@@ -49,6 +50,9 @@ export const prepare = (settings: Settings) =>
       yield* besideNewer(yield* Migrations.newer)
       const generated = yield* OperatorTokens.bootstrap(settings.adminToken)
       if (Option.isSome(generated)) yield* Console.log(`svc-runtime operator token: ${Redacted.value(generated.value)}`)
+      if (Option.isSome(settings.adminToken) && !(yield* OperatorTokens.isActive(settings.adminToken.value))) {
+        yield* warning(ignoredAdminToken)
+      }
     })
   )
 
@@ -65,9 +69,14 @@ const besideNewer = Effect.fnUntraced(function* (newer: ReadonlyArray<Migrations
     })
   }
   const sentence = `The database is of a newer version (${named}). This one works beside it; what it cannot decode is switched off, and readiness then says degraded.`
-  yield* Console.log(`  ${"warning".padEnd(10)}${sentence}`)
-  yield* Effect.logWarning(sentence)
+  yield* warning(sentence)
 })
+
+const warning = (sentence: string) =>
+  Effect.andThen(Console.log(line("warning", sentence)), Effect.logWarning(sentence))
+
+const ignoredAdminToken =
+  "GATEWAY_ADMIN_TOKEN was ignored, and opens nothing: another operator token is active. Where that one is lost, `operator-token create` makes one."
 
 /** Seals under the key, and opens what is sealed under it or the one before. */
 export const vault = ({ encryptionKey, previousEncryptionKey }: Settings) =>

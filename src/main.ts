@@ -90,6 +90,23 @@ const secrets = Command.make("secrets").pipe(
   ])
 )
 
+const operatorToken = Command.make("operator-token").pipe(
+  Command.withDescription("Tokens for the control API"),
+  Command.withSubcommands([
+    Command.make(
+      "create",
+      {
+        name: Flag.String("name").pipe(
+          Flag.withSchema(Commands.TokenName),
+          Flag.withDefault("command line"),
+          Flag.withDescription("What the list of tokens calls it")
+        )
+      },
+      ({ name }) => Effect.flatMap(environment, (settings) => Commands.createOperatorToken(settings, name))
+    ).pipe(Command.withDescription("Makes a token in DATABASE_URL that may do everything, and prints it, once"))
+  ])
+)
+
 const file = Argument.String("file").pipe(Argument.withDescription("A document as `configuration export` prints it"))
 
 const base = Flag.String("base").pipe(
@@ -162,7 +179,9 @@ const complain = (cause: Cause.Cause<unknown>) => {
   return CliError.isCliError(error.success) ? Effect.void : Console.error(Start.describe(error.success))
 }
 
-Command.run(Command.withSubcommands(command, [audit, secrets, configuration, replay]), { version: "0.1.0" }).pipe(
+Command.run(Command.withSubcommands(command, [audit, secrets, operatorToken, configuration, replay]), {
+  version: "0.1.0"
+}).pipe(
   Effect.provide(NodeServices.layer),
   Effect.tapCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : complain(cause))),
   NodeRuntime.runMain({ teardown, disableErrorReporting: true })

@@ -54,6 +54,13 @@ export const bootstrap = Effect.fn("OperatorTokens.bootstrap")(function* (
   )
 })
 
+/** Whether `token` opens the control API. */
+export const isActive = Effect.fn("OperatorTokens.isActive")(function* (token: Redacted.Redacted) {
+  const { sql } = yield* Database
+  const found = yield* sql`SELECT 1 FROM operator_tokens WHERE token_hash = ${Secret.digest(token)} AND ${active(sql)}`
+  return found.length > 0
+})
+
 /** A token that was presented and is known. */
 export interface Presented {
   readonly id: string
@@ -108,7 +115,7 @@ const make = Effect.gen(function* () {
   const columns = sql.literal(
     "id, name, token_prefix, roles, scopes, disabled, revoked_at, expires_at, last_used_at, created_at, updated_at"
   )
-  const isActive = active(sql)
+  const isOpen = active(sql)
 
   // Once a minute is enough to see that a token is in use, and a use must not fail because it could not be noted.
   const noteUse = (id: string) => Effect.ignore(sql`UPDATE operator_tokens SET last_used_at = now() WHERE id = ${id}`)
@@ -142,7 +149,7 @@ const make = Effect.gen(function* () {
 
   /** The row of an active token. No key is touched, so events that name the token as their author need not wait. */
   const held = (id: string | null) =>
-    found.first(sql`SELECT ${columns} FROM operator_tokens WHERE id = ${id} AND ${isActive} FOR NO KEY UPDATE`)
+    found.first(sql`SELECT ${columns} FROM operator_tokens WHERE id = ${id} AND ${isOpen} FOR NO KEY UPDATE`)
 
   const succeed = Effect.fnUntraced(function* (before: OperatorToken) {
     yield* end(before.id)
@@ -164,7 +171,7 @@ const make = Effect.gen(function* () {
     return yield* audit.mutate(
       Effect.gen(function* () {
         yield* inTurn
-        const { n } = yield* counted.only(sql`SELECT count(*) AS n FROM operator_tokens WHERE ${isActive}`)
+        const { n } = yield* counted.only(sql`SELECT count(*) AS n FROM operator_tokens WHERE ${isOpen}`)
         if (n >= maxActive) {
           return yield* new ControlError(
             "too_many_operator_tokens",
@@ -226,7 +233,7 @@ const make = Effect.gen(function* () {
         // what cannot be read may have any scope
         yield* covered(isUnreadable(before) ? ["*"] : before.scopes)
         const lasting = yield* sql<{ readonly id: string }>`
-          SELECT id FROM operator_tokens WHERE ${isActive} AND expires_at IS NULL AND '*' = ANY (scopes)`
+          SELECT id FROM operator_tokens WHERE ${isOpen} AND expires_at IS NULL AND '*' = ANY (scopes)`
         if (lasting.length === 1 && lasting[0]?.id === id.toLowerCase()) {
           return yield* new ControlError(
             "last_operator_token",
@@ -248,7 +255,7 @@ const make = Effect.gen(function* () {
   return OperatorTokens.of({
     find: Effect.fn("OperatorTokens.find")(function* (token) {
       const row = yield* presented.first(sql`
-        SELECT id, scopes, ${isActive} AS active, coalesce(last_used_at < now() - interval '1 minute', true) AS unnoted
+        SELECT id, scopes, ${isOpen} AS active, coalesce(last_used_at < now() - interval '1 minute', true) AS unnoted
         FROM operator_tokens WHERE token_hash = ${Secret.digest(token)}`)
       if (row?.active && row.unnoted) yield* noteUse(row.id)
       return Option.map(Option.fromUndefinedOr(row), ({ scopes, ...rest }) => ({

@@ -89,6 +89,42 @@ describe.skipIf(!Deployment.available)("audit verify", () => {
   )
 })
 
+describe.skipIf(!Deployment.available)("operator-token create", () => {
+  it.live(
+    "prints a token that opens the control API, on record, where the tokens are lost",
+    () =>
+      Effect.gen(function* () {
+        const deployment = yield* Deployment.make()
+        const gateway = yield* deployment.start({ role: "control" })
+        const created = yield* command(deployment, ["operator-token", "create", "--name", "after the loss"])
+        assert.strictEqual(created.code, 0, created.output)
+        assert.match(created.output, /^op_live_[0-9a-f]{64}$/)
+        const operate = gateway.operateAs(created.output)
+        const events = yield* Effect.promise(() => operate("GET", "/audit-events"))
+        assert.include(JSON.stringify(events), "svc-runtime operator-token create")
+        assert.notInclude(JSON.stringify(events), created.output)
+        const nameless = yield* command(deployment, ["operator-token", "create", "--name", ""])
+        assert.notStrictEqual(nameless.code, 0)
+      }),
+    patience
+  )
+
+  it.live(
+    "is named where GATEWAY_ADMIN_TOKEN is ignored",
+    () =>
+      Effect.gen(function* () {
+        const deployment = yield* Deployment.make()
+        const first = yield* deployment.start({ role: "control" })
+        assert.notInclude(first.output(), "GATEWAY_ADMIN_TOKEN")
+        const token = `op_live_${randomBytes(32).toString("hex")}`
+        const second = yield* deployment.start({ role: "control", environment: { GATEWAY_ADMIN_TOKEN: token } })
+        assert.match(second.output(), /GATEWAY_ADMIN_TOKEN was ignored.*operator-token create/)
+        assert.notInclude(second.output(), token)
+      }),
+    patience
+  )
+})
+
 describe.skipIf(!Deployment.available)("secrets rotate", () => {
   it.live(
     "seals every credential anew while a gateway runs on, and a dump has none in clear",

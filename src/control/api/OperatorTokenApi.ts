@@ -4,7 +4,7 @@ import { refusals } from "./Errors.ts"
 import { Cursor, Id, NextCursor, orUnreadable, PageLimit, stamps, Timestamp } from "./Fields.ts"
 import { leavesOut, requires, Scope } from "./Security.ts"
 
-const Name = Schema.String.check(
+export const Name = Schema.String.check(
   Schema.isPattern(/^[^\p{Cc}]{1,120}$/u, { expected: "1 to 120 characters without control characters" })
 )
 
