@@ -1,5 +1,4 @@
 import { Console, Data, Effect, Layer, Option, Redacted, Runtime } from "effect"
-import { HttpServerError } from "effect/http"
 import { Migrator, SqlError } from "effect/sql"
 import * as OperatorTokens from "../src/control/OperatorTokens.ts"
 import { seededLimits } from "../src/gateway/model/CanonicalRoute.ts"
@@ -7,7 +6,7 @@ import { Vault } from "../src/gateway/model/Vault.ts"
 import { BrokerError } from "../src/services/Broker.ts"
 import { RedisError } from "../src/services/Redis.ts"
 import { type Doors, usedBy } from "./Doors.ts"
-import type { Settings } from "./Environment.ts"
+import type { Address, Settings } from "./Environment.ts"
 import * as Migrations from "./Migrations.ts"
 
 /** A start that cannot be, in words for whoever typed the command. */
@@ -15,6 +14,12 @@ export class StartRefused extends Data.TaggedError("StartRefused")<{ readonly me
   /** `EX_CONFIG`: trying again will not help. */
   override readonly [Runtime.errorExitCode] = 78
 }
+
+/** A listener that could not open, because its port is taken or its address is not this machine's. */
+export class ListenerRefused extends Data.TaggedError("ListenerRefused")<{
+  readonly address: Address
+  readonly cause: unknown
+}> {}
 
 const line = (name: string, text: string) => `  ${name.padEnd(10)}${text}`
 
@@ -25,11 +30,14 @@ export const banner = (doors: Doors, settings: Settings): Effect.Effect<void> =>
     ...(used.includes("database") && doors.database.variant === "postgres" && Option.isNone(settings.encryptionKey)
       ? ["GATEWAY_ENCRYPTION_KEY is not set: upstream credentials are stored as they are"]
       : []),
-    ...(used.includes("upstream") &&
-    doors.role !== "control" &&
-    doors.upstream.variant === "http" &&
-    Option.isNone(settings.upstreamServiceKey)
-      ? ["UPSTREAM_SERVICE_KEY is not set: a request needs a credential of its key, its project or the provider"]
+    ...(used.includes("upstream") && doors.role !== "control" && doors.upstream.variant === "http"
+      ? Object.values(settings.upstreams)
+          .flatMap(Option.toArray)
+          .filter(({ serviceKey }) => Option.isNone(serviceKey))
+          .map(
+            ({ name }) =>
+              `${keyOf(name)} is not set: a request needs a credential of its key, its project or the provider`
+          )
       : []),
     ...settings.unread.map((variable) => `${variable} is set, and nothing reads it`)
   ]
@@ -41,6 +49,8 @@ export const banner = (doors: Doors, settings: Settings): Effect.Effect<void> =>
     ].join("\n")
   )
 }
+
+const keyOf = (name: string) => name.replace("BASE_URL", "SERVICE_KEY")
 
 /** The schema, then exactly one operator token; a generated one is shown here and never again. */
 export const prepare = (settings: Settings) =>
@@ -92,10 +102,13 @@ export const describe = (error: unknown): string => {
   if (error instanceof Migrator.MigrationError) return `The database cannot be brought up to date: ${error.message}`
   if (error instanceof RedisError) return `Redis (REDIS_URL) cannot be used: ${error.message}`
   if (error instanceof BrokerError) return `The broker (RABBITMQ_URL) cannot be used: ${error.message}`
-  if (error instanceof HttpServerError.ServeError) return `A listener cannot open: ${messageOf(error.cause)}`
+  if (error instanceof ListenerRefused) return refusedListener(error)
   if (error instanceof OperatorTokens.MalformedAdminToken) return error.message
   return messageOf(error)
 }
+
+const refusedListener = ({ address: { variable }, cause }: ListenerRefused): string =>
+  `A listener cannot open: ${messageOf(cause)}.${variable === undefined ? "" : ` ${variable} can give it another address.`}`
 
 /** The driver says no more than "failed to connect"; why is in what the server or the system said. */
 const reasonOf = ({ message, reason }: SqlError.SqlError): string =>

@@ -1,7 +1,9 @@
+import "./node-version.mjs"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Config, Console, Effect, Exit, Layer, Record, Result, Runtime, Schema } from "effect"
 import { Argument, CliError, Command, Flag } from "effect/cli"
+import * as AuditCommands from "../layers/AuditCommands.ts"
 import * as Commands from "../layers/Commands.ts"
 import * as ConfigurationCommands from "../layers/ConfigurationCommands.ts"
 import * as Doors from "../layers/Doors.ts"
@@ -10,6 +12,7 @@ import * as Observability from "../layers/Observability.ts"
 import * as ReplayCommands from "../layers/ReplayCommands.ts"
 import * as Roles from "../layers/roles/Roles.ts"
 import * as Start from "../layers/Start.ts"
+import { version } from "../layers/Version.ts"
 
 const refused = (message: ReadonlyArray<string>) => new Start.StartRefused({ message: message.join("\n") })
 
@@ -27,7 +30,7 @@ const run = Effect.fnUntraced(function* (wish: Doors.Wish) {
   if (problems.length > 0) return yield* refused(problems)
   const doors = Doors.choose(wish, settings)
   yield* Start.banner(doors, settings)
-  yield* Layer.launch(Roles.layer(doors, settings).pipe(Layer.provide(Observability.layer(settings))))
+  yield* Layer.launch(Roles.layer(doors, settings).pipe(Layer.provide(Observability.layer(settings, wish.role))))
 })
 
 const variant = <const Variants extends ReadonlyArray<string>>(door: string, variants: Variants, variable: string) =>
@@ -48,7 +51,7 @@ const command = Command.make(
     database: variant("database", Doors.databaseVariants, "DATABASE_URL"),
     redis: variant("redis", Doors.redisVariants, "REDIS_URL"),
     broker: variant("broker", Doors.brokerVariants, "RABBITMQ_URL"),
-    upstream: variant("upstream", Doors.upstreamVariants, "UPSTREAM_BASE_URL")
+    upstream: variant("upstream", Doors.upstreamVariants, "UPSTREAM_BASE_URL, or that of a family,")
   },
   run
 ).pipe(
@@ -63,12 +66,27 @@ const expect = Flag.String("expect").pipe(
   Flag.withDescription("An event that an earlier run printed, <sequence>:<hash>: fails where the log no longer has it")
 )
 
+const archiveFile = Argument.String("file").pipe(
+  Argument.withDescription("One event a line, as JSON; archiving makes the file, and overwrites none")
+)
+
+const before = Flag.String("before").pipe(
+  Flag.withSchema(AuditCommands.Day),
+  Flag.withDescription("A date: what is older than its beginning in UTC is archived")
+)
+
 const audit = Command.make("audit").pipe(
   Command.withDescription("The log of what operators changed"),
   Command.withSubcommands([
     Command.make("verify", { expect }, (flags) =>
       Effect.flatMap(environment, (settings) => Commands.verifyAudit(settings, flags.expect))
-    ).pipe(Command.withDescription("Whether the log in DATABASE_URL is what was written; prints its head"))
+    ).pipe(Command.withDescription("Whether the log in DATABASE_URL is what was written; prints its head")),
+    Command.make("archive", { file: archiveFile, before }, (given) =>
+      Effect.flatMap(environment, (settings) => AuditCommands.archive(settings, given.file, given.before))
+    ).pipe(Command.withDescription("Moves the beginning of the log in DATABASE_URL into a file; an event says so")),
+    Command.make("verify-archive", { file: archiveFile }, ({ file }) => AuditCommands.verifyArchive(file)).pipe(
+      Command.withDescription("Whether an archive holds what was written")
+    )
   ])
 )
 
@@ -180,7 +198,7 @@ const complain = (cause: Cause.Cause<unknown>) => {
 }
 
 Command.run(Command.withSubcommands(command, [audit, secrets, operatorToken, configuration, replay]), {
-  version: "0.1.0"
+  version
 }).pipe(
   Effect.provide(NodeServices.layer),
   Effect.tapCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : complain(cause))),

@@ -59,13 +59,23 @@ describe("start-up: the studio of the environment", () => {
 describe.skipIf(!Deployment.available)("start-up: a role", () => {
   it.live.each(["gateway", "control"] as const)("%s: names the doors that it goes through", (role) =>
     Effect.gen(function* () {
-      const deployment = yield* Deployment.make({ environment: { UPSTREAM_BASE_URL: "http://upstream.invalid" } })
+      const deployment = yield* Deployment.make({
+        environment: {
+          UPSTREAM_BASE_URL: "http://upstream.invalid",
+          UPSTREAM_ANTHROPIC_BASE_URL: "http://anthropic.invalid/proxy"
+        }
+      })
       const banner = (yield* deployment.start({ role })).output()
       assert.match(banner, /^ {2}database +postgres/m)
       assert.match(banner, /^ {2}redis +ioredis/m)
       // control asks it, and what else is registered, whether it lives
-      assert.match(banner, /^ {2}upstream +http \(http:\/\/upstream\.invalid\)$/m)
-      assert.strictEqual(/UPSTREAM_SERVICE_KEY is not set/.test(banner), role === "gateway")
+      assert.match(
+        banner,
+        /^ {2}upstream +http \(http:\/\/upstream\.invalid\/v1, Anthropic: http:\/\/anthropic\.invalid\/proxy\/v1\)$/m
+      )
+      for (const variable of ["UPSTREAM_SERVICE_KEY", "UPSTREAM_ANTHROPIC_SERVICE_KEY"]) {
+        assert.strictEqual(banner.includes(`${variable} is not set`), role === "gateway")
+      }
     })
   )
 })
