@@ -4,7 +4,7 @@ import { Database } from "../services/Database.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
 import { isUnreadable } from "./api/Fields.ts"
-import { ModelPrice, type ModelPriceInput } from "./api/ModelPricesApi.ts"
+import { ModelPrice, type ModelPriceInput, PricedModel } from "./api/ModelPricesApi.ts"
 import { Count, rows, type StoreFailure, settled } from "./Store.ts"
 
 /** What tokens of a model cost when the upstream does not say: dollars on the wire, whole nano-dollars in the table. */
@@ -13,7 +13,10 @@ export class ModelPrices extends Context.Service<
   {
     readonly list: Effect.Effect<ReadonlyArray<ModelPrice>, StoreFailure>
     readonly get: (model: string) => Effect.Effect<ModelPrice, Refused<"not_found"> | StoreFailure>
-    readonly put: (model: string, price: ModelPriceInput) => Effect.Effect<ModelPrice, StoreFailure, Actor>
+    readonly put: (
+      model: string,
+      price: ModelPriceInput
+    ) => Effect.Effect<ModelPrice, Refused<"invalid_configuration"> | StoreFailure, Actor>
     readonly remove: (model: string) => Effect.Effect<void, Refused<"not_found"> | StoreFailure, Actor>
   }
 >()("svc/control/ModelPrices") {
@@ -46,6 +49,7 @@ const make = Effect.gen(function* () {
       audit.mutate(
         Effect.gen(function* () {
           const { write } = yield* Mutation
+          if (!isPriced(model)) return yield* misplacedStar
           const before = yield* lock(model)
           const row = yield* found.only(write`
             INSERT INTO model_prices ${sql.insert({ model, ...columnsOf(price) })}
@@ -99,6 +103,12 @@ const Row = Schema.Struct({
 
 const found = rows(Row, { table: "model_prices", key: ["model"] })
 const missing = new ControlError("not_found", "There is no price for this model.")
+const misplacedStar = new ControlError(
+  "invalid_configuration",
+  'A price is for one model, or for all whose names begin alike, with one "*" at the end of the name, such as "gpt-5*".',
+  { param: "model" }
+)
+const isPriced = Schema.is(PricedModel)
 const snapshots = Snapshots.of(ModelPrice)
 
 const nanos = (usd: number | null | undefined): number | null =>

@@ -6,7 +6,7 @@ import * as Facts from "../gateway/model/Facts.ts"
 import type { KeyPolicy } from "../gateway/model/KeyPolicy.ts"
 import * as Policy from "../gateway/model/Policy.ts"
 import type { LayerScope } from "../gateway/model/PolicyLayer.ts"
-import type { ModelPrice } from "../gateway/model/Price.ts"
+import type { PriceList } from "../gateway/model/PriceList.ts"
 import { Database } from "../services/Database.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
 import type { Explained } from "./api/PolicyApi.ts"
@@ -96,7 +96,7 @@ const decidedNow = (
   { models, route }: Scope,
   layers: EffectivePolicy.EffectivePolicy["layers"],
   key: PolicyState.GovernedKey,
-  prices: ReadonlyMap<string, ModelPrice>
+  prices: PriceList
 ) => {
   const effective = EffectivePolicy.of([...layers, key.own])
   const facts = factsOf(record, route, models)

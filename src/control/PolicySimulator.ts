@@ -10,6 +10,7 @@ import * as GuardrailPolicy from "../gateway/model/GuardrailPolicy.ts"
 import { patched } from "../gateway/model/KeyPolicy.ts"
 import { policyOf } from "../gateway/model/KeyPreset.ts"
 import { overdue, refusals, unusable } from "../gateway/model/KeyState.ts"
+import { allowsModel } from "../gateway/model/ModelPattern.ts"
 import * as Path from "../gateway/model/Path.ts"
 import * as Policy from "../gateway/model/Policy.ts"
 import { nameOf, type PolicyLayer } from "../gateway/model/PolicyLayer.ts"
@@ -136,6 +137,9 @@ const make = Effect.gen(function* () {
       (closed && refused(closed.code, closed.message)) ??
       (settings.enabled ? undefined : refused("disabled_route", "Route is disabled by gateway policy.")) ??
       deniedBeforeBody(unread, question) ??
+      (found.model === undefined || allowsModel(unread.policy.allowed_models, found.model)
+        ? undefined
+        : refused("object_not_found", Policy.unlistedModel(found.model))) ??
       (question.requestBytes > requestLimit.bytes ? oversized(requestLimit, unread) : undefined) ??
       (read !== undefined && Result.isFailure(read) ? refused(read.failure.code, read.failure.message) : undefined) ??
       guarded(
@@ -222,6 +226,8 @@ interface RouteMatch {
   /** The path there. */
   readonly target: string
   readonly service: AskedService | undefined
+  /** The model that is asked about. */
+  readonly model?: string
 }
 
 /** A service by its name, and what the registry has of it. */
@@ -269,7 +275,10 @@ const routeOf = (
       return undefined
     case "Unrouted": {
       const found = ServiceCall.byPattern(registry, method, path)
-      return found === undefined ? undefined : registered(found, "")
+      if (found !== undefined) return registered(found, "")
+      const model = RouteTable.modelOf(method, path)
+      if (model === undefined) return undefined
+      return { routeId: "models", route: "/v1/models", provider: "upstream", target, service: undefined, model }
     }
   }
 }
@@ -330,14 +339,14 @@ const warningsOf = (
   { layers, policy }: EffectivePolicy.EffectivePolicy,
   { facts, provider, route, service }: Policy.Question
 ): ReadonlyArray<string> => {
-  const excluded = <A>(name: string, list: AllowList<A>, values: ReadonlyArray<A>) =>
+  const excluded = <A>(name: string, list: AllowList<A>, values: ReadonlyArray<A>, allowed = allows<A>) =>
     values
-      .filter((value) => !allows(list, value))
+      .filter((value) => !allowed(list, value))
       .map((value) => `Effective ${name} allowlist excludes ${value}; inherited allowlists intersect restrictively.`)
   return [
     ...excluded("route", policy.allowed_routes, [route]),
     ...excluded("provider", policy.allowed_providers, [provider]),
-    ...excluded("model", policy.allowed_models, Facts.everyModel(facts)),
+    ...excluded("model", policy.allowed_models, Facts.everyModel(facts), allowsModel),
     ...excluded("service", policy.allowed_services, [service?.name ?? facts.service ?? []].flat()),
     ...Policy.disjoint(policy, layers).map(
       ({ layers, list }) => `${list} of ${layers.map(nameOf).join(" and ")} have nothing in common.`

@@ -14,7 +14,7 @@ import {
   type PolicyLayer,
   table
 } from "../gateway/model/PolicyLayer.ts"
-import type { ModelPrice } from "../gateway/model/Price.ts"
+import { PriceList } from "../gateway/model/PriceList.ts"
 import { RowReader } from "../gateway/model/StoredRows.ts"
 import { rows } from "./Store.ts"
 
@@ -102,13 +102,14 @@ export const make = (sql: SqlClient.SqlClient) => ({
         }
     ),
 
+  /** Those that may be the price of one of `models`. */
   prices: (models: ReadonlyArray<string>) =>
     Effect.map(
       prices.all(sql`SELECT model, input_nanos_per_million::text AS input, output_nanos_per_million::text AS output,
         cached_input_nanos_per_million::text AS cached_input, cache_write_nanos_per_million::text AS cache_write
-        FROM model_prices WHERE model = ANY(${models}::text[])`),
-      (found): ReadonlyMap<string, ModelPrice> =>
-        new Map(
+        FROM model_prices WHERE model = ANY(${models}::text[]) OR right(model, 1) = '*'`),
+      (found) =>
+        new PriceList(
           found.map(({ cache_write, cached_input, input, model, output }) => [
             model,
             { input, output, cachedInput: cached_input, cacheWrite: cache_write }

@@ -1,5 +1,6 @@
 import { Redacted } from "effect"
 import { refusedHeaderName } from "../gateway/model/CredentialStyle.ts"
+import type { Vendor } from "../gateway/model/Vendor.ts"
 
 /** Why a value cannot be taken, or `undefined`: rules that a schema would have to express with the value in hand. */
 export type Refusal = string | undefined
@@ -37,7 +38,7 @@ const refusedHttpUrl = (text: string): Refusal => {
   return undefined
 }
 
-/** An upstream is addressed by its origin: the canonical routes bring the path. */
+/** A service is addressed by its origin: requests bring the path. */
 export const refusedOrigin = (text: string): Refusal =>
   refusedHttpUrl(text) ??
   (new URL(text).pathname !== "/" || /[?#]/.test(text)
@@ -68,12 +69,19 @@ export const refusedCredential = (credential: Redacted.Redacted): Refusal =>
     : "must be 1 to 4096 visible ASCII characters, without spaces"
 
 export interface Header {
+  readonly family: Vendor | null
   readonly credential_header_mode: "authorization_bearer" | "custom_header"
   readonly credential_header_name: string | null
 }
 
 /** The sensitive-header validation, on the row as it will be. */
-export const refusedHeader = ({ credential_header_mode: mode, credential_header_name: name }: Header): Refusal => {
+export const refusedHeader = ({
+  credential_header_mode: mode,
+  credential_header_name: name,
+  family
+}: Header): Refusal => {
+  // where Anthropic looks for it; what clients send there goes to no upstream
+  if (family === "anthropic" && name?.toLowerCase() === "x-api-key") return undefined
   if (name !== null) return refusedHeaderName(name)
   return mode === "custom_header" ? "is required when credential_header_mode is custom_header" : undefined
 }

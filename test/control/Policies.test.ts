@@ -59,6 +59,63 @@ suite("Policy layers", (it) => {
     })
   )
 
+  it.effect("presets show what they make of a key's policy", () =>
+    Effect.gen(function* () {
+      const presets = yield* ok("GET", `${admin}/policy/presets`)
+      assert(Array.isArray(presets))
+      assert.deepStrictEqual(
+        presets.map((preset) => at(preset, "name")),
+        [
+          "developer",
+          "coding_agent",
+          "production_worker",
+          "read_only_service",
+          "external_partner",
+          "temporary_debugging"
+        ]
+      )
+      for (const preset of presets) {
+        const made = yield* ok("POST", `${admin}/keys`, {
+          body: { owner_type: "individual", preset: at(preset, "name") }
+        })
+        assert.deepStrictEqual(at(made, "key", "policy"), { ...Object(at(preset, "policy")), policy_version: 1 })
+      }
+      // two prompts of an agent in a minute, with tools
+      assert.deepInclude(at(presets, 1, "policy"), { allow_tools: true, allow_streaming: true, tpm_limit: 2_000_000 })
+    })
+  )
+
+  it.effect("a patch changes what it names, and leaves the rest of the layer as it is", () =>
+    Effect.gen(function* () {
+      const made = yield* ok("POST", layers, {
+        body: {
+          kind: "team",
+          scope_id: "patched",
+          policy: { monthly_budget_usd: 50, allowed_models: ["gpt-5*"] },
+          shared: { rpm_limit: 9, daily_budget_usd: 3 },
+          guardrail_policy: { mandatory_guardrails: ["pii-redact"] }
+        }
+      })
+      const patch = (body: object) => ok("PATCH", `${layers}/${at(made, "id")}`, { body })
+      const raised = yield* patch({ policy: { monthly_budget_usd: 60 }, shared: { rpm_limit: null } })
+      assert.deepInclude(at(raised, "policy"), {
+        monthly_budget_usd: 60,
+        allowed_models: ["gpt-5*"],
+        policy_version: Number(at(made, "policy", "policy_version")) + 1
+      })
+      assert.deepInclude(at(raised, "shared"), { rpm_limit: null, daily_budget_usd: 3 })
+      assert.deepInclude(at(raised, "guardrail_policy"), { mandatory_guardrails: ["pii-redact"] })
+      assert.deepInclude(raised, { kind: "team", scope_id: "patched" })
+      const cleared = yield* patch({ policy: null, shared: null, guardrail_policy: null })
+      assert.deepInclude(at(cleared, "policy"), { monthly_budget_usd: null, allowed_models: null })
+      assert.deepInclude(at(cleared, "shared"), { daily_budget_usd: null })
+      assert.deepInclude(at(cleared, "guardrail_policy"), { mandatory_guardrails: [] })
+      const moved = yield* call("PATCH", `${layers}/${at(made, "id")}`, { body: { scope_id: "another" } })
+      assert.deepInclude(refusalOf(moved), { status: 422, param: "scope_id" })
+      yield* ok("DELETE", `${layers}/${at(made, "id")}`)
+    })
+  )
+
   it.effect("limits that a layer's keys share are kept, replaced and cleared apart from its policy", () =>
     Effect.gen(function* () {
       yield* fresh
@@ -272,7 +329,7 @@ suite("Policy simulation", (it) => {
               {
                 check: "model",
                 code: "policy_denied",
-                message: "This key's policy does not allow the requested model."
+                message: `This key's policies do not allow the requested model "large" (allowed: small).`
               }
             ]
           },
@@ -281,7 +338,7 @@ suite("Policy simulation", (it) => {
         final_decision: {
           allowed: false,
           error_code: "policy_denied",
-          message: "This key's policy does not allow the requested model.",
+          message: `This key's policies do not allow the requested model "large" (allowed: small).`,
           check: "model",
           layers: [`project:${project_id}`]
         }

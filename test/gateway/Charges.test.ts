@@ -1,5 +1,5 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Logger } from "effect"
 import { Database } from "../../src/services/Database.ts"
 import * as Proxy from "./Proxy.ts"
 import * as Upstream from "./ScriptedUpstream.ts"
@@ -250,6 +250,63 @@ layer(Proxy.database)("A key that refuses models without a price", (it) => {
       assert.deepStrictEqual((yield* gateway.records)[0]?.denial, { check: "price", layer: "key" })
     })
   )
+})
+
+layer(Proxy.database)("A model without a price", (it) => {
+  it.effect("is logged once, when an upstream has answered for it", () =>
+    Effect.gen(function* () {
+      const lines: Array<string> = []
+      const gateway = yield* Proxy.make({
+        configured: priced,
+        upstream: (sink, exchange) =>
+          Upstream.json({}, exchange.target === "/v1/embeddings" ? 404 : 200)(sink, exchange)
+      }).pipe(Effect.provide(Logger.layer([Logger.map(Logger.formatJson, (line) => void lines.push(line))])))
+      const key = yield* Proxy.issueKey()
+      const ask = (model: string, target = Proxy.chat) =>
+        gateway.ask({ target, headers: key.headers, body: { model, input: "" } })
+      yield* ask("lost", "/v1/embeddings")
+      yield* Effect.forEach(["large", "new", "new", "newer", "new"], (model) => ask(model))
+      const said = lines.filter((line) => line.includes("a model has no price"))
+      assert.deepStrictEqual(
+        said.map((line) => /"model":"(\w+)"/.exec(line)?.[1]),
+        ["new", "newer"]
+      )
+    })
+  )
+})
+
+layer(Proxy.database)("A pattern", (it) => {
+  it.effect("prices and allows the models whose names begin with it", () =>
+    Effect.gen(function* () {
+      const usage = { prompt_tokens: 1000, completion_tokens: 0 }
+      const gateway = yield* Proxy.make({ configured: pricedByPattern, upstream: Upstream.json({ usage }) })
+      const key = yield* Proxy.issueKey({ allowed_models: ["vendor-*", "large"] })
+      const ask = (model: string) => gateway.ask({ target: Proxy.chat, headers: key.headers, body: { model } })
+      const statusOf = (model: string) => Effect.map(ask(model), ({ status }) => status)
+      assert.deepStrictEqual(
+        yield* Effect.all(["vendor-mini", "vendor-max-2", "vendor-max", "large"].map(statusOf)),
+        [200, 200, 200, 200]
+      )
+      assert.deepStrictEqual(yield* Effect.all(["vendor", "larger"].map(statusOf)), [403, 403])
+      const costs = (yield* gateway.records).map(({ cost_nanos, cost_source, model }) => [
+        model,
+        cost_nanos,
+        cost_source
+      ])
+      assert.sameDeepMembers<unknown>(costs.slice(0, 4), [
+        ["vendor-mini", 1_000_000, "price_table"],
+        ["vendor-max-2", 2_000_000, "price_table"],
+        ["vendor-max", 3_000_000, "price_table"],
+        ["large", 10_000_000, "route_default"]
+      ])
+    })
+  )
+})
+
+const pricedByPattern = Effect.gen(function* () {
+  const { sql } = yield* Database
+  yield* sql`INSERT INTO model_prices (model, input_nanos_per_million, output_nanos_per_million) VALUES
+    ('vendor-*', 1000000000, 0), ('vendor-max*', 2000000000, 0), ('vendor-max', 3000000000, 0)`
 })
 
 const priced = Effect.gen(function* () {

@@ -1,5 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { isModelPattern } from "../../gateway/model/ModelPattern.ts"
+import { refusals } from "./Errors.ts"
 import { Timestamp } from "./Fields.ts"
 import { leavesOut, requires } from "./Security.ts"
 
@@ -27,6 +29,9 @@ export type ModelPrice = typeof ModelPrice.Type
 
 export const ModelName = Schema.String.check(Schema.isBetweenLength(1, 256), Schema.isPattern(/^[^\p{Cc}]*$/u))
 
+/** What a price can be set for: a model, or with a `*` at the end all models whose names begin so. */
+export const PricedModel = ModelName.check(isModelPattern)
+
 /** A name with slashes is one segment when it is percent-encoded. */
 const params = { model: ModelName }
 
@@ -40,8 +45,19 @@ export const ModelPricesApi = HttpApiGroup.make("model-prices")
     HttpApiEndpoint.get("get", "/:model", { params, success: ModelPrice })
       .annotate(OpenApi.Summary, "Show the price of a model")
       .annotateMerge(requires("usage:read")),
-    HttpApiEndpoint.put("put", "/:model", { params, payload: ModelPriceInput, success: ModelPrice })
-      .annotate(OpenApi.Summary, "Set the price of a model")
+    HttpApiEndpoint.put("put", "/:model", {
+      params,
+      payload: ModelPriceInput,
+      success: ModelPrice,
+      error: refusals("invalid_configuration")
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Set the price of a model",
+          description:
+            "`claude-*` is the price of every model whose name begins with `claude-` and that has none of its own; of several such, the longest counts."
+        })
+      )
       .annotateMerge(requires("settings:update")),
     HttpApiEndpoint.delete("remove", "/:model", { params, success: HttpApiSchema.NoContent })
       .annotate(OpenApi.Summary, "Delete the price of a model")

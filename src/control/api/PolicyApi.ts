@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { PolicyRoute, Provider } from "../../gateway/model/CanonicalRoute.ts"
 import { GuardrailPolicyPatch } from "../../gateway/model/GuardrailPolicy.ts"
-import { KeyPolicy, KeyPolicyPatch } from "../../gateway/model/KeyPolicy.ts"
+import { KeyPolicy, KeyPolicyInput } from "../../gateway/model/KeyPolicy.ts"
 import { KeyPreset } from "../../gateway/model/KeyPreset.ts"
 import { LayerKind } from "../../gateway/model/PolicyLayer.ts"
 import { ServiceName } from "../../gateway/model/Service.ts"
@@ -36,7 +36,7 @@ export const Simulation = Schema.Struct({
   /** In place of the estimate from the body and the prices. */
   estimated_cost_usd: orNull(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 9_000_000 }))),
   preset: orNull(KeyPreset),
-  policy: orNull(KeyPolicyPatch),
+  policy: orNull(KeyPolicyInput),
   guardrail_policy: orNull(GuardrailPolicyPatch)
 })
 export type Simulation = typeof Simulation.Type
@@ -151,6 +151,9 @@ export const Explained = Schema.Struct({
 })
 export type Explained = typeof Explained.Type
 
+/** What a preset makes of a new key's policy. */
+export const Preset = Schema.Struct({ name: KeyPreset, policy: KeyPolicy })
+
 export const PolicyApi = HttpApiGroup.make("policy")
   .annotate(OpenApi.Description, "Why a request would be, or was, treated as it was.")
   .add(
@@ -166,6 +169,9 @@ export const PolicyApi = HttpApiGroup.make("policy")
         })
       )
       .annotateMerge(requires("policies:update")),
+    HttpApiEndpoint.get("presets", "/presets", { success: Schema.Array(Preset) })
+      .annotate(OpenApi.Summary, "Show what each preset makes of a new key's policy")
+      .annotateMerge(requires("keys:create", "policies:update", "usage:read")),
     HttpApiEndpoint.get("explain", "/explain/:request_id", {
       params: { request_id: Schema.String.check(Schema.isBetweenLength(1, 256)) },
       success: Explained

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { KeyPreset, policyOf } from "../../gateway/model/KeyPreset.ts"
 import { ControlApi } from "../api/ControlApi.ts"
 import { PolicyExplanations } from "../PolicyExplanations.ts"
 import { PolicySimulator } from "../PolicySimulator.ts"
@@ -12,6 +13,7 @@ export const layer = HttpApiBuilder.group(
     const explanations = yield* PolicyExplanations
     return handlers.handleAll({
       simulate: ({ payload }) => simulator.simulate(payload),
+      presets: () => Effect.succeed(KeyPreset.literals.map((name) => ({ name, policy: policyOf(name) }))),
       explain: ({ params }) => explanations.explain(params.request_id)
     })
   })

@@ -27,6 +27,9 @@ export interface CanonicalRoute {
   readonly pattern: PolicyRoute
 }
 
+/** The list of models, and what it says of a single one. */
+export const modelsRoute: CanonicalRoute = { id: "models", family: "a", methods: ["GET"], pattern: "/v1/models" }
+
 /** The ten canonical routes, in the specification's order: family A, family B, models. */
 export const canonicalRoutes: ReadonlyArray<CanonicalRoute> = [
   { id: "chat-completions", family: "a", methods: ["POST"], pattern: "/v1/chat/completions" },
@@ -38,7 +41,7 @@ export const canonicalRoutes: ReadonlyArray<CanonicalRoute> = [
   { id: "message-batch", family: "b", methods: ["GET"], pattern: "/v1/messages/batches/*" },
   { id: "message-batch-results", family: "b", methods: ["GET"], pattern: "/v1/messages/batches/*/results" },
   { id: "message-batch-cancel", family: "b", methods: ["POST"], pattern: "/v1/messages/batches/*/cancel" },
-  { id: "models", family: "a", methods: ["GET"], pattern: "/v1/models" }
+  modelsRoute
 ]
 
 /**

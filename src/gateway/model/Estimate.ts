@@ -2,6 +2,7 @@ import type { RouteId, RouteMode } from "./CanonicalRoute.ts"
 import { everyModel, type Facts } from "./Facts.ts"
 import type { KeyPolicy } from "./KeyPolicy.ts"
 import { cost, dearest, type ModelPrice, type PricedTokens, toNanos } from "./Price.ts"
+import type { PriceList } from "./PriceList.ts"
 
 /** What a request on a billable route counts as when nobody knows its price (reference §1.2). */
 export const defaultCostNanos = 10_000_000
@@ -155,13 +156,9 @@ export const isDefault = (price: RequestPrice | undefined, nanos: number): boole
 const isUnnamed = ({ leavesModel, models }: Facts): boolean => leavesModel || models.length === 0
 
 /** The models that a billable request may use and whose price is not known; `""` where it names none. */
-export const unpriced = (
-  accounting: Accounting,
-  facts: Facts,
-  prices: ReadonlyMap<string, ModelPrice>
-): ReadonlyArray<string> => {
+export const unpriced = (accounting: Accounting, facts: Facts, prices: PriceList): ReadonlyArray<string> => {
   if (accounting === "free") return []
-  const unknown = everyModel(facts).filter((model) => !prices.has(model))
+  const unknown = everyModel(facts).filter((model) => prices.of(model) === undefined)
   return isUnnamed(facts) ? ["", ...unknown] : unknown
 }
 
@@ -170,11 +167,11 @@ export const unpriced = (
  * known. Where a model that is asked for is not among them, the request costs at least what one without a price does;
  * one that only stands beside it need not exist.
  */
-export const priceOf = (facts: Facts, prices: ReadonlyMap<string, ModelPrice>): RequestPrice | undefined => {
+export const priceOf = (facts: Facts, prices: PriceList): RequestPrice | undefined => {
   const { alsoNamed, models, requests } = facts
-  if (models.length === 1 && alsoNamed.length === 0 && !facts.leavesModel) return prices.get(models[0]!)
-  const known = dearest(everyModel(facts).flatMap((model) => prices.get(model) ?? []))
-  return known !== undefined && (isUnnamed(facts) || !models.every((model) => prices.has(model)))
+  if (models.length === 1 && alsoNamed.length === 0 && !facts.leavesModel) return prices.of(models[0]!)
+  const known = dearest(everyModel(facts).flatMap((model) => prices.of(model) ?? []))
+  return known !== undefined && (isUnnamed(facts) || !models.every((model) => prices.of(model) !== undefined))
     ? { ...known, least: defaultCostNanos * requests }
     : known
 }

@@ -14,7 +14,7 @@ export const GuardrailPolicy = Schema.Struct({
   optional_guardrails: Names,
   forbidden_guardrails: Names,
   guardrail_config_overrides: Schema.Record(GuardrailName, Schema.Record(Schema.String, Schema.Json))
-})
+}).annotate({ identifier: "GuardrailPolicy" })
 export type GuardrailPolicy = typeof GuardrailPolicy.Type
 
 export const GuardrailPolicyPatch = GuardrailPolicy.mapFields(Struct.map(Schema.optionalKey))

@@ -2,6 +2,7 @@ import { Schema, Struct } from "effect"
 import * as AllowList from "./AllowList.ts"
 import { BodyBytes, maxBodyBytes, PolicyRoute, Provider } from "./CanonicalRoute.ts"
 import * as Limit from "./Limit.ts"
+import * as ModelPattern from "./ModelPattern.ts"
 import { ServiceName } from "./Service.ts"
 
 const Hour = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 23 }))
@@ -47,12 +48,22 @@ export const KeyPolicy = Schema.Struct({
   max_tool_schema_bytes: Limit.CountLimit,
   /** Requests of the key that may run at once in one gateway process. */
   max_concurrent_requests: Limit.CountLimit
-})
+}).annotate({ identifier: "KeyPolicy" })
 export type KeyPolicy = typeof KeyPolicy.Type
 
-/** Any part of a policy: what a request to create or change one says, and how one is read back from its row. */
+/** Any part of a policy, as it is read back from its row. */
 export const KeyPolicyPatch = KeyPolicy.mapFields(Struct.map(Schema.optionalKey))
 export type KeyPolicyPatch = typeof KeyPolicyPatch.Type
+
+/**
+ * Any part of a policy, as a request to create or change one says it. Rows of older versions may hold model names that
+ * are refused here.
+ */
+export const KeyPolicyInput = KeyPolicyPatch.pipe(
+  Schema.fieldsAssign({
+    allowed_models: Schema.optionalKey(AllowList.listOf(ModelName.check(ModelPattern.isModelPattern)))
+  })
+)
 
 export const neutral: KeyPolicy = {
   deny: false,
@@ -93,7 +104,7 @@ export const patched = (base: KeyPolicy, patch: KeyPolicyPatch): KeyPolicy => ({
 export const restricted = (a: KeyPolicy, b: KeyPolicy): KeyPolicy => ({
   deny: a.deny || b.deny,
   allowed_routes: AllowList.intersection(a.allowed_routes, b.allowed_routes),
-  allowed_models: AllowList.intersection(a.allowed_models, b.allowed_models),
+  allowed_models: ModelPattern.intersection(a.allowed_models, b.allowed_models),
   allowed_providers: AllowList.intersection(a.allowed_providers, b.allowed_providers),
   allowed_services: AllowList.intersection(a.allowed_services, b.allowed_services),
   allowed_hours_utc: AllowList.intersection(a.allowed_hours_utc, b.allowed_hours_utc),

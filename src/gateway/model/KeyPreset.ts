@@ -3,9 +3,13 @@ import { allow } from "./AllowList.ts"
 import { type KeyPolicy, neutral } from "./KeyPolicy.ts"
 import { limited } from "./Limit.ts"
 
-/** A policy to begin a new key with (reference §8.5). What it was made from, a key does not remember. */
+/**
+ * A policy to begin a new key with (reference §8.5; `coding_agent` is ours). What it was made from, a key does not
+ * remember.
+ */
 export const KeyPreset = Schema.Literals([
   "developer",
+  "coding_agent",
   "production_worker",
   "read_only_service",
   "external_partner",
@@ -24,6 +28,12 @@ const presets: Record<KeyPreset, Partial<KeyPolicy>> = {
     daily_budget_usd: limited(10),
     max_request_body_bytes: 1_048_576,
     max_response_body_bytes: 2_097_152
+  },
+  // an agent sends its whole context, of some ten thousand tokens at least, with every step
+  coding_agent: {
+    rpm_limit: limited(120),
+    tpm_limit: limited(2_000_000),
+    daily_budget_usd: limited(25)
   },
   production_worker: {
     allow_tools: false,

@@ -5,6 +5,7 @@ import * as CompatPaths from "./CompatPaths.ts"
 import { everyModel, type Facts } from "./Facts.ts"
 import type { KeyPolicy } from "./KeyPolicy.ts"
 import { exceeds, type Limit } from "./Limit.ts"
+import { allowsModel } from "./ModelPattern.ts"
 import { toDollars } from "./Price.ts"
 
 /** What is asked for, as far as a policy looks at it. */
@@ -182,6 +183,9 @@ const tested = (rule: Rule, policy: KeyPolicy, question: Question): Denial | und
   return denial === undefined ? undefined : { check: rule.name, code: "policy_denied", ...denial }
 }
 
+/** Why the upstream is not asked what it says of a single model. */
+export const unlistedModel = (model: string): string => `There is no model "${printable(model)}" that this key may use.`
+
 /** The lists that allow nothing although each layer's own allows something, and the layers that set them. */
 export const disjoint = <Layer extends { readonly policy: KeyPolicy }>(
   merged: KeyPolicy,
@@ -285,9 +289,8 @@ const checks: ReadonlyArray<Rule> = [
     name: "model",
     test: ({ allowed_models }, { facts }) => {
       if (allowed_models._tag !== "Allow") return undefined
-      if (!everyModel(facts).every((model) => allows(allowed_models, model))) {
-        return { message: "This key's policy does not allow the requested model.", param: "model" }
-      }
+      const refused = everyModel(facts).find((model) => !allowsModel(allowed_models, model))
+      if (refused !== undefined) return { message: refusedModel(refused, allowed_models.values), param: "model" }
       if (facts.unjudged !== undefined) {
         return {
           message: `This key's policy has a list of models, and what "${facts.unjudged}" makes of the request cannot be judged by it. Send the request without that member.`,
@@ -395,6 +398,16 @@ const checks: ReadonlyArray<Rule> = [
         : undefined
   }
 ]
+
+/** Of the models that are allowed, as many as a message names. */
+const mostNamed = 10
+
+const refusedModel = (model: string, allowed: ReadonlyArray<string>): string => {
+  const named = allowed.slice(0, mostNamed).map(printable).join(", ")
+  const others = allowed.length > mostNamed ? ` and ${allowed.length - mostNamed} more` : ""
+  const choice = allowed.length === 0 ? "none is allowed" : `allowed: ${named}${others}`
+  return `This key's policies do not allow the requested model "${printable(model)}" (${choice}).`
+}
 
 const printable = (name: string): string => name.replace(/[^\x20-\x7e]/g, "?").slice(0, 64)
 

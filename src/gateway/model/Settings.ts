@@ -1,17 +1,15 @@
 import { Context, type Option, type Redacted } from "effect"
 import type { RouteLimits } from "./CanonicalRoute.ts"
+import type { UpstreamBase } from "./UpstreamBase.ts"
 import type { Ownership } from "./UpstreamObjects.ts"
 
 /** What the environment decides for a gateway process (specification, start-up configuration; reference §0.3). */
 export class GatewaySettings extends Context.Service<
   GatewaySettings,
   {
-    /** Scheme, host and port. */
-    readonly upstreamOrigin: string
-    readonly upstreamServiceKey: Option.Option<Redacted.Redacted>
     /** What the upstream's UI loads, by the names that it has at this upstream: exact paths, and `/prefix/*`. */
     readonly upstreamUiPaths: ReadonlyArray<string>
-    readonly directCompat: Option.Option<{ readonly origin: string; readonly serviceKey: Redacted.Redacted }>
+    readonly directCompat: Option.Option<{ readonly base: UpstreamBase; readonly serviceKey: Redacted.Redacted }>
     /** What of its paths is open: exact ones, and `/prefix/*`. */
     readonly directCompatPaths: ReadonlyArray<string>
     /** Who may use what a key creates there. */

@@ -8,6 +8,7 @@ import type { Question } from "../../../src/gateway/model/Policy.ts"
 
 /** Few values, so that policies and what is asked for often meet. */
 const models = ["small", "large", "huge"]
+const patterns = [...models, "*", "s*", "large*", "larger*", "h*"]
 const services = ["ocr", "summary"]
 
 const listOf = <A>(values: ReadonlyArray<A>): fc.Arbitrary<AllowList<A>> =>
@@ -19,7 +20,7 @@ const bytes = fc.option(fc.integer({ min: 1, max: 200 }))
 export const policy: fc.Arbitrary<KeyPolicy> = fc.record({
   deny: fc.boolean(),
   allowed_routes: listOf(PolicyRoute.literals),
-  allowed_models: listOf(models),
+  allowed_models: listOf(patterns),
   allowed_providers: listOf(Provider.literals),
   allowed_services: listOf(services),
   allowed_hours_utc: listOf([...Array(24).keys()]),

@@ -292,7 +292,7 @@ function rules(): ReadonlyArray<Rule> {
       { allowed_models: allow(["small"]) },
       {},
       {},
-      "This key's policy does not allow the requested model.",
+      'This key\'s policies do not allow the requested model "large" (allowed: small).',
       "model"
     ],
     [
