@@ -7,8 +7,8 @@ import * as StoredPolicies from "../gateway/model/StoredPolicies.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, type Deed, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
-import { type Cursor, isUnreadable, type Unreadable } from "./api/Fields.ts"
-import { Key, type KeyPatch, type MintedKey, type NewKey, type OwnerType } from "./api/KeysApi.ts"
+import { isUnreadable, type Unreadable } from "./api/Fields.ts"
+import { Key, type KeyPatch, type KeysQuery, type MintedKey, type NewKey, type OwnerType } from "./api/KeysApi.ts"
 import { guardrailsOf } from "./GuardrailNames.ts"
 import { keyset, type Page, page } from "./Paging.ts"
 import { linksOf } from "./ServiceLinks.ts"
@@ -28,10 +28,7 @@ export class Keys extends Context.Service<
   Keys,
   {
     /** Newest first. */
-    readonly list: (query: {
-      readonly limit?: number
-      readonly cursor?: Cursor
-    }) => Effect.Effect<Page<Key>, StoreFailure>
+    readonly list: (query: KeysQuery) => Effect.Effect<Page<Key>, StoreFailure>
     readonly get: (id: string) => Effect.Effect<Key, Missing | StoreFailure>
     readonly create: (key: NewKey) => Effect.Effect<MintedKey, SettingsRefused | StoreFailure, Actor>
     /** Nothing brings a revoked key back: this and the next three leave it as it is. */
@@ -62,7 +59,7 @@ const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
   const links = linksOf(sql, "key")
-  const columns = sql`id, owner_type, project_id, team_id, key_prefix, disabled, revoked_at, expires_at, rotation_due_at,
+  const columns = sql`id, name, owner_type, project_id, team_id, key_prefix, disabled, revoked_at, expires_at, rotation_due_at,
     CASE WHEN previous_key_expires_at > now() THEN previous_key_expires_at END AS previous_key_expires_at, last_used_at,
     policy, policy_version, guardrail_policy, created_at, updated_at, ${links.names}`
 
@@ -93,9 +90,9 @@ const make = Effect.gen(function* () {
         const services = yield* linkable(owner, input.service_names ?? [])
         const guardrails = yield* guardrailsOf(sql, GuardrailPolicy.neutral, input.guardrail_policy)
         const row = yield* found.only(write`
-          INSERT INTO api_keys (owner_type, project_id, team_id, key_prefix, key_hash, expires_at, rotation_due_at,
+          INSERT INTO api_keys (name, owner_type, project_id, team_id, key_prefix, key_hash, expires_at, rotation_due_at,
             policy, guardrail_policy)
-          VALUES (${owner}, ${projectId}, ${input.team_id ?? null}, ${Secret.shown(raw)}, ${Secret.digest(raw)},
+          VALUES (${input.name ?? null}, ${owner}, ${projectId}, ${input.team_id ?? null}, ${Secret.shown(raw)}, ${Secret.digest(raw)},
             ${instant(input.expires_at)}, ${instant(input.rotation_due_at)}, ${policy}::jsonb,
             ${JSON.stringify(guardrails)}::jsonb)
           RETURNING ${columns}`)
@@ -241,6 +238,7 @@ const make = Effect.gen(function* () {
             ...(yield* ownership(before.owner_type, before.project_id, patch)),
             ...(patch.disabled === true && { disabled: true }),
             ...(patch.disabled === false && (yield* enabled(before))),
+            ...(patch.name !== undefined && { name: patch.name }),
             ...(patch.team_id !== undefined && { team_id: patch.team_id }),
             ...(patch.expires_at !== undefined && { expires_at: instant(patch.expires_at) }),
             ...(patch.rotation_due_at !== undefined && { rotation_due_at: instant(patch.rotation_due_at) }),
@@ -252,11 +250,13 @@ const make = Effect.gen(function* () {
   )
 
   return Keys.of({
-    list: Effect.fn("Keys.list")(function* ({ cursor, limit = defaultLimit }) {
+    list: Effect.fn("Keys.list")(function* ({ cursor, limit = defaultLimit, ...filter }) {
       const at = keyset(sql, "api_keys", cursor)
+      const wanted = Object.entries(filter).map(([column, value]) => sql`${sql(column)} = ${value}`)
       return yield* page(
         found,
-        sql`SELECT ${columns}, ${at.micros} FROM api_keys WHERE ${at.behind} ORDER BY ${at.order} LIMIT ${limit + 1}`,
+        sql`SELECT ${columns}, ${at.micros} FROM api_keys WHERE ${sql.and([at.behind, ...wanted])}
+          ORDER BY ${at.order} LIMIT ${limit + 1}`,
         limit,
         shown
       )

@@ -89,8 +89,8 @@ const make = Effect.gen(function* () {
             deed: { target: "project", action: "projects:update" },
             targetId: id,
             snapshots: yield* snapshots(before, project),
-            // gateways keep the links with the project's keys
-            changes: names === undefined ? [] : [{ _tag: "Project", id }]
+            // gateways keep the links and the name with the project's keys
+            changes: name === undefined && names === undefined ? [] : [{ _tag: "Project", id }]
           }
         })
       )

@@ -10,7 +10,10 @@ import { type Columns, RowReader, type Table } from "./model/StoredRows.ts"
 /** A virtual key as the request path needs it: its state, its policy, and the upstream credentials bound to it. */
 export interface KeyRecord extends KeyState.KeyState, Policies {
   readonly id: string
+  /** The beginning of its secret, by which operators know it. */
+  readonly prefix: string
   readonly projectId: Option.Option<string>
+  readonly projectName: Option.Option<string>
   readonly teamId: Option.Option<string>
   /** Until when the secret that led here is this key's: one that was rotated away has a grace. */
   readonly secretEndsAt: Option.Option<number>
@@ -32,7 +35,9 @@ export const unusable = (key: KeyRecord, now: number): "invalid_virtual_key" | R
 const Row = Schema.Struct({
   digest: Schema.String,
   id: Schema.String,
+  key_prefix: Schema.String,
   project_id: Schema.NullOr(Schema.String),
+  project_name: Schema.NullOr(Schema.String),
   team_id: Schema.NullOr(Schema.String),
   disabled: Schema.Boolean,
   revoked: Schema.Boolean,
@@ -72,7 +77,7 @@ export const load = Effect.fnUntraced(function* (digests: ReadonlyArray<string>)
   const { sql } = yield* Database
   const reader = new RowReader()
   const rows =
-    yield* sql<Columns>`SELECT asked.digest, k.id::text AS id, k.project_id::text AS project_id, k.team_id, k.disabled,
+    yield* sql<Columns>`SELECT asked.digest, k.id::text AS id, k.key_prefix, k.project_id::text AS project_id, p.name AS project_name, k.team_id, k.disabled,
     k.revoked_at IS NOT NULL AS revoked, (extract(epoch FROM k.expires_at) * 1000)::bigint::text AS expires_at,
     CASE WHEN k.key_hash <> decode(asked.digest, 'hex') THEN (extract(epoch FROM k.previous_key_expires_at) * 1000)::bigint::text END AS secret_ends_at,
     (extract(epoch FROM greatest(coalesce(k.last_used_at, k.created_at), k.enabled_at)) * 1000)::bigint::text AS used_at, k.policy, k.guardrail_policy,
@@ -84,6 +89,7 @@ export const load = Effect.fnUntraced(function* (digests: ReadonlyArray<string>)
     FROM api_keys k
     JOIN unnest(${digests}::text[]) AS asked (digest)
       ON k.key_hash = decode(asked.digest, 'hex') OR k.previous_key_hash = decode(asked.digest, 'hex')
+    LEFT JOIN projects p ON p.id = k.project_id
     LEFT JOIN upstream_credential_mappings km ON km.key_id = k.id AND km.enabled
     LEFT JOIN upstream_credential_mappings pm ON pm.project_id = k.project_id AND pm.enabled`
   const found = new Map<string, Stored>()
@@ -101,7 +107,9 @@ const recordOf = Effect.fnUntraced(function* (row: typeof Row.Type) {
   }
   const record: KeyRecord = {
     id: row.id,
+    prefix: row.key_prefix,
     projectId: Option.fromNullOr(row.project_id),
+    projectName: Option.fromNullOr(row.project_name),
     teamId: Option.fromNullOr(row.team_id),
     disabled: row.disabled,
     revoked: row.revoked,

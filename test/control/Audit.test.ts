@@ -144,7 +144,7 @@ const scenarios = {
   "projects.update": scenario(
     "projects:update",
     "project",
-    undefined,
+    "Project",
     Effect.map(Fixtures.project, (id) => ({ path: `${admin}/projects/${id}`, body: { name: "renamed" } })),
     { path: `${admin}/projects/${nobody}`, body: { name: "renamed" } }
   ),
@@ -194,6 +194,16 @@ const scenarios = {
     "Configuration",
     Effect.succeed({ path: `${admin}/policy-layers`, body: { kind: "model", scope_id: "m", policy: { deny: true } } }),
     { path: `${admin}/policy-layers`, body: { kind: "model" } }
+  ),
+  "policy-layers.update": scenario(
+    "policies:upsert-layer",
+    "policy_layer",
+    "Configuration",
+    Effect.map(Fixtures.policyLayer, (id) => ({
+      path: `${admin}/policy-layers/${id}`,
+      body: { policy: { deny: true } }
+    })),
+    { path: `${admin}/policy-layers/${nobody}`, body: {} }
   ),
   "policy-layers.remove": scenario(
     "policies:delete-layer",

@@ -85,6 +85,49 @@ suite("Keys", (it) => {
     })
   )
 
+  it.effect("a key has the name that people call it by, until it is cleared; two may have the same", () =>
+    Effect.gen(function* () {
+      const project_id = yield* Fixtures.project
+      const made = yield* ok("POST", keys, { body: { project_id, name: "ada's laptop" } })
+      const twin = yield* ok("POST", keys, { body: { project_id, name: "ada's laptop" } })
+      const nameless = yield* ok("POST", keys, { body: { project_id } })
+      assert.deepStrictEqual(
+        [made, twin, nameless].map((one) => at(one, "key", "name")),
+        ["ada's laptop", "ada's laptop", null]
+      )
+      const path = `${keys}/${idOf(made, "key")}`
+      assert.strictEqual(at(yield* ok("PATCH", path, { body: { disabled: true } }), "name"), "ada's laptop")
+      assert.strictEqual(at(yield* ok("PATCH", path, { body: { name: "ada" } }), "name"), "ada")
+      assert.strictEqual(at(yield* ok("PATCH", path, { body: { name: null } }), "name"), null)
+      for (const name of ["", "a\nb", "n".repeat(129)]) {
+        assert.deepInclude(refusalOf(yield* call("PATCH", path, { body: { name } })), { status: 422, param: "name" })
+      }
+    })
+  )
+
+  it.effect("the list can be of one project, of one team, or the key with a shown prefix", () =>
+    Effect.gen(function* () {
+      const project_id = yield* Fixtures.project
+      const other = yield* Fixtures.project
+      const create = (body: object) => Effect.map(ok("POST", keys, { body }), (made) => Object(at(made, "key")))
+      const first = yield* create({ project_id })
+      const second = yield* create({ project_id, team_id: `team of ${project_id}` })
+      const third = yield* create({ project_id: other })
+      const key_prefix = String(at(third, "key_prefix"))
+      const listed = (query: Record<string, string>) => ok("GET", `${keys}?${new URLSearchParams(query)}`)
+      assert.deepStrictEqual(yield* listed({ project_id }), [second, first])
+      assert.deepStrictEqual(yield* listed({ project_id, limit: "1" }), [second])
+      assert.deepStrictEqual(yield* listed({ team_id: `team of ${project_id}` }), [second])
+      assert.deepStrictEqual(yield* listed({ key_prefix }), [third])
+      assert.deepStrictEqual(yield* listed({ project_id, key_prefix }), [])
+      const raw = `rk_live_${"0".repeat(72)}`
+      assert.deepInclude(refusalOf(yield* call("GET", `${keys}?key_prefix=${raw}`)), {
+        status: 422,
+        param: "key_prefix"
+      })
+    })
+  )
+
   it.effect("null clears, absent keeps", () =>
     Effect.gen(function* () {
       const made = yield* ok("POST", keys, {

@@ -7,7 +7,9 @@ import { unbound } from "../../src/gateway/model/StoredCredential.ts"
 /** A key that may do everything, of nobody. */
 export const recordOf = (of: Partial<KeyRecord>): KeyRecord => ({
   id: "k",
+  prefix: "rk_live_00000000",
   projectId: Option.none(),
+  projectName: Option.none(),
   teamId: Option.none(),
   disabled: false,
   revoked: false,

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { GuardrailPolicy, GuardrailPolicyPatch } from "../../gateway/model/GuardrailPolicy.ts"
-import { KeyPolicy, KeyPolicyPatch } from "../../gateway/model/KeyPolicy.ts"
+import { KeyPolicy, KeyPolicyInput } from "../../gateway/model/KeyPolicy.ts"
 import { KeyPreset } from "../../gateway/model/KeyPreset.ts"
 import { refusals } from "./Errors.ts"
 import { Cursor, Id, NextCursor, orUnreadable, PageLimit, stamps, Timestamp } from "./Fields.ts"
@@ -13,8 +13,14 @@ export type OwnerType = typeof OwnerType.Type
 
 export const TeamId = Schema.String.check(Schema.isPattern(/^[^\p{Cc}]{1,128}$/u))
 
+/** What people call a key; two keys may have the same name. */
+const KeyName = Schema.String.check(
+  Schema.isPattern(/^[^\p{Cc}]{1,128}$/u, { expected: "1 to 128 characters, and no control characters" })
+)
+
 export const Key = Schema.Struct({
   id: Id,
+  name: Schema.NullOr(KeyName),
   owner_type: OwnerType,
   project_id: Schema.NullOr(Id),
   /**
@@ -35,18 +41,19 @@ export const Key = Schema.Struct({
   policy: KeyPolicy.pipe(Schema.fieldsAssign({ policy_version: Schema.Int })),
   guardrail_policy: GuardrailPolicy,
   ...stamps
-})
+}).annotate({ identifier: "Key" })
 export type Key = typeof Key.Type
 
-/** `null` clears: the key never expires, belongs to no project or team, has no links, or has the neutral policy. */
+/** `null` clears: the key has no name, never expires, belongs to no project or team, has no links, or has the neutral policy. */
 const settings = {
+  name: Schema.optionalKey(Schema.NullOr(KeyName)),
   owner_type: Schema.optionalKey(OwnerType),
   project_id: Schema.optionalKey(Schema.NullOr(Id)),
   service_names: Schema.optionalKey(Schema.NullOr(ServiceNames)),
   team_id: Schema.optionalKey(Schema.NullOr(TeamId)),
   expires_at: Schema.optionalKey(Schema.NullOr(Timestamp)),
   rotation_due_at: Schema.optionalKey(Schema.NullOr(Timestamp)),
-  policy: Schema.optionalKey(Schema.NullOr(KeyPolicyPatch)),
+  policy: Schema.optionalKey(Schema.NullOr(KeyPolicyInput)),
   guardrail_policy: Schema.optionalKey(Schema.NullOr(GuardrailPolicyPatch))
 }
 
@@ -67,6 +74,17 @@ export const maxGraceSeconds = 2_592_000
 export const KeyRotation = Schema.Struct({
   grace_seconds: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maxGraceSeconds })))
 })
+
+const KeysQuery = Schema.Struct({
+  project_id: Schema.optionalKey(Id),
+  team_id: Schema.optionalKey(TeamId),
+  key_prefix: Schema.optionalKey(
+    Schema.String.check(Schema.isPattern(/^rk_live_.{8}$/, { expected: "the first 16 characters of a key" }))
+  ),
+  limit: Schema.optionalKey(PageLimit),
+  cursor: Schema.optionalKey(Cursor)
+})
+export type KeysQuery = typeof KeysQuery.Type
 
 const params = { id: Id }
 
@@ -93,10 +111,15 @@ export const KeysApi = HttpApiGroup.make("keys")
       )
       .annotateMerge(requires("keys:create")),
     HttpApiEndpoint.get("list", "/", {
-      query: { limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(Cursor) },
+      query: KeysQuery,
       success: HttpApiSchema.WithHeaders(Schema.Array(Key), NextCursor)
     })
-      .annotate(OpenApi.Summary, "List keys, newest first")
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "List keys, newest first",
+          description: "Every filter is an exact match."
+        })
+      )
       .annotateMerge(leavesOut)
       .annotateMerge(requires("operators:manage")),
     HttpApiEndpoint.get("get", "/:id", { params, success: Key })

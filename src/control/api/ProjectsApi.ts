@@ -11,7 +11,7 @@ export const Project = Schema.Struct({
   /** Services that the project's keys may call; none: every service that their policies allow. */
   service_names: Schema.Array(Schema.String),
   ...stamps
-})
+}).annotate({ identifier: "Project" })
 export type Project = typeof Project.Type
 
 export const ProjectPatch = Schema.Struct({
