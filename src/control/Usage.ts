@@ -16,7 +16,7 @@ import {
   type UnusedQuery,
   type UsageDashboard,
   type UsageFilter,
-  type UsageSummary
+  type UsageTotal
 } from "./api/UsageApi.ts"
 import { answers, rows, type StoreFailure, settled } from "./Store.ts"
 import * as UsageSource from "./UsageSource.ts"
@@ -35,16 +35,16 @@ export type Dimension = keyof typeof labels
 export class Usage extends Context.Service<
   Usage,
   {
-    readonly summary: (filter: UsageFilter) => Effect.Effect<UsageSummary, Failure, Operator>
+    readonly summary: (filter: UsageFilter) => Effect.Effect<UsageTotal, Failure, Operator>
     /** Of a project or a key that must be there. */
     readonly ofProject: (
       id: string,
       filter: UsageFilter
-    ) => Effect.Effect<UsageSummary, Failure | Refused<"missing_project">, Operator>
+    ) => Effect.Effect<UsageTotal, Failure | Refused<"missing_project">, Operator>
     readonly ofKey: (
       id: string,
       filter: UsageFilter
-    ) => Effect.Effect<UsageSummary, Failure | Refused<"not_found">, Operator>
+    ) => Effect.Effect<UsageTotal, Failure | Refused<"not_found">, Operator>
     /** Ascending; hours or days without a request are left out. */
     readonly series: (query: SeriesQuery) => Effect.Effect<Series, Failure, Operator>
     readonly breakdown: (by: Dimension, query: BreakdownQuery) => Effect.Effect<Breakdown, Failure, Operator>
@@ -67,6 +67,9 @@ interface Values {
   readonly values: ReadonlyArray<string>
 }
 
+/** Of the models without a price. */
+const shownModels = 20
+
 const defaults = { breakdown: 20, series: 744, values: 50, unused: 100 }
 
 const make = Effect.gen(function* () {
@@ -86,7 +89,26 @@ const make = Effect.gen(function* () {
       UsageSource.summary
     )
 
-  const summary = Effect.fn("Usage.summary")((filter: UsageFilter) => analysed(filter, (mark) => total(filter, mark)))
+  const unpricedModels = (filter: UsageFilter, mark: number) =>
+    Effect.map(
+      texts.all(
+        sql`SELECT ${sql.literal(labels.models)} AS value
+          FROM (${source.rows(filter, mark, "day", "keys")}) AS matching
+          GROUP BY 1 HAVING sum(unpriced_count) > 0 ORDER BY sum(unpriced_count) DESC, 1 LIMIT ${shownModels}`
+          .unprepared
+      ),
+      (read) => read.map(({ value }) => value)
+    )
+
+  const summary = Effect.fn("Usage.summary")((filter: UsageFilter) =>
+    analysed(filter, (mark) =>
+      Effect.gen(function* () {
+        const sums = yield* total(filter, mark)
+        const unpriced_models = sums.unpriced_request_count === 0 ? [] : yield* unpricedModels(filter, mark)
+        return { ...sums, unpriced_models }
+      })
+    )
+  )
 
   /** Reads one more bucket than asked for, to know of it. */
   const series = (query: SeriesQuery, mark: number, page: Page, ofServices: boolean) => {
@@ -110,19 +132,27 @@ const make = Effect.gen(function* () {
       WITH matching AS NOT MATERIALIZED (${matching}),
       page AS (SELECT ${name} AS name, ${sql.literal(order)} AS place FROM matching
         GROUP BY 1 ORDER BY 2, 1 LIMIT ${breakdown_limit} OFFSET ${breakdown_offset})
-      SELECT ${by} AS dimension, name, ${source.sums}, place
-      FROM (SELECT ${name} AS name, * FROM matching) AS named JOIN page USING (name)
-      GROUP BY name, place ORDER BY place, name`
+      SELECT ${by} AS dimension, summed.*, ${sql.literal(displayNames[by] ?? "summed.name")} AS display_name
+      FROM (SELECT name, ${source.sums}, place
+        FROM (SELECT ${name} AS name, * FROM matching) AS named JOIN page USING (name)
+        GROUP BY name, place) AS summed
+      ORDER BY place, summed.name`
   }
 
   const unused = ({ from, limit = defaults.unused, project_id, to }: UnusedQuery) =>
     keys.all(
-      sql`SELECT id AS key_id, key_prefix, project_id, created_at, last_used_at FROM api_keys
+      sql`SELECT id AS key_id, name, key_prefix, project_id, created_at, last_used_at FROM api_keys
         WHERE ${sql.and(project_id === undefined ? [] : [sql`project_id = ${project_id}`])}
           AND NOT EXISTS (SELECT 1 FROM usage_events WHERE ${sql.and([
             sql`key_id = api_keys.id`,
             ...(from === undefined ? [] : [sql`usage_events.created_at >= ${DateTime.toDateUtc(from)}`]),
             ...(to === undefined ? [] : [sql`usage_events.created_at < ${DateTime.toDateUtc(to)}`])
+          ])})
+          AND NOT EXISTS (SELECT 1 FROM usage_rollups WHERE ${sql.and([
+            // of events that were deleted whole hours are known
+            sql`key_id = api_keys.id AND grain = 'hour'`,
+            ...(from === undefined ? [] : [sql`bucket >= ${DateTime.toDateUtc(from)}`]),
+            ...(to === undefined ? [] : [sql`bucket + interval '1 hour' <= ${DateTime.toDateUtc(to)}`])
           ])})
         ORDER BY api_keys.created_at DESC, api_keys.id DESC LIMIT ${limit}`.unprepared
     )
@@ -170,7 +200,7 @@ const make = Effect.gen(function* () {
           const parts = commonBreakdowns.map((by) => sql`(${groups(by, sql`SELECT * FROM merged`, query)})`)
           const read = yield* grouped.all(
             sql`WITH merged AS MATERIALIZED (${merged})
-              SELECT 'all' AS dimension, '' AS name, ${source.sums}, NULL::numeric AS place FROM merged
+              SELECT 'all' AS dimension, '' AS name, ${source.sums}, NULL::numeric AS place, '' AS display_name FROM merged
               UNION ALL ${sql.join(" UNION ALL ", false)(parts)}`.unprepared
           )
           const of = (by: Dimension) => read.filter(({ dimension }) => dimension === by).map(group)
@@ -185,6 +215,7 @@ const make = Effect.gen(function* () {
             breakdowns: {
               projects: of("projects"),
               keys: of("keys"),
+              teams: of("teams"),
               services: of("services"),
               endpoints: of("endpoints"),
               providers: of("providers"),
@@ -244,6 +275,7 @@ const make = Effect.gen(function* () {
 const labels = {
   projects: "coalesce(project_id::text, 'individual')",
   keys: "key_id::text",
+  teams: "coalesce(team_id, 'none')",
   services: "coalesce(service_name, 'none')",
   endpoints: "coalesce(http_method || ' ' || endpoint, 'none')",
   providers: "provider",
@@ -251,9 +283,18 @@ const labels = {
   tasks: "coalesce(task_id, 'none')"
 }
 
+/** What people call it; else its name does. Who is gone is called by the id. */
+const displayNames: Partial<Record<Dimension, string>> = {
+  projects: `CASE WHEN summed.name = 'individual' THEN summed.name ELSE
+    coalesce((SELECT projects.name FROM projects WHERE projects.id = summed.name::uuid), summed.name) END`,
+  keys: `coalesce((SELECT coalesce(api_keys.name, api_keys.key_prefix) FROM api_keys
+    WHERE api_keys.id = summed.name::uuid), summed.name)`
+}
+
 const details: Readonly<Record<Dimension, UsageSource.Detail>> = {
   projects: "keys",
   keys: "keys",
+  teams: "keys",
   services: "overview",
   endpoints: "keys",
   providers: "overview",
@@ -262,7 +303,7 @@ const details: Readonly<Record<Dimension, UsageSource.Detail>> = {
 }
 
 /** Those that are made of the same rows; tasks have rows of their own. */
-const commonBreakdowns = ["projects", "keys", "services", "endpoints", "providers", "models"] as const
+const commonBreakdowns = ["projects", "keys", "teams", "services", "endpoints", "providers", "models"] as const
 
 const weights: Readonly<Record<BreakdownSort, string>> = {
   requests: "sum(request_count)",
@@ -287,7 +328,10 @@ const fields: Readonly<
   endpoint: { bucket: "endpoint", event: endpointOfEvent, part: "part <> 'task'" },
   model: { bucket: "model", event: modelOfEvent, part: "part <> 'task'" },
   task_id: { bucket: "task_id", event: "task_id", part: "part = 'task'" },
-  run_id: { bucket: "run_id", event: "run_id", part: "part = 'task'" }
+  run_id: { bucket: "run_id", event: "run_id", part: "part = 'task'" },
+  team_id: { bucket: "team_id", event: "team_id", part: "part <> 'task'" },
+  project_id: { bucket: `(project_id::text COLLATE "C")`, event: "project_id::text", part: "part <> 'task'" },
+  key_id: { bucket: `(key_id::text COLLATE "C")`, event: "key_id::text", part: "part <> 'task'" }
 }
 
 const isField = Schema.is(FilterField)
@@ -300,7 +344,14 @@ interface Page {
 const pageOf = (limit = defaults.series, offset = 0): Page => ({ limit, offset })
 
 const sums = answers(UsageSource.Sums)
-const grouped = answers(Schema.Struct({ dimension: Schema.String, name: Schema.String, ...UsageSource.Sums.fields }))
+const grouped = answers(
+  Schema.Struct({
+    dimension: Schema.String,
+    name: Schema.String,
+    display_name: Schema.String,
+    ...UsageSource.Sums.fields
+  })
+)
 const buckets = answers(
   Schema.Struct({ bucket: Schema.DateTimeUtcFromDate, name: Schema.String, ...UsageSource.Sums.fields })
 )
@@ -314,8 +365,9 @@ const keys = rows(
   { table: "api_keys", key: ["id"] }
 )
 
-const group = (row: { readonly name: string } & UsageSource.Sums) => ({
+const group = (row: { readonly name: string; readonly display_name: string } & UsageSource.Sums) => ({
   name: row.name,
+  display_name: row.display_name,
   summary: UsageSource.summary(row)
 })
 const bucket = (row: { readonly bucket: DateTime.Utc } & UsageSource.Sums) => ({

@@ -53,11 +53,14 @@ const make = Effect.gen(function* () {
   const { bounded } = yield* Analyses
   const source = UsageSource.make(sql)
   const columns = sql.literal(
-    `id, created_at, request_id, key_id, project_id, route, model, provider, status, status_code, error_code, latency_ms,
+    `id, created_at, request_id, key_id, project_id, team_id, route, model, provider, status, status_code, error_code, latency_ms,
      usage_source, input_tokens, output_tokens, total_tokens, cached_input_tokens, cache_write_tokens, reasoning_tokens,
      cost_nanos, cost_source, cost_mode, pricing_rule_name, streamed, service_name, http_method, endpoint_path,
      endpoint_template, task_id, run_id, trace_id, fallback_count,
-     coalesce(guardrail_action_count, 0) AS guardrail_action_count`
+     coalesce(guardrail_action_count, 0) AS guardrail_action_count,
+     (SELECT name FROM api_keys WHERE api_keys.id = usage_events.key_id) AS key_name,
+     (SELECT key_prefix FROM api_keys WHERE api_keys.id = usage_events.key_id) AS key_prefix,
+     (SELECT name FROM projects WHERE projects.id = usage_events.project_id) AS project_name`
   )
 
   const byTime = Effect.fnUntraced(function* (query: EventsQuery, limit: number, offset: number) {

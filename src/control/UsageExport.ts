@@ -1,7 +1,7 @@
 import { DateTime, Effect, Schema, Stream } from "effect"
-import { UsageEvent, UsageSummary } from "./api/UsageApi.ts"
+import { UsageEvent, UsageTotal } from "./api/UsageApi.ts"
 
-/** In the order of the reference (§10.4). */
+/** In the order of the reference (§10.4), and behind them the names that people know. */
 const columns = [
   "request_id",
   "key_id",
@@ -28,7 +28,11 @@ const columns = [
   "pricing_rule_name",
   "http_method",
   "endpoint_path",
-  "endpoint_template"
+  "endpoint_template",
+  "key_name",
+  "key_prefix",
+  "project_name",
+  "team_id"
 ] as const satisfies ReadonlyArray<keyof UsageEvent>
 
 /**
@@ -80,11 +84,11 @@ export const csv = (batches: Batches): Bytes =>
     Stream.encodeText
   )
 
-const encodeSummary = Schema.encodeSync(Schema.fromJsonString(Schema.toCodecJson(UsageSummary)))
+const encodeSummary = Schema.encodeSync(Schema.fromJsonString(Schema.toCodecJson(UsageTotal)))
 const encodeEvents = Schema.encodeEffect(Schema.toCodecJson(Schema.Array(UsageEvent)))
 
 /** `{"summary":…,"rows":[…]}`, written piece by piece. */
-export const json = (summary: UsageSummary, batches: Batches): Bytes => {
+export const json = (summary: UsageTotal, batches: Batches): Bytes => {
   const rows = batches.pipe(
     Stream.filter((events) => events.length > 0),
     Stream.mapEffect((events) => Effect.orDie(encodeEvents(events.map(counted)))),

@@ -2,7 +2,14 @@ import { DateTime, Schema, Struct } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { Fragment } from "effect/sql/Statement"
 import { toDollars, toNanos } from "../gateway/model/Price.ts"
-import { dimensions, endpointOfEvent, modelOfEvent, statusOfEvent, summands } from "../gateway/model/UsageSums.ts"
+import {
+  dimensions,
+  endpointOfEvent,
+  modelOfEvent,
+  statusOfEvent,
+  summands,
+  unpricedEvent
+} from "../gateway/model/UsageSums.ts"
 import type { UsageFilter, UsageSummary } from "./api/UsageApi.ts"
 import { Count } from "./Store.ts"
 import { type Grain, type Span, split } from "./UsageSpans.ts"
@@ -25,6 +32,7 @@ export const make = (sql: SqlClient) => {
     const equal = {
       project_id: filter.project_id,
       key_id: filter.key_id,
+      team_id: filter.team_id,
       route: filter.route,
       provider: filter.provider,
       service_name: filter.service,
@@ -62,12 +70,13 @@ export const make = (sql: SqlClient) => {
 
   const eventColumns = (expensive: number) => sql`
     created_at AS at, project_id, key_id, route, ${ofEvent.model} AS model, provider, service_name, http_method,
-    ${ofEvent.endpoint} AS endpoint, ${ofEvent.status} AS status_code, task_id, run_id,
+    ${ofEvent.endpoint} AS endpoint, ${ofEvent.status} AS status_code, task_id, run_id, team_id,
     1::bigint AS request_count,
     (usage_source = 'reported')::integer::bigint AS reported_count,
     (usage_source = 'estimated')::integer::bigint AS estimated_count,
     (error_code IS NOT DISTINCT FROM 'guardrail_blocked')::integer::bigint AS guardrail_block_count,
     coalesce(cost_nanos >= ${expensive}, false)::integer::bigint AS expensive_request_count,
+    (${sql.literal(unpricedEvent)})::integer::bigint AS unpriced_count,
     coalesce(input_tokens, 0) AS input_tokens,
     coalesce(output_tokens, 0) AS output_tokens,
     coalesce(total_tokens, 0) AS total_tokens,
@@ -121,7 +130,14 @@ export type Detail = "overview" | "keys" | "tasks"
 
 const partsFor = (filter: UsageFilter, detail: Detail): string => {
   if (detail === "tasks" || filter.task_id !== undefined || filter.run_id !== undefined) return "('untasked', 'task')"
-  const beyondOverview = [filter.project_id, filter.key_id, filter.model, filter.method, filter.endpoint]
+  const beyondOverview = [
+    filter.project_id,
+    filter.key_id,
+    filter.team_id,
+    filter.model,
+    filter.method,
+    filter.endpoint
+  ]
   return detail === "keys" || beyondOverview.some((value) => value !== undefined)
     ? "('untasked', 'tasked')"
     : "('overview')"
@@ -149,6 +165,7 @@ const sumsOf = {
   budget_denial_count: requestsOf("status_code = 402"),
   guardrail_block_count: "sum(guardrail_block_count)",
   expensive_request_count: "sum(expensive_request_count)",
+  unpriced_request_count: "sum(unpriced_count)",
   input_tokens: "sum(input_tokens)",
   output_tokens: "sum(output_tokens)",
   total_tokens: "sum(total_tokens)",
@@ -173,6 +190,7 @@ export const Sums = Schema.Struct({
   budget_denial_count: Count,
   guardrail_block_count: Count,
   expensive_request_count: Count,
+  unpriced_request_count: Count,
   input_tokens: Count,
   output_tokens: Count,
   total_tokens: Count,

@@ -1,6 +1,8 @@
-import { Cause, Context, Effect, Exit, Layer, Queue, Schedule } from "effect"
+import { Cause, Context, Effect, Exit, Layer, Metric, Queue, Schedule } from "effect"
 import { Redis, type RedisError } from "../services/Redis.ts"
+import * as Seldom from "../services/Seldom.ts"
 import { Limits, type Reservation } from "./Limits.ts"
+import * as Series from "./Series.ts"
 import type { Settled } from "./Settling.ts"
 import { usageQueue } from "./UsageQueue.ts"
 import type { UsageRecord } from "./UsageRecord.ts"
@@ -33,8 +35,12 @@ export class UsageLog extends Context.Service<
     Effect.gen(function* () {
       const limits = yield* Limits
       const redis = yield* Redis
+      const seldom = yield* Seldom.make
+      const series = yield* Series.make
       let queued = 0
       let waiting = 0
+      series.gauge(recordsQueued, () => queued)
+      series.gauge(recordsWaiting, () => waiting)
 
       const fork = Effect.runForkWith(yield* Effect.context<never>())
 
@@ -99,7 +105,12 @@ export class UsageLog extends Context.Service<
             if (Exit.isSuccess(exit)) queued = exit.value
             else {
               fork(settleLater(settleAgain(reservation, used, text)))
-              fork(Effect.logWarning("a usage record waits for Redis", { cause: Cause.squash(exit.cause) }))
+              const cause = Cause.squash(exit.cause)
+              fork(
+                seldom("Redis", (leftOut) =>
+                  Effect.logWarning("usage records wait for Redis", { cause, waiting, ...leftOut })
+                )
+              )
             }
             done()
           })
@@ -112,6 +123,13 @@ export class UsageLog extends Context.Service<
 
 const backlogLimit = 10_000
 const queueLimit = 1_000_000
+
+const recordsQueued = Metric.gauge("gateway_usage_records_queued", {
+  description: `Usage records in Redis that wait for the database, of all gateways; from ${queueLimit} on requests are refused`
+})
+const recordsWaiting = Metric.gauge("gateway_usage_records_unsettled", {
+  description: `Usage records in this process's memory that wait for Redis; from ${backlogLimit} on requests are refused`
+})
 
 /** How long the end of the process is held for records that wait for Redis. */
 const lastChance = "5 seconds"

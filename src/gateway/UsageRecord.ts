@@ -50,6 +50,8 @@ export interface UsageRecord {
   readonly request_id: string
   readonly key_id: string
   readonly project_id?: Maybe<string>
+  /** The key's team. */
+  readonly team_id?: Maybe<string>
   readonly route: PolicyRoute
   readonly model?: Maybe<string>
   readonly provider: Provider
@@ -134,6 +136,7 @@ export const of = (account: Account): UsageRecord => {
     request_id: request.requestId,
     key_id: key.id,
     project_id: Option.getOrUndefined(key.projectId),
+    team_id: Option.getOrUndefined(key.teamId),
     route: target.route,
     model: recordable(facts.models[0]),
     provider: account.provider,

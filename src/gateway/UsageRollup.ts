@@ -2,7 +2,15 @@ import { Clock, Effect, Layer, Schedule } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { Fragment } from "effect/sql/Statement"
 import { Database } from "../services/Database.ts"
-import { admittedEvent, dimensions, endpointOfEvent, modelOfEvent, statusOfEvent, summands } from "./model/UsageSums.ts"
+import {
+  admittedEvent,
+  dimensions,
+  endpointOfEvent,
+  modelOfEvent,
+  statusOfEvent,
+  summands,
+  unpricedEvent
+} from "./model/UsageSums.ts"
 
 /**
  * Sums by hour and by day, so that a query over months reads thousands of rows and not millions. Everything before the
@@ -61,7 +69,7 @@ export const roll = (before: number, size = stepSize) =>
 
 /** What an event shows of itself in each part of the sums. */
 const shown = `kept.project_id, kept.key_id, route, kept.model, provider, service_name, kept.http_method, kept.endpoint, status_code,
-    kept.task_id, kept.run_id`
+    kept.task_id, kept.run_id, kept.team_id`
 
 const added = [...summands, "admitted_count"]
 
@@ -73,13 +81,14 @@ export const summed = (sql: SqlClient, source: Fragment): Fragment => sql`
   FROM (
     SELECT date_trunc('hour', created_at, 'UTC') AS hour, project_id, key_id, route,
       ${sql.literal(modelOfEvent)} AS model, provider, service_name, http_method, ${sql.literal(endpointOfEvent)} AS endpoint,
-      ${sql.literal(statusOfEvent)} AS status_code, task_id, run_id,
+      ${sql.literal(statusOfEvent)} AS status_code, task_id, run_id, team_id,
       count(*) AS request_count,
       count(*) FILTER (WHERE ${sql.literal(admittedEvent)}) AS admitted_count,
       count(*) FILTER (WHERE usage_source = 'reported') AS reported_count,
       count(*) FILTER (WHERE usage_source = 'estimated') AS estimated_count,
       count(*) FILTER (WHERE error_code = 'guardrail_blocked') AS guardrail_block_count,
       count(*) FILTER (WHERE cost_nanos >= 1000000000) AS expensive_request_count,
+      count(*) FILTER (WHERE ${sql.literal(unpricedEvent)}) AS unpriced_count,
       coalesce(sum(input_tokens), 0) AS input_tokens,
       coalesce(sum(output_tokens), 0) AS output_tokens,
       coalesce(sum(total_tokens), 0) AS total_tokens,
@@ -90,13 +99,13 @@ export const summed = (sql: SqlClient, source: Fragment): Fragment => sql`
       sum(latency_ms) AS total_latency_ms,
       sum(fallback_count) AS fallback_count
     FROM ${source}
-    GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
+    GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
   ) AS fresh
   CROSS JOIN (VALUES ('hour'), ('day')) AS grains (grain)
   JOIN (VALUES ('overview', NULL), ('untasked', false), ('tasked', true), ('task', true)) AS parts (part, tasked)
     ON tasked IS NULL OR tasked = (fresh.task_id IS NOT NULL OR fresh.run_id IS NOT NULL)
   LEFT JOIN LATERAL (
-    SELECT fresh.project_id, fresh.key_id, fresh.model, fresh.http_method, fresh.endpoint,
+    SELECT fresh.project_id, fresh.key_id, fresh.team_id, fresh.model, fresh.http_method, fresh.endpoint,
       CASE WHEN part = 'task' THEN fresh.task_id END AS task_id, CASE WHEN part = 'task' THEN fresh.run_id END AS run_id
     WHERE part <> 'overview'
   ) AS kept ON true

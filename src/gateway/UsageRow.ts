@@ -47,7 +47,8 @@ export const columns = [
   ["fallback_reason", "text"],
   ["objects", "json"],
   ["request_hash", "text"],
-  ["response_hash", "text"]
+  ["response_hash", "text"],
+  ["team_id", "text"]
 ] as const satisfies ReadonlyArray<readonly [column: keyof UsageRecord, type: string]>
 
 /**
@@ -97,7 +98,8 @@ export const encode = (record: UsageRecord): string =>
     text(record.fallback_reason),
     json(record.objects),
     record.request_hash,
-    record.response_hash
+    record.response_hash,
+    text(record.team_id)
   ].join("\t")
 
 const places = new Map<string, number>(columns.map(([name], place) => [name, place]))

@@ -16,7 +16,9 @@ export const layer = Layer.effectDiscard(
     // a full batch: more is waiting
     const all = Effect.repeat(batch, { while: (written) => written === batchSize })
     const round = all.pipe(
-      Effect.tapError((cause) => Effect.logWarning("usage records wait for the database", { cause })),
+      Effect.tapError((cause) =>
+        Effect.logWarning(`usage records wait for ${cause._tag === "RedisError" ? "Redis" : "the database"}`, { cause })
+      ),
       Effect.retry(Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("2 seconds")]))
     )
     yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(all, "5 seconds")))
@@ -27,7 +29,10 @@ export const layer = Layer.effectDiscard(
 export const batchSize = 1000
 const pauseMs = 200
 
-const written = Metric.counter("gateway_usage_records_written_total", { incremental: true })
+const written = Metric.counter("gateway_usage_records_written_total", {
+  description: "Usage records that this process moved into the database",
+  incremental: true
+})
 
 /**
  * The oldest records into the database, then out of the queue. A crash between the two writes them again, to no effect.
@@ -153,7 +158,7 @@ const insert = (records: string) =>
       late AS (${summed(
         sql,
         sql`(SELECT added.created_at, project_id, key_id, route, model, model_known, provider, service_name, http_method,
-          endpoint_template, endpoint_path, status_code, task_id, run_id, usage_source, error_code, input_tokens,
+          endpoint_template, endpoint_path, status_code, task_id, run_id, team_id, usage_source, cost_source, error_code, input_tokens,
           output_tokens, total_tokens, cached_input_tokens, cache_write_tokens, reasoning_tokens, cost_nanos, latency_ms,
           fallback_count FROM added JOIN seen USING (id) WHERE added.created_at < (SELECT until FROM mark)) AS overtaken`
       )})

@@ -106,7 +106,8 @@ const kinds: ReadonlyArray<Kind> = [
     table: "policy_layers",
     make: Fixtures.policyLayer,
     statement: `UPDATE policy_layers SET layer_kind = 'department' WHERE id = $1`,
-    ends: [["DELETE", ""]]
+    ends: [["DELETE", ""]],
+    change: ["PATCH", { shared: { rpm_limit: 1 } }]
   },
   {
     path: "model-prices",

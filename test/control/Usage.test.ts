@@ -78,7 +78,11 @@ suite("Usage", (it) => {
         created_at: "2026-05-05T12:00:00.123Z",
         request_id: "r",
         key_id,
+        key_name: null,
+        key_prefix: null,
         project_id: null,
+        project_name: null,
+        team_id: null,
         route: "/v1/responses",
         model: "m",
         provider: "upstream",
@@ -144,6 +148,30 @@ suite("Usage", (it) => {
     })
   )
 
+  it.effect("a range may be said in days: a date, yesterday, today and now, all in UTC", () =>
+    Effect.gen(function* () {
+      const key_id = randomUUID()
+      const now = Date.now()
+      const at = (hours: number) => new Date(now - (now % 86_400_000) + hours * 3_600_000).toISOString()
+      const before = yield* record({ key_id, created_at: at(-25) })
+      const begins = yield* record({ key_id, created_at: at(-24) })
+      const ends = yield* record({ key_id, created_at: at(-0.001) })
+      const today = yield* record({ key_id, created_at: at(0) })
+      const found = (query: string) =>
+        Effect.map(ok("GET", `${events}?key_id=${key_id}&sort_order=asc&${query}`), idsOf)
+      assert.deepStrictEqual(yield* found("from=yesterday&to=today"), [begins, ends])
+      assert.deepStrictEqual(yield* found("from=yesterday"), [begins, ends, today])
+      assert.deepStrictEqual(yield* found("from=today&to=now"), [today])
+      assert.deepStrictEqual(yield* found(`to=${at(-24).slice(0, 10)}`), [before])
+      assert.deepStrictEqual(yield* found(`from=${at(0).slice(0, 10)}`), [today])
+      for (const from of ["2026-02-30", "2026-2-3", "tomorrow", "Yesterday", ""]) {
+        const refused = yield* call("GET", `${events}?from=${from}`)
+        assert.deepInclude(refusalOf(refused), { status: 422, param: "from" })
+        assert.include(refused.text, "yesterday")
+      }
+    })
+  )
+
   it.effect("the summary adds up what matches", () =>
     Effect.gen(function* () {
       const key_id = randomUUID()
@@ -181,7 +209,9 @@ suite("Usage", (it) => {
         rate_limit_denial_count: 1,
         budget_denial_count: 1,
         guardrail_block_count: 1,
-        expensive_request_count: 1
+        expensive_request_count: 1,
+        unpriced_request_count: 0,
+        unpriced_models: []
       })
       const nothing = yield* ok("GET", `${summary}?key_id=${key_id}&model=none`)
       assert.deepInclude(nothing, {
@@ -272,6 +302,79 @@ suite("Usage", (it) => {
     })
   )
 
+  it.effect("who used what: keys, projects and teams have the names that people know, beside their ids", () =>
+    Effect.gen(function* () {
+      const project_id = yield* Fixtures.project
+      const project = yield* ok("GET", `${admin}/projects/${project_id}`)
+      const body = { project_id, name: "ada's laptop", team_id: `blue ${project_id}` }
+      const named = at(yield* ok("POST", `${admin}/keys`, { body }), "key")
+      const nameless = at(yield* ok("POST", `${admin}/keys`, { body: { project_id } }), "key")
+      const [first, second] = [String(at(named, "id")), String(at(nameless, "id"))]
+      const gone = randomUUID()
+      const add = (row: object) => record({ created_at: `${noon}Z`, project_id, ...row })
+      yield* add({ key_id: first, team_id: body.team_id, total_tokens: 3 })
+      yield* add({ key_id: second, total_tokens: 2 })
+      yield* add({ key_id: gone, total_tokens: 1 })
+
+      const names = (path: string) =>
+        Effect.map(ok("GET", `${usage}/${path}?project_id=${project_id}&sort_by=tokens`), (json) =>
+          Array.isArray(json) ? json.map((group) => [at(group, "name"), at(group, "display_name")]) : json
+        )
+      assert.deepStrictEqual<unknown>(yield* names("by-key"), [
+        [first, "ada's laptop"],
+        [second, at(nameless, "key_prefix")],
+        [gone, gone]
+      ])
+      assert.deepStrictEqual<unknown>(yield* names("by-project"), [[project_id, at(project, "name")]])
+      assert.deepStrictEqual<unknown>(yield* names("by-team"), [
+        [body.team_id, body.team_id],
+        ["none", "none"]
+      ])
+      const ofTeam = new URLSearchParams({ team_id: body.team_id })
+      assert.deepInclude(yield* ok("GET", `${summary}?${ofTeam}`), { request_count: 1, total_tokens: 3 })
+
+      const page = yield* ok("GET", `${events}?${ofTeam}`)
+      const known = {
+        key_name: "ada's laptop",
+        key_prefix: at(named, "key_prefix"),
+        project_name: at(project, "name"),
+        team_id: body.team_id
+      }
+      assert.deepInclude(at(page, "rows", 0), known)
+      const csv = (yield* call("GET", `${usage}/export.csv?${ofTeam}`)).text.split("\r\n")
+      assert.isTrue(csv[0]?.endsWith(",key_name,key_prefix,project_name,team_id"))
+      assert.isTrue(csv[1]?.endsWith(`,${Object.values(known).join(",")}`), csv[1])
+      const exported = yield* ok("GET", `${usage}/export.json?${ofTeam}`)
+      assert.deepInclude(at(exported, "rows", 0), known)
+
+      const values = (field: string, q: unknown) =>
+        Effect.map(ok("GET", `${usage}/filter-values?${new URLSearchParams({ field, q: String(q) })}`), (json) =>
+          at(json, "values")
+        )
+      assert.deepStrictEqual(yield* values("team_id", body.team_id), [body.team_id])
+      assert.deepStrictEqual(yield* values("key_id", first.slice(0, 20)), [first])
+      assert.deepStrictEqual(yield* values("project_id", project_id), [project_id])
+    })
+  )
+
+  it.effect("the summary counts the requests whose model has no price, and names the models", () =>
+    Effect.gen(function* () {
+      const key_id = randomUUID()
+      const add = (row: object) => record({ key_id, created_at: `${noon}Z`, ...row })
+      yield* add({ model: "priced", cost_source: "price_table", cost_nanos: 5 })
+      for (const model of ["rare", "often", "often", null]) {
+        yield* add({ model, cost_source: "route_default", cost_nanos: 10_000_000 })
+      }
+      const total = yield* ok("GET", `${summary}?key_id=${key_id}`)
+      assert.deepInclude(total, { unpriced_request_count: 4, unpriced_models: ["often", "rare", "unknown"] })
+      const byModel = yield* ok("GET", `${usage}/by-model?key_id=${key_id}&sort_by=cost`)
+      assert.deepStrictEqual(
+        [0, 1, 2, 3].map((place) => at(byModel, place, "summary", "unpriced_request_count")),
+        [2, 1, 1, 0]
+      )
+    })
+  )
+
   it.effect("a series has a page of its buckets", () =>
     Effect.gen(function* () {
       const key_id = randomUUID()
@@ -311,7 +414,7 @@ suite("Usage", (it) => {
         assert.deepStrictEqual(yield* values(field, `q=${prefix}&limit=2`), found.slice(0, 2))
         assert.deepStrictEqual(yield* values(field, `q=${encodeURIComponent(`${prefix}%`)}`), [`${prefix}%`])
       }
-      const answer = yield* call("GET", `${usage}/filter-values?field=key_id`)
+      const answer = yield* call("GET", `${usage}/filter-values?field=latency_ms`)
       assert.deepStrictEqual(refusalOf(answer), { status: 400, code: "invalid_usage_query", param: "field" })
     })
   )
@@ -331,7 +434,7 @@ suite("Usage", (it) => {
       assert.deepStrictEqual(yield* keysIn(`to=${noon}Z`), [unused, used])
       assert.deepStrictEqual(yield* keysIn(`to=${noon}Z&limit=1`), [unused])
       const [row] = Object.values(Object(yield* ok("GET", `${usage}/unused-keys?project_id=${project_id}`)))
-      assert.hasAllKeys(row, ["key_id", "key_prefix", "project_id", "created_at", "last_used_at"])
+      assert.hasAllKeys(row, ["key_id", "name", "key_prefix", "project_id", "created_at", "last_used_at"])
     })
   )
 
@@ -355,7 +458,7 @@ suite("Usage", (it) => {
     })
   )
 
-  it.effect("an export is a file, oldest first, in the columns of the reference", () =>
+  it.effect("an export is a file, oldest first, in the columns of the reference, and behind them the names", () =>
     Effect.gen(function* () {
       const key_id = randomUUID()
       const add = (second: number, row: object) => record({ key_id, created_at: `${noon}.${second}Z`, ...row })
@@ -368,10 +471,10 @@ suite("Usage", (it) => {
       assert.deepStrictEqual(csv.text.split("\r\n"), [
         "request_id,key_id,project_id,route,model,provider,status,status_code,latency_ms,input_tokens,output_tokens," +
           "total_tokens,estimated_cost_usd,service_name,task_id,run_id,trace_id,fallback_count,guardrail_action_count," +
-          "created_at,cost_source,cost_mode,pricing_rule_name,http_method,endpoint_path,endpoint_template",
-        `r,${key_id},,/v1/responses,,upstream,success,200,7,0,0,0,,,,,,0,0,2026-05-05T12:00:00.100Z,none,,,,,`,
+          "created_at,cost_source,cost_mode,pricing_rule_name,http_method,endpoint_path,endpoint_template,key_name,key_prefix,project_name,team_id",
+        `r,${key_id},,/v1/responses,,upstream,success,200,7,0,0,0,,,,,,0,0,2026-05-05T12:00:00.100Z,none,,,,,,,,,`,
         `r,${key_id},,/v1/responses,'=cmd(),upstream,success,200,7,0,0,7,1.500000001,,"a,b",,,0,0,` +
-          "2026-05-05T12:00:00.200Z,none,,,,/x,",
+          "2026-05-05T12:00:00.200Z,none,,,,/x,,,,,",
         ""
       ])
       const json = yield* call("GET", `${usage}/export.json?key_id=${key_id}&limit=1&offset=1`)

@@ -24,6 +24,8 @@ const Request = Schema.Struct({
   shift: below(3),
   key: below(2),
   project: below(3),
+  team: below(3),
+  priced: below(2),
   route: below(2),
   model: below(3),
   service: below(3),
@@ -43,7 +45,7 @@ const Filter = Schema.Struct({
   from: maybe(Quarter),
   to: maybe(Quarter),
   key: maybe(below(2)),
-  dimension: below(17),
+  dimension: below(18),
   value: below(3)
 })
 
@@ -71,6 +73,7 @@ const recordOf = (request: Request): UsageRecord => {
     request_id: "r",
     key_id: keys[request.key] ?? "",
     project_id: projects[request.project],
+    team_id: named("team", request.team),
     route: request.route === 0 ? "/v1/responses" : "/v1/messages",
     model: named("model", request.model),
     provider: "upstream",
@@ -85,7 +88,7 @@ const recordOf = (request: Request): UsageRecord => {
       cached_input_tokens: 1
     }),
     cost_nanos: ([undefined, 1, 1_000_000_000, dearest] as const)[request.cost],
-    cost_source: "price_table",
+    cost_source: request.priced === 0 ? "route_default" : "price_table",
     streamed: false,
     task_id: named("task", request.task),
     run_id: named("run", request.run),
@@ -126,6 +129,7 @@ const narrowings = (value: number): ReadonlyArray<readonly [query: string, keeps
   ["", () => true],
   ["", () => true],
   [`project_id=${projects[value % 2]}`, (record) => record.project_id === projects[value % 2]],
+  [`team_id=team-${value}`, ({ team_id }) => team_id === `team-${value}`],
   [`route=${encodeURIComponent("/v1/messages")}`, (record) => record.route === "/v1/messages"],
   [`model=model-${value}`, (record) => record.summed_model === `model-${value}`],
   ["model=other", (record) => record.summed_model === "other"],
@@ -170,13 +174,24 @@ const summaryOf = (records: ReadonlyArray<Recorded>, expensive: number) => {
     rate_limit_denial_count: count(({ status_code }) => status_code === 429),
     budget_denial_count: count(({ status_code }) => status_code === 402),
     guardrail_block_count: count(({ error_code }) => error_code === "guardrail_blocked"),
-    expensive_request_count: count(({ cost_nanos }) => (cost_nanos ?? 0) >= expensive)
+    expensive_request_count: count(({ cost_nanos }) => (cost_nanos ?? 0) >= expensive),
+    unpriced_request_count: count(isUnpriced)
   }
 }
 
+const isUnpriced = ({ cost_source }: UsageRecord) => cost_source === "route_default"
+
+const totalOf = (records: ReadonlyArray<Recorded>, expensive: number) => ({
+  ...summaryOf(records, expensive),
+  unpriced_models: [...Map.groupBy(records.filter(isUnpriced), labelled.models)]
+    .sort(([a, some], [b, others]) => others.length - some.length || (a < b ? -1 : 1))
+    .map(([name]) => name)
+})
+
 const breakdownOf = (records: ReadonlyArray<Recorded>, expensive: number, label: (record: Recorded) => string) =>
   [...Map.groupBy(records, label)]
-    .map(([name, group]) => ({ name, summary: summaryOf(group, expensive) }))
+    // neither keys nor projects are there, so that nobody knows their names
+    .map(([name, group]) => ({ name, display_name: name, summary: summaryOf(group, expensive) }))
     .sort((a, b) => b.summary.request_count - a.summary.request_count || (a.name < b.name ? -1 : 1))
 
 const seriesOf = (records: ReadonlyArray<Recorded>, expensive: number, width: number) =>
@@ -187,6 +202,7 @@ const seriesOf = (records: ReadonlyArray<Recorded>, expensive: number, width: nu
 const labelled = {
   projects: (record: Recorded) => record.project_id ?? "individual",
   keys: (record: Recorded) => record.key_id,
+  teams: (record: Recorded) => record.team_id ?? "none",
   services: (record: Recorded) => record.service_name ?? "none",
   endpoints: (record: Recorded) =>
     record.http_method === undefined ? "none" : `${record.http_method} ${endpointOf(record)}`,
@@ -197,6 +213,7 @@ const labelled = {
 const paths = {
   projects: "by-project",
   keys: "by-key",
+  teams: "by-team",
   services: "by-service",
   providers: "by-provider",
   models: "by-model",
@@ -264,7 +281,8 @@ suite("Sums of usage", (it) => {
           const matching = among.filter(keeps)
           const expensive = narrowing.startsWith("min_cost") ? dearest : 1_000_000_000
           const expected = summaryOf(matching, expensive)
-          assert.deepStrictEqual(yield* ok("GET", `${usage}/summary?${query}`), expected, query)
+          const total = totalOf(matching, expensive)
+          assert.deepStrictEqual(yield* ok("GET", `${usage}/summary?${query}`), total, query)
           const dashboard = yield* ok("GET", `${usage}/dashboard?${query}&interval=day`)
           assert.deepStrictEqual(at(dashboard, "summary"), expected)
           const days = seriesOf(matching, expensive, 24 * 3_600_000)
@@ -284,13 +302,13 @@ suite("Sums of usage", (it) => {
           const listed = sent === undefined ? matching : among.filter(({ model }) => model === sent)
           const counted = (row: Schema.Json) => ({ ...Object(row), ...zeros(row) })
           assert.deepStrictEqual(at(exported, "rows"), rowsOf(page).map(counted))
-          assert.deepStrictEqual(at(exported, "summary"), expected)
+          assert.deepStrictEqual(at(exported, "summary"), total)
           // single events have the name that the client sent
           assert.lengthOf(rowsOf(page), listed.length)
         }
         // everything behind the mark follows, and nothing is counted twice
         yield* Effect.repeat(roll(moment(400), 7), { while: (more) => more })
-        assert.deepStrictEqual(yield* ok("GET", `${usage}/summary`), summaryOf(records, 1_000_000_000))
+        assert.deepStrictEqual(yield* ok("GET", `${usage}/summary`), totalOf(records, 1_000_000_000))
       }),
     { arbitrary: { runs: 12 } }
   )
@@ -387,6 +405,8 @@ const plain = {
   shift: 1,
   key: 0,
   project: 0,
+  team: 0,
+  priced: 1,
   route: 0,
   model: 0,
   service: 0,

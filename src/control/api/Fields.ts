@@ -1,4 +1,4 @@
-import { DateTime, Effect, Schema, SchemaIssue, SchemaTransformation } from "effect"
+import { Clock, DateTime, Effect, Schema, SchemaIssue, SchemaTransformation } from "effect"
 
 /** Ids are made by the server; what is not one names nothing. */
 export const Id = Schema.String.check(Schema.isGUID({ expected: "an id (UUID)" }))
@@ -23,6 +23,50 @@ export const Timestamp = Schema.String.check(
     SchemaTransformation.transform({
       decode: (text: string) => DateTime.toUtc(DateTime.makeUnsafe(text)),
       encode: DateTime.formatIso
+    })
+  )
+)
+
+const date = /^\d{4}-\d{2}-\d{2}$/
+const dayMs = 86_400_000
+
+const isRangeTime = (text: string): boolean =>
+  text === "now" ||
+  text === "today" ||
+  text === "yesterday" ||
+  (date.test(text) ? isInstant(`${text}T00:00:00Z`) : isInstant(text))
+
+/** Days are those of UTC, and a day is the moment at which it begins. */
+const momentOf = (text: string, now: number): number => {
+  const today = now - (now % dayMs)
+  switch (text) {
+    case "now":
+      return now
+    case "today":
+      return today
+    case "yesterday":
+      return today - dayMs
+    default:
+      return Date.parse(text)
+  }
+}
+
+/**
+ * An end of a range of time, as people say it: `yesterday` and a date (`2026-01-31`) stand for the beginning of that day
+ * in UTC, so that from `yesterday` to `today` is all of yesterday.
+ */
+export const RangeTime = Schema.String.check(
+  Schema.makeFilter(isRangeTime, {
+    expected:
+      'a date and time with its offset, such as 2026-01-31T12:00:00Z, a date, such as 2026-01-31, or "yesterday", "today" or "now" (days begin at 00:00 UTC)'
+  })
+).pipe(
+  Schema.decodeTo(
+    Schema.DateTimeUtc,
+    SchemaTransformation.transformEffect({
+      decode: (text: string) =>
+        Effect.map(Clock.currentTimeMillis, (now) => DateTime.toUtc(DateTime.makeUnsafe(momentOf(text, now)))),
+      encode: (time) => Effect.succeed(DateTime.formatIso(time))
     })
   )
 )

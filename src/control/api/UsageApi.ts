@@ -1,7 +1,8 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { refusals } from "./Errors.ts"
-import { Cursor, Id, PageLimit, Timestamp } from "./Fields.ts"
+import { Cursor, Id, PageLimit, RangeTime, Timestamp } from "./Fields.ts"
+import { TeamId } from "./KeysApi.ts"
 import { leavesOut, requires } from "./Security.ts"
 
 const Status = Schema.Literals(["success", "failure"])
@@ -13,7 +14,13 @@ export const UsageEvent = Schema.Struct({
   created_at: Timestamp,
   request_id: Schema.String,
   key_id: Id,
+  /** What people call the key now, and how its secret begins; both are missing where it is gone. */
+  key_name: OrNull,
+  key_prefix: OrNull,
   project_id: Schema.NullOr(Id),
+  project_name: OrNull,
+  /** The key's team when the request was made. */
+  team_id: OrNull,
   route: Schema.String,
   model: OrNull,
   provider: Schema.String,
@@ -42,7 +49,7 @@ export const UsageEvent = Schema.Struct({
   trace_id: OrNull,
   fallback_count: Schema.Int,
   guardrail_action_count: Schema.Int
-})
+}).annotate({ identifier: "UsageEvent" })
 export type UsageEvent = typeof UsageEvent.Type
 
 /** Sums over what matched; tokens and cost that nobody knows count as nothing. */
@@ -68,17 +75,27 @@ export const UsageSummary = Schema.Struct({
   rate_limit_denial_count: Schema.Int,
   budget_denial_count: Schema.Int,
   guardrail_block_count: Schema.Int,
-  expensive_request_count: Schema.Int
-})
+  expensive_request_count: Schema.Int,
+  /** Requests that count as $0.01, because their model has no price; what older versions summed up is not in it. */
+  unpriced_request_count: Schema.Int
+}).annotate({ identifier: "UsageSummary" })
 export type UsageSummary = typeof UsageSummary.Type
 
-const Breakdown = Schema.Array(Schema.Struct({ name: Schema.String, summary: UsageSummary }))
+/** With the models that have no price, the most used first: twenty at the most. */
+export const UsageTotal = UsageSummary.pipe(Schema.fieldsAssign({ unpriced_models: Schema.Array(Schema.String) }))
+export type UsageTotal = typeof UsageTotal.Type
+
+/** `name` is what filters take, an id of keys and projects; `display_name` is what people call it. */
+const Breakdown = Schema.Array(
+  Schema.Struct({ name: Schema.String, display_name: Schema.String, summary: UsageSummary })
+)
 const Series = Schema.Array(Schema.Struct({ bucket: Timestamp, summary: UsageSummary }))
 const ServiceSeries = Schema.Array(Schema.Struct({ bucket: Timestamp, name: Schema.String, summary: UsageSummary }))
 const SeriesPage = Schema.Struct({ limit: Schema.Int, offset: Schema.Int, has_more: Schema.Boolean })
 
 export const UnusedKey = Schema.Struct({
   key_id: Id,
+  name: OrNull,
   key_prefix: Schema.String,
   project_id: Schema.NullOr(Id),
   created_at: Timestamp,
@@ -91,6 +108,7 @@ export const UsageDashboard = Schema.Struct({
   breakdowns: Schema.Struct({
     projects: Breakdown,
     keys: Breakdown,
+    teams: Breakdown,
     services: Breakdown,
     endpoints: Breakdown,
     providers: Breakdown,
@@ -110,7 +128,7 @@ const Text = Schema.optionalKey(Schema.String.check(Schema.isBetweenLength(1, 25
 const upTo = (most: number) => Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: most })))
 const Offset = Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 })))
 
-const range = { from: Schema.optionalKey(Timestamp), to: Schema.optionalKey(Timestamp) }
+const range = { from: Schema.optionalKey(RangeTime), to: Schema.optionalKey(RangeTime) }
 
 /**
  * Every filter is an exact match; `from` is inside the range, `to` outside. `endpoint` is the template of an endpoint,
@@ -120,6 +138,7 @@ const filter = {
   ...range,
   key_id: Schema.optionalKey(Id),
   project_id: Schema.optionalKey(Id),
+  team_id: Schema.optionalKey(TeamId),
   route: Text,
   model: Text,
   provider: Text,
@@ -208,7 +227,7 @@ const breakdown = { query: BreakdownQuery, success: Breakdown, error }
 export const UsageApi = HttpApiGroup.make("usage")
   .annotate(OpenApi.Description, "Requests, tokens and cost.")
   .add(
-    HttpApiEndpoint.get("summary", "/usage/summary", { query: filter, success: UsageSummary, error }).annotate(
+    HttpApiEndpoint.get("summary", "/usage/summary", { query: filter, success: UsageTotal, error }).annotate(
       OpenApi.Summary,
       "Sum up usage"
     ),
@@ -226,6 +245,7 @@ export const UsageApi = HttpApiGroup.make("usage")
       OpenApi.Summary,
       "Break usage down by project"
     ),
+    HttpApiEndpoint.get("byTeam", "/usage/by-team", breakdown).annotate(OpenApi.Summary, "Break usage down by team"),
     HttpApiEndpoint.get("byModel", "/usage/by-model", breakdown).annotate(OpenApi.Summary, "Break usage down by model"),
     HttpApiEndpoint.get("byProvider", "/usage/by-provider", breakdown).annotate(
       OpenApi.Summary,
@@ -273,7 +293,7 @@ export const UsageApi = HttpApiGroup.make("usage")
     HttpApiEndpoint.get("ofTask", "/tasks/:task_id/usage", {
       params: { task_id: Schema.String.check(Schema.isBetweenLength(1, 256)) },
       query: filter,
-      success: UsageSummary,
+      success: UsageTotal,
       error
     }).annotate(OpenApi.Summary, "Sum up the usage of a task")
   )
@@ -312,7 +332,7 @@ export const UsageApi = HttpApiGroup.make("usage")
     HttpApiEndpoint.get("ofKey", "/keys/:id/usage", {
       params: { id: Id },
       query: filter,
-      success: UsageSummary,
+      success: UsageTotal,
       error: [...error, ...refusals("not_found")]
     })
       .annotate(OpenApi.Summary, "Sum up the usage of a key")
@@ -320,12 +340,23 @@ export const UsageApi = HttpApiGroup.make("usage")
     HttpApiEndpoint.get("ofProject", "/projects/:id/usage", {
       params: { id: Id },
       query: filter,
-      success: UsageSummary,
+      success: UsageTotal,
       error: [...error, ...refusals("missing_project")]
     })
       .annotate(OpenApi.Summary, "Sum up the usage of a project")
       .annotateMerge(requires("usage:read", "operators:manage"))
   )
 
-export const FilterField = Schema.Literals(["route", "provider", "service", "endpoint", "model", "task_id", "run_id"])
+export const FilterField = Schema.Literals([
+  "route",
+  "provider",
+  "service",
+  "endpoint",
+  "model",
+  "task_id",
+  "run_id",
+  "team_id",
+  "project_id",
+  "key_id"
+])
 export type FilterField = typeof FilterField.Type

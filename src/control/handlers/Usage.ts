@@ -28,6 +28,7 @@ export const layer = HttpApiBuilder.group(
       timeseries: ({ query }) => usage.series(query),
       byKey: ({ query }) => usage.breakdown("keys", query),
       byProject: ({ query }) => usage.breakdown("projects", query),
+      byTeam: ({ query }) => usage.breakdown("teams", query),
       byModel: ({ query }) => usage.breakdown("models", query),
       byProvider: ({ query }) => usage.breakdown("providers", query),
       byService: ({ query }) => usage.breakdown("services", query),

@@ -1,6 +1,6 @@
 /** What a row of `usage_rollups` has to filter and to group by: its columns, with a comma between them. */
 export const dimensions =
-  "project_id, key_id, route, model, provider, service_name, http_method, endpoint, status_code, task_id, run_id"
+  "project_id, key_id, route, model, provider, service_name, http_method, endpoint, status_code, task_id, run_id, team_id"
 
 /**
  * Of an event: what sums know its endpoint by. Clients choose the paths of a service, so where no template of its
@@ -20,6 +20,9 @@ export const modelOfEvent = "CASE WHEN model_known IS FALSE THEN 'other' ELSE mo
  */
 export const statusOfEvent = "CASE WHEN status_code < 400 AND error_code IS NOT NULL THEN 502 ELSE status_code END"
 
+/** SQL of an event: the flat price stands for it, because nobody knows what its model costs. */
+export const unpricedEvent = "cost_source = 'route_default'"
+
 /** What it adds up, by column. */
 export const summands = [
   "request_count",
@@ -27,6 +30,7 @@ export const summands = [
   "estimated_count",
   "guardrail_block_count",
   "expensive_request_count",
+  "unpriced_count",
   "input_tokens",
   "output_tokens",
   "total_tokens",
