@@ -60,13 +60,22 @@ export const verifyAudit = (settings: Settings, anchor: Option.Option<string>) =
       while (verified.next_after !== null) verified = yield* chain.verify({ after: verified.next_after })
       if (verified.fault !== null || verified.head === null) return yield* broken(verified.fault)
       const { hash, sequence } = verified.head
-      if (Option.isSome(anchor)) yield* holds(anchor.value)
-      yield* Console.log(`The audit log is intact: ${sequence} events, head ${sequence}:${hash}`)
+      if (Option.isSome(anchor)) yield* holds(anchor.value, verified.archived?.sequence ?? 0)
+      const { archived } = verified
+      const begins =
+        archived === null ? "" : `, behind ${archived.sequence}:${archived.hash}, up to which they are archived`
+      const events = sequence - (archived?.sequence ?? 0)
+      yield* Console.log(`The audit log is intact: ${events} events, head ${sequence}:${hash}${begins}`)
     }).pipe(Effect.provide(AuditChain.layer))
   )
 
-const holds = Effect.fnUntraced(function* (anchor: string) {
+const holds = Effect.fnUntraced(function* (anchor: string, archived: number) {
   const [sequence, hash] = anchor.split(":")
+  if (Number(sequence) < archived) {
+    return yield* new CommandFailed({
+      message: `The audit log is intact, and event ${sequence} is no longer in it: events up to ${archived} are archived. Compare it with the archive.`
+    })
+  }
   if ((yield* (yield* AuditChain).hashAt(Number(sequence))) !== hash) {
     return yield* new CommandFailed({
       message: `The audit log is not the one that was noted: event ${sequence} is gone, or has another hash. The chain is whole, so it was written anew from some event on.`
@@ -74,7 +83,7 @@ const holds = Effect.fnUntraced(function* (anchor: string) {
   }
 })
 
-const broken = (fault: ChainFault | null) =>
+export const broken = (fault: ChainFault | null) =>
   new CommandFailed({
     message:
       fault === null
@@ -89,7 +98,8 @@ const faults: Readonly<Record<ChainFault["fault"], string>> = {
   changed: "its fields are not those that were written",
   not_the_head: "the head of the chain names another last event",
   behind_the_head: "the chain ended before it",
-  no_head: "the head of the chain is gone"
+  no_head: "the head of the chain is gone",
+  not_archived: "the log begins with it, and no event says that those before it were archived"
 }
 
 /**

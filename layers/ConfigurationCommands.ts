@@ -5,6 +5,7 @@ import { Configuration } from "../src/control/Configuration.ts"
 import * as ControlApp from "../src/control/ControlApp.ts"
 import { StudioOfEnvironment } from "../src/control/StudioConnection.ts"
 import { StartupFrontDoor } from "../src/gateway/model/FrontDoor.ts"
+import { StartupUpstreams } from "../src/gateway/model/StartupUpstreams.ts"
 import * as Commands from "./Commands.ts"
 import type { Settings } from "./Environment.ts"
 import * as Start from "./Start.ts"
@@ -32,6 +33,7 @@ const withConfiguration = <A, E, R>(settings: Settings, command: string, work: E
         Start.vault(settings),
         Layer.succeed(StudioOfEnvironment, settings.studio),
         Layer.succeed(StartupFrontDoor, settings.frontDoor),
+        Layer.succeed(StartupUpstreams, settings.upstreams),
         Commands.author(`configuration ${command}`)
       ]),
       Effect.mapError((error) =>

@@ -87,6 +87,7 @@ export type Deed =
       readonly target: "operator_token"
       readonly action: "operators:create" | "operators:rotate" | "operators:revoke"
     }
+  | { readonly target: "audit_log"; readonly action: "audit:archive" }
   | { readonly target: "vault"; readonly action: "secrets:rotate" }
   | { readonly target: "gateway_auth_settings"; readonly action: "settings:gateway_auth_update" }
   | { readonly target: "policy_layer"; readonly action: "policies:upsert-layer" | "policies:delete-layer" }

@@ -1,4 +1,5 @@
 import { Context, Effect, Layer, Schema } from "effect"
+import type { SqlClient } from "effect/sql/SqlClient"
 import { hashOf, type Linked } from "../gateway/model/AuditLog.ts"
 import { Database } from "../services/Database.ts"
 import type { AuditVerification, ChainFault } from "./api/AuditApi.ts"
@@ -8,16 +9,13 @@ import { Count, rows, type StoreFailure, settled } from "./Store.ts"
 /** SHA-256, as the driver gives and takes it. */
 export const Hash = Schema.Uint8Array
 
-/** What precedes the first event. */
-const nothing = new Uint8Array(32)
-
 /** The last event that is known to be right: number 0 is before the first. */
-interface Link {
+export interface Link {
   readonly sequence: number
   readonly hash: Uint8Array
 }
 
-const hex = (hash: Uint8Array): string => Buffer.from(hash).toString("hex")
+export const hex = (hash: Uint8Array): string => Buffer.from(hash).toString("hex")
 
 const equal = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0
 
@@ -41,6 +39,14 @@ export const follow = (
   }
   return at.sequence < last ? { sequence: at.sequence + 1, event_id: null, fault: "missing" } : at
 }
+
+/** The events of these numbers, as their hashes see them. */
+export const linkedEvents = (sql: SqlClient, after: number, last: number) =>
+  found.all(sql`
+    SELECT sequence, hash, previous_hash AS "previousHash", id, ${micros(sql, "audit_events")},
+      actor_token_id AS "actorTokenId", action, target_type AS "targetType", target_id AS "targetId",
+      before_json::text AS before, after_json::text AS after, request_id AS "requestId", ip, user_agent AS "userAgent"
+    FROM audit_events WHERE sequence > ${after} AND sequence <= ${last} ORDER BY sequence`)
 
 /** How many events are in memory at once. */
 const batch = 500
@@ -72,15 +78,12 @@ export class AuditChain extends Context.Service<
 const make = Effect.gen(function* () {
   const { sql } = yield* Database
 
-  const eventsUpTo = (after: number, last: number) =>
-    found.all(sql`
-      SELECT sequence, hash, previous_hash AS "previousHash", id, ${micros(sql, "audit_events")},
-        actor_token_id AS "actorTokenId", action, target_type AS "targetType", target_id AS "targetId",
-        before_json::text AS before, after_json::text AS after, request_id AS "requestId", ip, user_agent AS "userAgent"
-      FROM audit_events WHERE sequence > ${after} AND sequence <= ${last} ORDER BY sequence`)
+  /** Where the log begins: number 0, or the last event that was archived. */
+  const beginning = links.first(sql`SELECT archived_sequence AS sequence, archived_hash AS hash FROM audit_chain`)
 
   const linkAt = Effect.fnUntraced(function* (sequence: number) {
-    if (sequence === 0) return { sequence, hash: nothing }
+    const begins = yield* beginning
+    if (sequence === begins?.sequence) return begins
     return yield* links.first(sql`SELECT sequence, hash FROM audit_events WHERE sequence = ${sequence}`)
   })
 
@@ -88,28 +91,37 @@ const make = Effect.gen(function* () {
   const head = heads.first(sql`
     SELECT sequence, hash, (
       SELECT count(*) FROM audit_events
-      WHERE audit_events.sequence > audit_chain.sequence OR audit_events.sequence < 1 OR audit_events.sequence IS NULL
-    ) AS outside FROM audit_chain`)
+      WHERE audit_events.sequence > audit_chain.sequence OR audit_events.sequence <= archived_sequence
+        OR audit_events.sequence IS NULL
+    ) AS outside, archived_sequence, archived_hash, archived_sequence = 0 OR EXISTS (
+      SELECT 1 FROM audit_events WHERE action = 'audit:archive' AND target_id = archived_sequence::text
+        AND after_json->>'hash' = encode(archived_hash, 'hex')
+    ) AS announced FROM audit_chain`)
 
   const verify = Effect.fnUntraced(function* ({ after = 0, limit = defaultLimit }) {
     const end = yield* head
     const headOf = ({ hash, sequence }: Link) => ({ sequence, hash: hex(hash) })
+    const archivedOf = ({ archived_hash, archived_sequence }: typeof Head.Type) =>
+      archived_sequence === 0 ? null : { sequence: archived_sequence, hash: hex(archived_hash) }
     const broken = (fault: ChainFault): AuditVerification => ({
       intact: false,
       verified_through: fault.sequence - 1,
       next_after: null,
       head: end === undefined ? null : headOf(end),
+      archived: end === undefined ? null : archivedOf(end),
       fault
     })
     if (end === undefined) return broken({ sequence: 1, event_id: null, fault: "no_head" })
-    const from = Math.min(after, end.sequence)
+    const begins = end.archived_sequence
+    if (!end.announced) return broken({ sequence: begins + 1, event_id: null, fault: "not_archived" })
+    const from = Math.min(Math.max(after, begins), end.sequence)
     const first = yield* linkAt(from)
     if (first === undefined) return broken({ sequence: from, event_id: null, fault: "missing" })
     const last = Math.min(end.sequence, from + limit)
     let link: Link = first
     while (link.sequence < last) {
       const upTo = Math.min(last, link.sequence + batch)
-      const followed: Link | ChainFault = follow(link, yield* eventsUpTo(link.sequence, upTo), upTo)
+      const followed: Link | ChainFault = follow(link, yield* linkedEvents(sql, link.sequence, upTo), upTo)
       if ("fault" in followed) return broken(followed)
       link = followed
     }
@@ -122,6 +134,7 @@ const make = Effect.gen(function* () {
       verified_through: link.sequence,
       next_after: link.sequence < end.sequence ? link.sequence : null,
       head: headOf(end),
+      archived: archivedOf(end),
       fault: null
     }
     return verification
@@ -158,7 +171,15 @@ const found = rows(
   { table: "audit_events", key: ["sequence"] }
 )
 const links = rows(Schema.Struct({ sequence: Count, hash: Hash }), { table: "audit_events", key: ["sequence"] })
-const heads = rows(Schema.Struct({ sequence: Count, hash: Hash, outside: Count }), {
+const Head = Schema.Struct({
+  sequence: Count,
+  hash: Hash,
+  outside: Count,
+  archived_sequence: Count,
+  archived_hash: Hash,
+  announced: Schema.Boolean
+})
+const heads = rows(Head, {
   table: "audit_chain",
   key: []
 })

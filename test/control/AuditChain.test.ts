@@ -4,6 +4,7 @@ import { SqlClient } from "effect/sql"
 import * as DatabaseEmbedded from "../../layers/DatabaseEmbedded.ts"
 import first from "../../migrations/0001_control_state.ts"
 import chained from "../../migrations/0009_operators.ts"
+import archived from "../../migrations/0020_audit_archive.ts"
 import { AuditChain, follow } from "../../src/control/AuditChain.ts"
 import { hashOf, type Linked } from "../../src/gateway/model/AuditLog.ts"
 import { Database } from "../../src/services/Database.ts"
@@ -77,6 +78,15 @@ const tampering: ReadonlyArray<
     "not_the_head"
   ],
   ["the head is set back", ["UPDATE audit_chain SET sequence = 9"], 9, "not_the_head"],
+  [
+    "the beginning is cut off, and no event says so",
+    [
+      `UPDATE audit_chain SET (archived_sequence, archived_hash) = (SELECT sequence, hash FROM audit_events WHERE sequence = 3)`,
+      "DELETE FROM audit_events WHERE sequence <= 3"
+    ],
+    4,
+    "not_archived"
+  ],
   ["the head is gone", ["DELETE FROM audit_chain"], 1, "no_head"]
 ]
 
@@ -104,6 +114,7 @@ suite("Audit chain", (it) => {
         verified_through: 10,
         next_after: null,
         head: { sequence: 10, hash: String(links[9]?.[2]) },
+        archived: null,
         fault: null
       })
     })
@@ -220,6 +231,7 @@ describeWith(DatabaseEmbedded.layer, { excludeTestServices: true })("Audit chain
           NULL, 'r', CASE WHEN n = 2 THEN '192.0.2.1' END, now() + n * interval '1 microsecond'
         FROM operator_tokens t, generate_series(1, 3) AS n`
       yield* migrate(chained)
+      yield* migrate(archived)
       const chain = yield* AuditChain
       const { fault, intact, verified_through } = yield* chain.verify({})
       assert.deepStrictEqual({ fault, intact, verified_through }, { fault: null, intact: true, verified_through: 3 })

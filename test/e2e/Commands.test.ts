@@ -1,5 +1,5 @@
-import { randomBytes } from "node:crypto"
-import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { createHash, randomBytes } from "node:crypto"
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -89,6 +89,66 @@ describe.skipIf(!Deployment.available)("audit verify", () => {
   )
 })
 
+describe.skipIf(!Deployment.available)("audit archive", () => {
+  const temporary = Effect.acquireRelease(
+    Effect.promise(() => mkdtemp(join(tmpdir(), "svc-test-"))),
+    (folder) => Effect.promise(() => rm(folder, { recursive: true }))
+  )
+
+  it.live(
+    "moves the beginning of the log into a file that can be verified alone, and the log says so",
+    () =>
+      Effect.gen(function* () {
+        const deployment = yield* Deployment.make()
+        const folder = yield* temporary
+        const file = join(folder, "2026.jsonl")
+        const gateway = yield* deployment.start({ role: "control" })
+        for (const name of ["a", "b", "c"]) yield* Effect.promise(() => gateway.operate("POST", "/projects", { name }))
+        const noted = /head (2:[0-9a-f]{64}|3:[0-9a-f]{64})/.exec(
+          (yield* command(deployment, ["audit", "verify"])).output
+        )?.[1]
+        yield* Effect.promise(() => gateway.operate("POST", "/projects", { name: "d" }))
+
+        const early = yield* command(deployment, ["audit", "archive", file, "--before", "2020-01-01"])
+        assert.deepStrictEqual([early.code, /nothing was archived/.test(early.output)], [0, true], early.output)
+        const archived = yield* command(deployment, ["audit", "archive", file, "--before", "2999-01-01"])
+        assert.strictEqual(archived.code, 0, archived.output)
+        const digest = createHash("sha256")
+          .update(yield* Effect.promise(() => readFile(file)))
+          .digest("hex")
+        assert.match(
+          archived.output,
+          new RegExp(`^4 events, up to (4:[0-9a-f]{64}), are in .*SHA-256 of the file: ${digest}$`)
+        )
+
+        // the event that cuts them off is what is left
+        const verified = yield* command(deployment, ["audit", "verify"])
+        assert.match(verified.output, /^The audit log is intact: 1 events, head 5:[0-9a-f]{64}, behind 4:[0-9a-f]{64}/)
+        const [event] = yield* deployment.rows(Schema.Any, "SELECT action, after_json FROM audit_events")
+        assert.deepInclude(event, { action: "audit:archive" })
+        assert.deepInclude(event.after_json, { through: 4, events: 4, file_sha256: digest })
+        const gone = yield* command(deployment, ["audit", "verify", "--expect", noted ?? ""])
+        assert.deepStrictEqual([gone.code, /are archived/.test(gone.output)], [1, true], gone.output)
+
+        const intact = yield* command(deployment, ["audit", "verify-archive", file])
+        assert.match(intact.output, /^The archive is intact: 4 events, behind 0:0+ and up to 4:[0-9a-f]{64}$/)
+        const again = yield* command(deployment, ["audit", "archive", file, "--before", "2999-01-01"])
+        assert.deepStrictEqual([again.code, /nothing was cut off/.test(again.output)], [1, true], again.output)
+        assert.match((yield* command(deployment, ["audit", "verify"])).output, /^The audit log is intact: 1 events/)
+
+        const text = yield* Effect.promise(() => readFile(file, "utf8"))
+        yield* Effect.promise(() => writeFile(file, text.replace('"projects:create"', '"projects:delete"')))
+        const changed = yield* command(deployment, ["audit", "verify-archive", file])
+        assert.deepStrictEqual(
+          [changed.code, /broken at event 1 .*: its fields/.test(changed.output)],
+          [1, true],
+          changed.output
+        )
+      }),
+    patience
+  )
+})
+
 describe.skipIf(!Deployment.available)("operator-token create", () => {
   it.live(
     "prints a token that opens the control API, on record, where the tokens are lost",
@@ -151,7 +211,7 @@ describe.skipIf(!Deployment.available)("secrets rotate", () => {
         const old = yield* sealed
 
         // it opens what either key sealed; a credential that it cannot open would fail the request
-        const gateway = yield* deployment.start()
+        const gateway = yield* deployment.start({ flags: ["--upstream", "simulator"] })
         const key = yield* Effect.promise(() => RunningGateway.createKey(gateway))
         const served = Effect.map(chat(gateway, key.raw), ({ status }) => status)
         assert.strictEqual(yield* served, 200)

@@ -43,12 +43,22 @@ export type AuditQuery = typeof AuditQuery.Type
 /**
  * The first event that is not what was written: `missing` (its number is not there), `repeated`, `not_linked` (it does
  * not carry the hash of the one before), `changed` (its hash is not that of its fields), `not_the_head` and
- * `behind_the_head` (the head of the chain and its last event are not the same), `no_head`.
+ * `behind_the_head` (the head of the chain and its last event are not the same), `no_head`, `not_archived` (the log
+ * begins behind a number up to which no event says that events were archived).
  */
 export const ChainFault = Schema.Struct({
   sequence: Schema.Int,
   event_id: Schema.NullOr(Id),
-  fault: Schema.Literals(["missing", "repeated", "not_linked", "changed", "not_the_head", "behind_the_head", "no_head"])
+  fault: Schema.Literals([
+    "missing",
+    "repeated",
+    "not_linked",
+    "changed",
+    "not_the_head",
+    "behind_the_head",
+    "no_head",
+    "not_archived"
+  ])
 })
 export type ChainFault = typeof ChainFault.Type
 
@@ -59,6 +69,8 @@ export const AuditVerification = Schema.Struct({
   next_after: Schema.NullOr(Schema.Int),
   /** Note it outside the database: a log that was rewritten as a whole no longer has it. */
   head: Schema.NullOr(Schema.Struct({ sequence: Schema.Int, hash: Hash })),
+  /** The last event that was archived: the log begins behind it. */
+  archived: Schema.NullOr(Schema.Struct({ sequence: Schema.Int, hash: Hash })),
   fault: Schema.NullOr(ChainFault)
 })
 export type AuditVerification = typeof AuditVerification.Type
