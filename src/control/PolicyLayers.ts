@@ -9,7 +9,7 @@ import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
 import { type Cursor, Id, isUnreadable } from "./api/Fields.ts"
 import { TeamId } from "./api/KeysApi.ts"
-import { PolicyLayer, type PolicyLayerUpsert } from "./api/PolicyLayersApi.ts"
+import { PolicyLayer, type PolicyLayerPatch, type PolicyLayerUpsert } from "./api/PolicyLayersApi.ts"
 import { guardrailsOf } from "./GuardrailNames.ts"
 import { keyset, type Page, page } from "./Paging.ts"
 import { Count, rowStamps, rows, type StoreFailure, settled } from "./Store.ts"
@@ -34,6 +34,14 @@ export class PolicyLayers extends Context.Service<
     ) => Effect.Effect<string | undefined, StoreFailure>
     readonly get: (id: string) => Effect.Effect<PolicyLayer, Refused<"not_found"> | StoreFailure>
     readonly upsert: (layer: PolicyLayerUpsert) => Effect.Effect<PolicyLayer, Invalid | StoreFailure, Actor>
+    readonly update: (
+      id: string,
+      patch: PolicyLayerPatch
+    ) => Effect.Effect<
+      PolicyLayer,
+      Refused<"not_found" | "invalid_guardrail_request" | "guardrail_forbidden"> | StoreFailure,
+      Actor
+    >
     readonly remove: (id: string) => Effect.Effect<void, Refused<"not_found"> | StoreFailure, Actor>
   }
 >()("svc/control/PolicyLayers") {
@@ -135,6 +143,38 @@ const make = Effect.gen(function* () {
       )
     ),
 
+    update: Effect.fn("PolicyLayers.update")((id, patch) =>
+      audit.mutate(
+        Effect.gen(function* () {
+          const { write } = yield* Mutation
+          const before = yield* found.first(sql`SELECT ${columns} FROM policy_layers WHERE id = ${id} FOR UPDATE`)
+          if (before === undefined) return yield* missing
+          const held = shown(before)
+          const policy = StoredPolicies.encode(
+            patch.policy === null ? neutral : patched(held.policy, patch.policy ?? {})
+          )
+          const shared = yield* sharedText(
+            patch.shared === null ? SharedLimits.none : { ...held.shared, ...patch.shared }
+          )
+          const guardrails = yield* guardrailsOf(sql, held.guardrail_policy, patch.guardrail_policy)
+          const after = shown(
+            yield* found.only(write`
+              UPDATE policy_layers SET policy = ${policy}::jsonb, shared = ${shared}::jsonb,
+                guardrail_policy = ${JSON.stringify(guardrails)}::jsonb, policy_version = policy_version + 1,
+                updated_at = now()
+              WHERE id = ${id} RETURNING ${columns}`)
+          )
+          return {
+            result: after,
+            deed: { target: "policy_layer", action: "policies:upsert-layer" },
+            targetId: id,
+            snapshots: yield* snapshots(held, after),
+            changes: [{ _tag: "Configuration" }]
+          }
+        })
+      )
+    ),
+
     remove: Effect.fn("PolicyLayers.remove")((id) =>
       audit.mutate(
         Effect.gen(function* () {
@@ -198,6 +238,8 @@ const refusedScope = (kind: PolicyLayer["kind"], scope: string | null): string |
     case "route":
       return isRoute(scope) ? undefined : `must be one of the routes ${PolicyRoute.literals.join(", ")}`
     case "model":
-      return undefined
+      return scope.endsWith("*")
+        ? 'must be the name of one model: a layer takes no "*"; allowed_models of any other layer does'
+        : undefined
   }
 }

@@ -1,7 +1,7 @@
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { GuardrailPolicy, GuardrailPolicyPatch } from "../../gateway/model/GuardrailPolicy.ts"
-import { KeyPolicy, KeyPolicyPatch } from "../../gateway/model/KeyPolicy.ts"
+import { KeyPolicy, KeyPolicyInput } from "../../gateway/model/KeyPolicy.ts"
 import { LayerKind } from "../../gateway/model/PolicyLayer.ts"
 import { SharedLimits, SharedLimitsPatch } from "../../gateway/model/SharedLimits.ts"
 import { refusals } from "./Errors.ts"
@@ -18,7 +18,7 @@ export const PolicyLayer = Schema.Struct({
   shared: SharedLimits,
   guardrail_policy: GuardrailPolicy,
   ...stamps
-})
+}).annotate({ identifier: "PolicyLayer" })
 export type PolicyLayer = typeof PolicyLayer.Type
 
 export const LayerScopeId = Schema.String.check(Schema.isPattern(/^[^\p{Cc}]{1,256}$/u))
@@ -35,11 +35,15 @@ const Shared = SharedLimitsPatch.annotate({
 export const PolicyLayerUpsert = Schema.Struct({
   kind: LayerKind,
   scope_id: Schema.optionalKey(Schema.NullOr(LayerScopeId)),
-  policy: Schema.optionalKey(Schema.NullOr(KeyPolicyPatch)),
+  policy: Schema.optionalKey(Schema.NullOr(KeyPolicyInput)),
   shared: Schema.optionalKey(Schema.NullOr(Shared)),
   guardrail_policy: Schema.optionalKey(Schema.NullOr(GuardrailPolicyPatch))
 })
 export type PolicyLayerUpsert = typeof PolicyLayerUpsert.Type
+
+/** What is named is replaced, and what is not stays; `null` in place of an object takes all of it back. */
+export const PolicyLayerPatch = PolicyLayerUpsert.mapFields(Struct.omit(["kind", "scope_id"]))
+export type PolicyLayerPatch = typeof PolicyLayerPatch.Type
 
 const params = { id: Id }
 
@@ -59,7 +63,19 @@ export const PolicyLayersApi = HttpApiGroup.make("policy-layers")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Set a policy layer",
-        description: "There is one layer for each kind and scope; a new one restricts nothing until a field says so."
+        description:
+          "There is one layer for each kind and scope; a new one restricts nothing until a field says so. A policy replaces the one before as a whole: a PATCH changes single fields."
+      })
+    ),
+    HttpApiEndpoint.patch("update", "/:id", {
+      params,
+      payload: PolicyLayerPatch,
+      success: PolicyLayer,
+      error: refusals("invalid_guardrail_request", "guardrail_forbidden")
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Change a policy layer",
+        description: "What `policy`, `shared` and `guardrail_policy` name is replaced; what they leave out stays."
       })
     ),
     HttpApiEndpoint.get("get", "/:id", { params, success: PolicyLayer }).annotate(

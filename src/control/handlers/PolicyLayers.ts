@@ -13,6 +13,7 @@ export const layer = HttpApiBuilder.group(
       list: ({ query }) => Effect.map(layers.list(query), paged),
       get: ({ params }) => layers.get(params.id),
       upsert: ({ payload }) => layers.upsert(payload),
+      update: ({ params, payload }) => layers.update(params.id, payload),
       remove: ({ params }) => layers.remove(params.id)
     })
   })
