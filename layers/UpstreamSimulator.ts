@@ -22,6 +22,21 @@ export const layerWith = (options: Partial<Options>): Layer.Layer<Upstream> =>
  */
 export const layer: Layer.Layer<Upstream> = layerWith({})
 
+/** The simulator at one origin, and at every other whoever is there. */
+export const at = (origin: string, elsewhere: Layer.Layer<Upstream>): Layer.Layer<Upstream> =>
+  Layer.effect(
+    Upstream,
+    Effect.gen(function* () {
+      const simulator = yield* make(defaults)
+      const others = yield* Upstream
+      const whoIsAt = (request: Exchange) => (request.origin === origin ? simulator : others)
+      return Upstream.of({
+        start: (request, sink, done) => whoIsAt(request).start(request, sink, done),
+        exchange: (request, sink) => whoIsAt(request).exchange(request, sink)
+      })
+    })
+  ).pipe(Layer.provide(elsewhere))
+
 const make = (options: Options) => {
   const simulator = new Simulator(options)
 

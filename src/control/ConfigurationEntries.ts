@@ -4,6 +4,7 @@ import * as GuardrailPolicy from "../gateway/model/GuardrailPolicy.ts"
 import * as KeyPolicy from "../gateway/model/KeyPolicy.ts"
 import * as Price from "../gateway/model/Price.ts"
 import * as SharedLimits from "../gateway/model/SharedLimits.ts"
+import * as UpstreamBase from "../gateway/model/UpstreamBase.ts"
 import {
   type GuardrailEntry,
   KeyEntry,
@@ -41,6 +42,7 @@ export const unrestricting = Schema.encodeSync(
 
 export const comparedKey = (key: KeyEntry): typeof ComparedKey.Type => ({
   id: key.id,
+  name: key.name,
   owner_type: key.owner_type,
   project: key.project,
   service_names: linked(key.service_names),
@@ -62,6 +64,9 @@ export const comparedLayer = (layer: LayerEntry): typeof ComparedLayer.Type => (
 export const linked = (names: ReadonlyArray<string>): ReadonlyArray<string> => [...new Set(names)].sort()
 
 export const originOf = (url: string): string => (refusedOrigin(url) === undefined ? new URL(url).origin : url)
+
+export const upstreamBaseOf = (url: string): string =>
+  UpstreamBase.refused(url) === undefined ? UpstreamBase.normal(url) : url
 
 export const baseUrlOf = (url: string): string => (refusedBaseUrl(url) === undefined ? trimmedBaseUrl(url) : url)
 

@@ -258,7 +258,7 @@ export const make = Effect.gen(function* () {
         document.providers?.map((entry) => ({
           ...entry,
           name: entry.name.trim(),
-          base_url: Entries.originOf(entry.base_url)
+          base_url: Entries.upstreamBaseOf(entry.base_url)
         })),
       create: (entry) => providers.create(entry),
       update: ({ name, provider, ...patch }) =>

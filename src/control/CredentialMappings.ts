@@ -1,8 +1,10 @@
 import { randomUUID } from "node:crypto"
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer, Option, Schema } from "effect"
 import type { Change } from "../gateway/model/Changes.ts"
+import { StartupUpstreams } from "../gateway/model/StartupUpstreams.ts"
 import { originOf } from "../gateway/model/StoredCredential.ts"
 import { Vault } from "../gateway/model/Vault.ts"
+import { familyOfVendor, Vendor } from "../gateway/model/Vendor.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { CredentialMapping, type CredentialMappingUpsert } from "./api/CredentialMappingsApi.ts"
@@ -34,6 +36,7 @@ const make = Effect.gen(function* () {
   const { sql } = yield* Database
   const audit = yield* Audit
   const vault = yield* Vault
+  const upstreams = yield* StartupUpstreams
 
   const select = sql`
     SELECT m.id, m.scope, coalesce(m.key_id, m.project_id) AS target_id, coalesce(k.key_prefix, p.name) AS target_label,
@@ -54,11 +57,21 @@ const make = Effect.gen(function* () {
     return sql(`${scope}_id`)
   })
 
-  /** A credential is stored for the upstream that is in force: an enabled row, else UPSTREAM_BASE_URL (`null`). */
-  const upstreamOrigin = Effect.map(
-    addresses.first(sql`SELECT base_url FROM provider_configs WHERE provider = 'upstream' AND enabled`),
-    (row) => (row === undefined ? null : originOf(row.base_url))
-  )
+  /** A credential is stored for the upstream that is in force: an enabled row, else the environment's. */
+  const upstreamOrigin = Effect.fnUntraced(function* (vendor: Vendor | undefined) {
+    const rows = yield* addresses.all(
+      sql`SELECT base_url, family FROM provider_configs WHERE provider = 'upstream' AND enabled`
+    )
+    const originFor = (vendor: Vendor): string | null => {
+      const row = rows.find(({ family }) => family === vendor) ?? rows.find(({ family }) => family === null)
+      if (row !== undefined) return originOf(row.base_url)
+      // without an origin it belongs to UPSTREAM_BASE_URL
+      return Option.getOrNull(Option.map(upstreams[familyOfVendor(vendor)], ({ base }) => base.origin))
+    }
+    if (vendor !== undefined) return originFor(vendor)
+    const origin = originFor("openai")
+    return origin === originFor("anthropic") ? origin : yield* familyNeeded
+  })
 
   const upsert = Effect.fn("CredentialMappings.upsert")(function* (input: CredentialMappingUpsert) {
     const { credential = null, scope, target_id } = input
@@ -71,7 +84,7 @@ const make = Effect.gen(function* () {
         const before = yield* found.first(sql`${select} WHERE m.${column} = ${target_id} FOR UPDATE OF m`)
         const id = before?.id ?? randomUUID()
         const sealed = credential && vault.seal(credential, `upstream_credential_mappings/${id}`)
-        const origin = credential && (yield* upstreamOrigin)
+        const origin = credential && (yield* upstreamOrigin(input.family))
         const enabled = input.enabled ?? before?.enabled ?? true
         yield* write`
           INSERT INTO upstream_credential_mappings (id, scope, ${column}, enabled, sealed_credential, credential_origin)
@@ -177,7 +190,7 @@ const found = rows(CredentialMapping.pipe(Schema.fieldsAssign(rowStamps)), {
   table: "upstream_credential_mappings",
   key: ["id"]
 })
-const addresses = answers(Schema.Struct({ base_url: Schema.String }))
+const addresses = answers(Schema.Struct({ base_url: Schema.String, family: Schema.NullOr(Vendor) }))
 const snapshots = Snapshots.of(CredentialMapping)
 
 const orMissing = <A>(mapping: A | undefined): Effect.Effect<A, Missing> =>
@@ -192,3 +205,8 @@ const noticeOf = ({ scope, target_id }: CredentialMapping): Change => ({
 
 const invalid = (param: string, refusal: string) =>
   new ControlError("invalid_provider_config_payload", `${param} ${refusal}.`, { param })
+
+const familyNeeded = invalid(
+  "family",
+  "is needed, openai or anthropic: each family has an upstream of its own, and the credential is sent to one of them"
+)

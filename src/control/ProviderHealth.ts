@@ -1,8 +1,17 @@
-import { Context, DateTime, Effect, Layer, Schema } from "effect"
+import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { Provider } from "../gateway/model/CanonicalRoute.ts"
-import { authorizationBearer, credentialField, styleColumns, styleOf } from "../gateway/model/CredentialStyle.ts"
+import {
+  authorizationBearer,
+  credentialField,
+  styleColumns,
+  styleOf,
+  styleOfFamily
+} from "../gateway/model/CredentialStyle.ts"
+import { type Served, type StartupUpstream, StartupUpstreams } from "../gateway/model/StartupUpstreams.ts"
 import { open, originOf, sentTo } from "../gateway/model/StoredCredential.ts"
+import * as UpstreamBase from "../gateway/model/UpstreamBase.ts"
 import { Vault } from "../gateway/model/Vault.ts"
+import { servedBy, Vendor } from "../gateway/model/Vendor.ts"
 import { Database } from "../services/Database.ts"
 import { Upstream } from "../services/Upstream.ts"
 import { Analyses } from "./Analyses.ts"
@@ -33,7 +42,7 @@ export class ProviderHealth extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<ObservedHealth>, Refused<"invalid_usage_query"> | StoreFailure, Operator>
     readonly states: Effect.Effect<ReadonlyArray<HealthState>, StoreFailure>
     readonly put: (state: NewHealthState) => Effect.Effect<HealthState, StoreFailure, Actor>
-    /** Asks every enabled provider row and service, and writes down what came of it. */
+    /** Asks every enabled provider row and service, and the upstreams of the start that are in force. */
     readonly check: Effect.Effect<HealthResults, StoreFailure, Actor>
   }
 >()("svc/control/ProviderHealth") {
@@ -50,6 +59,7 @@ const make = Effect.gen(function* () {
   const audit = yield* Audit
   const vault = yield* Vault
   const upstream = yield* Upstream
+  const startup = yield* StartupUpstreams
   const noted = CircuitMetrics.make()
   const columns = sql.literal(
     `name, provider, status, circuit_state, active_check_ok, passive_success_count, passive_failure_count,
@@ -87,24 +97,37 @@ const make = Effect.gen(function* () {
 
   const providers = Effect.gen(function* () {
     const found = yield* providerRows.all(sql`
-      SELECT id, provider, name, base_url, sealed_credential, credential_origin, credential_header_mode, credential_header_name,
+      SELECT id, provider, name, base_url, family, sealed_credential, credential_origin, credential_header_mode, credential_header_name,
         credential_header_value_format FROM provider_configs WHERE enabled ORDER BY provider, name`)
-    return yield* Effect.forEach(found, (row) =>
+    const rows = yield* Effect.forEach(found, (row) =>
       Effect.map(
         opened(row, row.base_url, `provider_configs/${row.id}`),
         (credential): Subject => ({
           provider: row.provider,
           name: row.name,
           probe: {
+            ...(row.provider === "upstream" ? modelList(UpstreamBase.of(row.base_url), servedBy(row.family)) : root),
             baseUrl: row.base_url,
-            method: "GET",
-            path: "/",
-            headers: credential === undefined ? [] : credentialField(styleOf(row), credential)
+            credential: credential === undefined ? [] : credentialField(styleOf(row), credential)
           }
         })
       )
     )
+    const served = new Set(found.flatMap(({ family, provider }) => (provider === "upstream" ? [servedBy(family)] : [])))
+    return [...rows, ...inForce(served).map(([serves, upstream]) => ofStartup(serves, upstream))]
   })
+
+  /** The upstreams of the start that no provider row stands before. The simulator is none. */
+  const inForce = (rows: ReadonlySet<Served>): ReadonlyArray<readonly [Served, StartupUpstream]> => {
+    const open = (["a", "b"] as const).filter((family) => !rows.has(family) && !rows.has("both"))
+    const own = open.filter((family) => Option.isSome(startup[family]))
+    const serving: ReadonlyArray<Served> = open.length > own.length ? ["both", ...own] : own
+    return serving.flatMap((serves) =>
+      Option.toArray(startup[serves])
+        .filter(({ name }) => name !== "simulator")
+        .map((upstream) => [serves, upstream] as const)
+    )
+  }
 
   const services = Effect.gen(function* () {
     const found = yield* serviceRows.all(sql`
@@ -120,7 +143,9 @@ const make = Effect.gen(function* () {
             baseUrl: row.upstream_base_url ?? undefined,
             method: row.health_check_method,
             path: row.health_check_path ?? "/",
-            headers: credential === undefined ? [] : credentialField(authorizationBearer, credential)
+            expects: row.health_check_path === null ? "answer" : "success",
+            headers: [],
+            credential: credential === undefined ? [] : credentialField(authorizationBearer, credential)
           }
         })
       )
@@ -217,6 +242,30 @@ const make = Effect.gen(function* () {
 const known = (state: HealthState | Unreadable | null): HealthState | null =>
   state === null || isUnreadable(state) ? null : state
 
+/** Every API of models has a list of them; what it answers, and whether it takes the credential, is all that is looked at. */
+const modelList = (base: UpstreamBase.UpstreamBase, serves: Served) =>
+  ({
+    method: "GET",
+    path: UpstreamBase.targetAt(base, "/v1/models") ?? "/",
+    headers: serves === "b" ? ["anthropic-version", "2023-06-01"] : [],
+    expects: "answer"
+  }) as const
+
+const root = { method: "GET", path: "/", headers: [], expects: "answer" } as const
+
+const ofStartup = (serves: Served, { base, name, serviceKey }: StartupUpstream): Subject => ({
+  provider: "upstream",
+  name,
+  probe: {
+    ...modelList(base, serves),
+    baseUrl: base.origin,
+    credential: Option.match(serviceKey, {
+      onNone: () => [],
+      onSome: (key) => credentialField(serves === "both" ? authorizationBearer : styleOfFamily[serves], key)
+    })
+  }
+})
+
 interface Subject {
   readonly provider: HealthState["provider"]
   readonly name: string
@@ -242,16 +291,17 @@ const weight = 0.2
 
 const judged = (
   before: Omit<HealthState, "updated_at">,
-  { errorCode, latencyMs }: HealthCheck.Checked,
+  { errorCode, latencyMs, status }: HealthCheck.Checked,
   now: DateTime.Utc
 ): Omit<HealthState, "updated_at"> => {
   const { average_latency_ms: average } = before
-  const ok = errorCode === undefined
+  const ok = status !== "unhealthy"
   return {
     name: before.name,
     provider: before.provider,
-    status: ok ? "healthy" : "unhealthy",
-    circuit_state: ok ? "closed" : "open",
+    status,
+    // nothing is held back from what a check cannot reach: requests go on
+    circuit_state: ok ? "closed" : before.circuit_state,
     active_check_ok: ok,
     passive_success_count: before.passive_success_count,
     passive_failure_count: before.passive_failure_count,
@@ -275,6 +325,7 @@ const ProviderRow = Schema.Struct({
   provider: Provider,
   name: Schema.String,
   base_url: Schema.String,
+  family: Schema.NullOr(Vendor),
   ...sealed,
   ...styleColumns
 })

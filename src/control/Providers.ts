@@ -1,14 +1,16 @@
 import { randomUUID } from "node:crypto"
 import { Context, Effect, Layer, Schema } from "effect"
-import { originOf } from "../gateway/model/StoredCredential.ts"
+import { type CredentialStyle, styleOfFamily } from "../gateway/model/CredentialStyle.ts"
+import * as UpstreamBase from "../gateway/model/UpstreamBase.ts"
 import { Vault } from "../gateway/model/Vault.ts"
+import { familyOfVendor } from "../gateway/model/Vendor.ts"
 import { Database } from "../services/Database.ts"
 import { type Actor, Audit, Mutation, Snapshots } from "./Audit.ts"
 import { ControlError, type Refused } from "./api/Errors.ts"
 import type { Unreadable } from "./api/Fields.ts"
 import { ChangedProvider, type NewProvider, Provider, type ProviderPatch } from "./api/ProvidersApi.ts"
 import * as CredentialOrigin from "./CredentialOrigin.ts"
-import { type Header, type Refusal, refusedCredential, refusedHeader, refusedName, refusedOrigin } from "./Rules.ts"
+import { type Header, type Refusal, refusedCredential, refusedHeader, refusedName } from "./Rules.ts"
 import { answers, type Columns, onDuplicate, rowStamps, rows, type StoreFailure, settled } from "./Store.ts"
 
 type Missing = Refused<"missing_provider_config">
@@ -40,7 +42,7 @@ const make = Effect.gen(function* () {
   const audit = yield* Audit
   const vault = yield* Vault
   const columns = sql.literal(
-    `id, provider, name, base_url, enabled, sealed_credential IS NOT NULL AS credential_configured,
+    `id, provider, name, base_url, family, enabled, sealed_credential IS NOT NULL AS credential_configured,
      credential_header_mode, credential_header_name, credential_header_value_format, created_at, updated_at`
   )
 
@@ -48,12 +50,19 @@ const make = Effect.gen(function* () {
   const columnsOf = Effect.fnUntraced(function* (
     id: string,
     input: ProviderPatch,
-    header: Header,
+    row: Held,
     before: CredentialOrigin.Change["before"]
   ) {
     const { base_url, credential, name, ...rest } = input
-    yield* unless("credential_header_name", { ...header, ...input }, refusedHeader)
-    const address = base_url === undefined ? undefined : originOf(yield* unless("base_url", base_url, refusedOrigin))
+    const whole = { ...row, ...input }
+    yield* unless("credential_header_name", whole, refusedHeader)
+    if (whole.provider !== "upstream" && whole.family !== null) {
+      return yield* invalid("family", "is for rows of the provider upstream: others serve no family")
+    }
+    const address =
+      base_url === undefined
+        ? undefined
+        : UpstreamBase.normal(yield* unless("base_url", base_url, UpstreamBase.refused))
     const { cleared, stored } = CredentialOrigin.outcomeOf({
       before,
       address,
@@ -85,9 +94,10 @@ const make = Effect.gen(function* () {
       orMissing
     )
 
-  const create = Effect.fn("Providers.create")(function* ({ provider, ...input }: NewProvider) {
+  const create = Effect.fn("Providers.create")(function* ({ provider, ...given }: NewProvider) {
     const id = randomUUID()
-    const { set } = yield* columnsOf(id, input, newHeader, undefined)
+    const input = { ...headerOf(given), ...given }
+    const { set } = yield* columnsOf(id, input, { provider, ...newRow }, undefined)
     return yield* audit.mutate(
       Effect.gen(function* () {
         const { write } = yield* Mutation
@@ -192,7 +202,30 @@ const make = Effect.gen(function* () {
   })
 })
 
-const newHeader: Header = { credential_header_mode: "authorization_bearer", credential_header_name: null }
+/** What the rules look at of a row. */
+interface Held extends Header {
+  readonly provider: NewProvider["provider"]
+}
+
+const newRow: Header = { credential_header_mode: "authorization_bearer", credential_header_name: null, family: null }
+
+/** As the vendor asks for its credential, where the row does not say anything of it. */
+const headerOf = ({ credential_header_mode, credential_header_name, family }: ProviderPatch): ProviderPatch =>
+  family === undefined ||
+  family === null ||
+  credential_header_mode !== undefined ||
+  credential_header_name !== undefined
+    ? {}
+    : columnsOfStyle(styleOfFamily[familyOfVendor(family)])
+
+const columnsOfStyle = (style: CredentialStyle): ProviderPatch =>
+  style._tag === "AuthorizationBearer"
+    ? { credential_header_mode: "authorization_bearer" }
+    : {
+        credential_header_mode: "custom_header",
+        credential_header_name: style.name,
+        credential_header_value_format: style.format
+      }
 
 const found = rows(Provider.pipe(Schema.fieldsAssign(rowStamps)), { table: "provider_configs", key: ["id"] })
 const origins = answers(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
@@ -215,8 +248,12 @@ const invalid = (param: string, refusal: string) =>
 const duplicateRefused = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
   onDuplicate(statement, (constraint) =>
     constraint === "provider_configs_one_enabled_upstream"
-      ? new ControlError("duplicate_provider_config", "Another upstream row is enabled; disable it first.", {
-          param: "enabled"
-        })
+      ? new ControlError(
+          "duplicate_provider_config",
+          "Another upstream row is enabled for the same family; disable it first.",
+          {
+            param: "enabled"
+          }
+        )
       : new ControlError("duplicate_provider_config", "Another row of this provider has this name.", { param: "name" })
   )

@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Option, SubscriptionRef } from "effect"
+import { Context, Effect, Layer, Metric, Option, Schedule, SubscriptionRef } from "effect"
 import { Conditions } from "../gateway/model/Conditions.ts"
 import { Lifecycle } from "../gateway/model/Lifecycle.ts"
 import { Database } from "../services/Database.ts"
@@ -25,6 +25,7 @@ export class Readiness extends Context.Service<Readiness, Effect.Effect<Report>>
   static readonly when = Effect.fnUntraced(function* (servers: ReadonlyArray<Server>) {
     const lifecycle = yield* Lifecycle
     const conditions = yield* Effect.serviceOption(Conditions)
+    yield* Effect.forkScoped(Effect.repeat(Effect.forEach(servers, measured), Schedule.spaced(measuredEvery)))
     return Effect.gen(function* () {
       const answers = yield* Effect.forEach(
         servers,
@@ -69,6 +70,17 @@ export class Readiness extends Context.Service<Readiness, Effect.Effect<Report>>
 }
 
 const listeners = { starting: "opening", serving: "open", draining: "closing" } as const
+
+const isUp = Metric.gauge("svc_dependency_up", {
+  description: "1 where a server that this process works with answered within a second, 0 where it did not"
+})
+
+const measuredEvery = "5 seconds"
+
+const measured = ({ name, ping }: Server) =>
+  Effect.flatMap(answersInTime(ping), (up) =>
+    Metric.update(Metric.withAttributes(isUp, { dependency: name }), up ? 1 : 0)
+  )
 
 const pingWithin = "1 second"
 

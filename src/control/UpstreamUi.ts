@@ -1,4 +1,4 @@
-import { ByteSize, Context, Effect, type Layer, type Redacted, Schema, Scope as Scopes } from "effect"
+import { ByteSize, Context, Effect, type Layer, Option, type Redacted, Schema, Scope as Scopes } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import {
   authorizationBearer,
@@ -8,7 +8,9 @@ import {
   styleOf
 } from "../gateway/model/CredentialStyle.ts"
 import { GatewaySettings } from "../gateway/model/Settings.ts"
-import { ofEnvironment, open, originOf, resolve } from "../gateway/model/StoredCredential.ts"
+import { StartupUpstreams } from "../gateway/model/StartupUpstreams.ts"
+import { ofEnvironment, open, resolve } from "../gateway/model/StoredCredential.ts"
+import * as UpstreamBase from "../gateway/model/UpstreamBase.ts"
 import type { Vault } from "../gateway/model/Vault.ts"
 import { BodyRoom } from "../http/BodyRoom.ts"
 import { Database } from "../services/Database.ts"
@@ -37,6 +39,7 @@ export const layer: Layer.Layer<
   | Database
   | Vault
   | GatewaySettings
+  | StartupUpstreams
   | FrontDoor
   | BodyRoom
   | HttpRouter.Request<"Requires", RequestId>
@@ -44,7 +47,9 @@ export const layer: Layer.Layer<
   Effect.fnUntraced(function* (router) {
     // without the layer's scope: a request has its own
     const services = Context.omit(Scopes.Scope)(
-      yield* Effect.context<OperatorTokens | Upstream | Database | Vault | GatewaySettings | FrontDoor | BodyRoom>()
+      yield* Effect.context<
+        OperatorTokens | Upstream | Database | Vault | GatewaySettings | StartupUpstreams | FrontDoor | BodyRoom
+      >()
     )
     const paths = UpstreamUiPaths.make((yield* GatewaySettings).upstreamUiPaths)
     const answer = Effect.gen(function* () {
@@ -100,7 +105,8 @@ const sentOn = Effect.fnUntraced(function* (
   const destination = yield* destinationOf
   const answer = yield* Effect.mapError(
     UpstreamAnswer.ask({
-      origin: destination.origin,
+      // the UI is at the root of the host, wherever its API begins
+      origin: destination.base.origin,
       method: request.method,
       target,
       headers: yield* headersOf(request, destination, cookie),
@@ -112,7 +118,7 @@ const sentOn = Effect.fnUntraced(function* (
   )
   // no class of answers has it (RFC 9110 §15), and the server of this listener does not write it
   if (answer.status > 599) return yield* unreachable(new UpstreamError({ phase: "headers", reason: "malformed" }))
-  return { answer, origin: destination.origin }
+  return { answer, origin: destination.base.origin }
 })
 
 const serviceWorkerRefused = new ControlError(
@@ -137,7 +143,7 @@ const bodyOf = (request: HttpServerRequest.HttpServerRequest) =>
     : Effect.succeed(null)
 
 interface Destination {
-  readonly origin: string
+  readonly base: UpstreamBase.UpstreamBase
   readonly style: CredentialStyle
   readonly credential: Redacted.Redacted
 }
@@ -145,28 +151,31 @@ interface Destination {
 /** The enabled upstream and its own credential, else what the environment says (reference §6.6, from step 3 on). */
 const destinationOf = Effect.gen(function* () {
   const { sql } = yield* Database
-  const settings = yield* GatewaySettings
+  const upstreams = yield* StartupUpstreams
   const row = yield* provider.first(sql`
     SELECT id, base_url, sealed_credential, credential_origin, credential_header_mode, credential_header_name,
       credential_header_value_format
-    FROM provider_configs WHERE provider = 'upstream' AND enabled`)
-  const startupFallback = ofEnvironment(settings.upstreamServiceKey, settings.upstreamOrigin)
-  const origin = row === undefined ? settings.upstreamOrigin : originOf(row.base_url)
-  const order =
-    row === undefined
-      ? [startupFallback]
+    FROM provider_configs WHERE provider = 'upstream' AND family IS NULL AND enabled`)
+  const startup = Option.getOrUndefined(upstreams.both)
+  const base = row === undefined ? startup?.base : UpstreamBase.of(row.base_url)
+  if (base === undefined) return yield* noUi
+  const startupFallback = startup && ofEnvironment(startup.serviceKey, startup.base.origin)
+  const order = [
+    ...(row === undefined
+      ? []
       : [
           {
             secret: yield* open(row.sealed_credential, `provider_configs/${row.id}`),
             origin: row.credential_origin
-          },
-          startupFallback
-        ]
-  const found = resolve(order, origin)
+          }
+        ]),
+    ...(startupFallback === undefined ? [] : [startupFallback])
+  ]
+  const found = resolve(order, base.origin)
   if (found._tag === "OtherOrigin") return yield* otherOrigin
   if (found._tag !== "Present") return yield* unusable
   const destination: Destination = {
-    origin,
+    base,
     style: row === undefined ? authorizationBearer : styleOf(row),
     credential: found.credential
   }
@@ -182,6 +191,11 @@ const provider = rows(
     ...styleColumns
   }),
   { table: "provider_configs", key: ["id"] }
+)
+
+const noUi = new ControlError(
+  "upstream_unconfigured",
+  "Each family has an upstream of its own: there is none of both whose UI could be shown."
 )
 
 const unusable = new ControlError(

@@ -1,6 +1,6 @@
 import { Context, Effect, type Layer, Option, RegExp as Pattern, Redacted, Scope, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import type { GatewaySettings } from "../gateway/model/Settings.ts"
+import type { StartupUpstreams } from "../gateway/model/StartupUpstreams.ts"
 import type { Vault } from "../gateway/model/Vault.ts"
 import type { BodyRoom } from "../http/BodyRoom.ts"
 import type { Database } from "../services/Database.ts"
@@ -17,7 +17,7 @@ import { type Fields, forOwnOrigin, valuesOf } from "./UpstreamUiHeaders.ts"
 import { openingPath } from "./UpstreamUiOrigin.ts"
 import { sessionLifetime, UpstreamUiSessions } from "./UpstreamUiSessions.ts"
 
-type Services = UpstreamUiSessions | Upstream | Database | Vault | GatewaySettings | FrontDoor | BodyRoom
+type Services = UpstreamUiSessions | Upstream | Database | Vault | StartupUpstreams | FrontDoor | BodyRoom
 
 type Answer = Effect.Effect<
   HttpServerResponse.HttpServerResponse,

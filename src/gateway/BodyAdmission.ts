@@ -39,5 +39,5 @@ export const refusal = (whose: NoRoomOf, what: "request" | "answer"): GatewayErr
     retryAfterSeconds: 1
   })
 
-const bufferedRequests = Metric.gauge("gateway_buffered_requests")
-const bufferedBytes = Metric.gauge("gateway_buffered_body_bytes")
+const bufferedRequests = Metric.gauge("gateway_buffered_requests", { description: "Bodies that are in memory" })
+const bufferedBytes = Metric.gauge("gateway_buffered_body_bytes", { description: "Bytes of bodies that are in memory" })

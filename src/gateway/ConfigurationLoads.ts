@@ -1,4 +1,7 @@
 import { Effect, Metric } from "effect"
+import type { Served } from "./model/StartupUpstreams.ts"
+import * as UpstreamBase from "./model/UpstreamBase.ts"
+import { vendorOf } from "./model/Vendor.ts"
 import * as Snapshot from "./Snapshot.ts"
 
 /** What is known of the configuration that is in force, for readiness. */
@@ -11,6 +14,16 @@ const retryAfter = "1 second"
 const unreadableRows = Metric.gauge("gateway_unreadable_rows", {
   description: "Rows of the configuration that this version cannot decode, by table; each switches off itself only"
 })
+
+type Providers = Snapshot.Snapshot["providers"]
+
+/** Which row, and its address. */
+const placeOf = (providers: Providers, serves: Served) => {
+  const row = providers.get(serves)
+  return row === undefined || row === "unreadable"
+    ? row
+    : { provider: row.name, base_url: UpstreamBase.addressOf(row.base) }
+}
 
 /**
  * Keeps the snapshot up to date. However many changes there are, one load at a time answers all that were requested when
@@ -59,10 +72,11 @@ export const make = Effect.fnUntraced(function* (
     return Snapshot.load.pipe(
       Effect.timeout(loadWithin),
       Effect.tap((loaded) => {
+        const before = snapshot.providers
         snapshot = loaded
         ended(false)
         onLoaded(epoch)
-        return report(loaded)
+        return Effect.andThen(report(loaded), reportUpstreams(before, loaded))
       }),
       Effect.catchCause((cause) => {
         ended(true)
@@ -79,7 +93,23 @@ export const make = Effect.fnUntraced(function* (
     if (requested) wake()
   })
 
+  /** Logs where the requests of a family go from now on, when a provider row comes, goes or changes its address. */
+  const reportUpstreams = Effect.fnUntraced(function* (before: Providers, { providers }: Snapshot.Snapshot) {
+    for (const serves of ["both", "a", "b"] as const) {
+      const [was, is] = [placeOf(before, serves), placeOf(providers, serves)]
+      if (is === "unreadable" || (was !== "unreadable" && is?.base_url === was?.base_url)) continue
+      const family = serves === "both" ? "openai and anthropic" : vendorOf(serves)
+      yield* is === undefined
+        ? Effect.logInfo("no provider row is the upstream any more: requests go where the start said", { family })
+        : Effect.logInfo("a provider row is the upstream, in the place of the simulator or the environment's", {
+            family,
+            ...is
+          })
+    }
+  })
+
   yield* report(first)
+  yield* reportUpstreams(new Map(), first)
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(untilRequested, load)))
 
   return {

@@ -4,6 +4,7 @@ import { GatewayError } from "./GatewayError.ts"
 import type * as Request from "./Request.ts"
 import * as StreamedRequest from "./StreamedRequest.ts"
 import type { Target } from "./Target.ts"
+import type * as Tracing from "./Tracing.ts"
 
 /**
  * Direct mode with a credential that is the client's own: the upstream decides about it. No key, policy, limits or
@@ -15,10 +16,11 @@ export const run = (
   target: Target,
   destination: Destination,
   now: () => number,
+  span: Tracing.Span,
   outcome: Request.Outcome
 ): Request.HungUp => {
   if (target.config.enabled) {
-    return StreamedRequest.run(upstream, { request, target, destination, key: undefined }, now, outcome)
+    return StreamedRequest.run(upstream, { request, target, destination, key: undefined }, now, span, outcome)
   }
   outcome.refused(disabledRoute)
   return () => {}

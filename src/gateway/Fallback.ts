@@ -39,6 +39,6 @@ export const find = (
       bytes <= config.maxRequestBodyBytes &&
       Policy.decide(policy, { ...question, route, provider: "upstream" })._tag === "Allowed"
     if (!open) return yield* Option.none()
-    return { destination: yield* Result.getSuccess(destinations.find(direct, key)), config, policy }
+    return { destination: yield* Result.getSuccess(destinations.find(direct, direct.family, key)), config, policy }
   })
 }

@@ -64,8 +64,8 @@ const copyWithout = (headers: RawHeaders, drop: (name: string, value: string) =>
 export interface Injected {
   readonly credential: Redacted.Redacted
   readonly style: CredentialStyle
-  /** A further credential header to strip, lower case. */
-  readonly ownHeader: string | undefined
+  /** Further credential headers to strip, lower case. */
+  readonly ownHeaders: ReadonlyArray<string>
   /** Where clients may have put their gateway key, lower case. */
   readonly keyHeader: string
   /** What the gateway says of the request: `x-svc-request-id` and the like, in the order given. */
@@ -79,12 +79,12 @@ export interface Injected {
  * resolved credential. Everything else passes as it came.
  */
 export const forUpstream = (headers: RawHeaders, injected: Injected): RawHeaders => {
-  const { keyHeader, ownHeader, style } = injected
+  const { keyHeader, ownHeaders, style } = injected
   const out = copyWithout(
     headers,
     (name) =>
       strippedFromRequests.test(name) ||
-      (ownHeader !== undefined && isNamed(name, ownHeader)) ||
+      isAnyOf(name, ownHeaders) ||
       isNamed(name, keyHeader) ||
       (injected.plainAnswer && isNamed(name, "accept-encoding"))
   )

@@ -15,22 +15,33 @@ export interface Outbound {
   readonly destination: Destination
   readonly key: KeyRecord | undefined
   readonly body: Exchange["body"]
+  /** The parent of the upstream's spans. */
+  readonly traceparent: string | undefined
   /** The gateway reads the answer, for its tokens or its guardrails. */
   readonly read: boolean
 }
 
 /** What goes to the upstream: the client's request in all but its credentials and what only the gateway may say. */
-export const exchange = ({ body, config, destination, key, read, request, target }: Outbound): Exchange => ({
-  origin: destination.origin,
+export const exchange = ({
+  body,
+  config,
+  destination,
+  key,
+  read,
+  request,
+  target,
+  traceparent
+}: Outbound): Exchange => ({
+  origin: destination.base.origin,
   caller: key === undefined ? Share.callerAt(request.wire.address) : key.id,
   method: request.wire.method,
-  target: target.target,
+  target: destination.target,
   headers: Headers.forUpstream(request.wire.headers, {
     credential: destination.credential,
     style: destination.style,
-    ownHeader: destination.ownHeader,
+    ownHeaders: destination.ownHeaders,
     keyHeader: request.keyHeader,
-    own: Request.ownHeaders(request, key, target.service?.service.name),
+    own: Request.ownHeaders(request, key, traceparent, target.service?.service.name),
     plainAnswer: read
   }),
   body,

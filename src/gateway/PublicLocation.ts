@@ -1,37 +1,45 @@
 import * as Headers from "./Headers.ts"
+import type { UpstreamBase } from "./model/UpstreamBase.ts"
 
 /**
  * The answer's headers, with a `Location` in the upstream's UI (`/ui…`, relative or at the upstream's own origin) put
  * at the address by which the browser came through the trusted ingress (reference §11.4).
  */
 export const shown =
-  (request: Headers.RawHeaders, origin: string) =>
+  (request: Headers.RawHeaders, base: UpstreamBase) =>
   (answer: Headers.RawHeaders): Headers.RawHeaders =>
     answer.map((value, index) =>
       index % 2 === 1 && answer[index - 1]?.toLowerCase() === "location"
-        ? (moved(value, request, origin) ?? value)
+        ? (moved(value, request, base) ?? value)
         : value
     )
 
-const moved = (location: string, request: Headers.RawHeaders, origin: string): string | undefined => {
-  const path = location.startsWith(`${origin}/`) ? location.slice(origin.length) : location
-  return /^\/ui(?:[/?#]|$)/.test(path) ? publicOrigin(request) + path : undefined
+const moved = (location: string, request: Headers.RawHeaders, base: UpstreamBase): string | undefined => {
+  const { origin } = base
+  const path = withoutBase(location.startsWith(`${origin}/`) ? location.slice(origin.length) : location, base)
+  return path !== undefined && /^\/ui(?:[/?#]|$)/.test(path) ? publicOrigin(request) + path : undefined
 }
+
+/** The gateway's path for one of the upstream; `undefined` for one that lies beside the base. */
+const withoutBase = (path: string, { prefix, replaced }: UpstreamBase): string | undefined =>
+  prefix === "" || (path.startsWith(prefix) && /^(?:[/?#]|$)/.test(path.slice(prefix.length)))
+    ? replaced + path.slice(prefix.length)
+    : undefined
 
 /**
  * The answer's headers, with a `Location` or `Content-Location` at the upstream put at the path by which the client
  * reaches it: the address of an upstream is nothing for clients, and its paths may begin elsewhere at the gateway. One
- * that leads to another host passes, because it does not claim to be of the gateway. `asked` is the client's path and
- * query, `sent` what of it the upstream was asked for.
+ * that leads to another host, or beside the upstream's base, passes: it does not claim to be of the gateway. `asked` is
+ * the client's path and query, `sent` what of it the upstream was asked for, below its base.
  */
 export const atGateway =
-  (asked: string, sent: string, origin: string) =>
+  (asked: string, sent: string, base: UpstreamBase) =>
   (answer: Headers.RawHeaders): Headers.RawHeaders =>
     Headers.get(answer, "location") === undefined && Headers.get(answer, "content-location") === undefined
       ? answer
       : answer.map((value, index) =>
           index % 2 === 1 && /^(?:content-)?location$/i.test(answer[index - 1] ?? "")
-            ? (pathAt(value, origin, prefixOf(asked, sent)) ?? value)
+            ? (pathAt(value, base, prefixOf(asked, sent)) ?? value)
             : value
         )
 
@@ -42,11 +50,13 @@ const prefixOf = (asked: string, sent: string): string => {
 }
 
 /** A path that begins at the one that was asked for holds at the gateway as it is. */
-const pathAt = (location: string, origin: string, prefix: string): string | undefined => {
+const pathAt = (location: string, base: UpstreamBase, prefix: string): string | undefined => {
+  const { origin } = base
   if (!/^(?:\/|[a-z][a-z\d+.-]*:)/i.test(location) || !URL.canParse(location, origin)) return undefined
   const { hash, host, pathname, search } = new URL(location, origin)
   // behind a proxy of its own, an upstream may take http for its scheme
-  return host === new URL(origin).host ? prefix + pathname + search + hash : undefined
+  const path = host === new URL(origin).host ? withoutBase(pathname, base) : undefined
+  return path === undefined ? undefined : prefix + path + search + hash
 }
 
 /** As the ingress tells it. Where that is no origin, the path alone leads to the right place as well. */

@@ -1,4 +1,4 @@
-import { Effect, Option, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import * as Definitions from "../guardrails/Definitions.ts"
 import { Database } from "../services/Database.ts"
 import * as BodyHash from "./BodyHash.ts"
@@ -9,14 +9,19 @@ import { type CredentialStyle, styleColumns, styleOf } from "./model/CredentialS
 import { defaults, Passthrough } from "./model/Passthrough.ts"
 import * as PolicyLayer from "./model/PolicyLayer.ts"
 import type { ModelPrice } from "./model/Price.ts"
+import { PriceList } from "./model/PriceList.ts"
 import * as ServiceTable from "./model/ServiceTable.ts"
-import { type BoundCredential, missing, open as openCredential, originOf } from "./model/StoredCredential.ts"
+import type { Served } from "./model/StartupUpstreams.ts"
+import { type BoundCredential, missing, open as openCredential } from "./model/StoredCredential.ts"
 import { type Columns, RowReader, type Table, type UnreadableRow } from "./model/StoredRows.ts"
+import * as UpstreamBase from "./model/UpstreamBase.ts"
 import { Ownership } from "./model/UpstreamObjects.ts"
+import { isVendor, servedBy, Vendor } from "./model/Vendor.ts"
 
-/** The enabled `upstream` provider row. */
+/** An enabled `upstream` provider row. */
 export interface UpstreamProvider {
-  readonly origin: string
+  readonly name: string
+  readonly base: UpstreamBase.UpstreamBase
   readonly style: CredentialStyle
   readonly credential: BoundCredential
 }
@@ -25,9 +30,12 @@ export interface UpstreamProvider {
 export interface Snapshot {
   readonly epoch: number
   readonly routes: ReadonlyMap<RouteId, RouteConfig>
-  /** None: UPSTREAM_BASE_URL is the upstream. `unreadable`: there is a row, and this version cannot decode it. */
-  readonly provider: Option.Option<UpstreamProvider> | "unreadable"
-  readonly prices: ReadonlyMap<string, ModelPrice>
+  /**
+   * By what each of them serves; for what none of them serves, the environment says where requests go. `unreadable`: there
+   * is a row, and this version cannot decode it.
+   */
+  readonly providers: ReadonlyMap<Served, UpstreamProvider | "unreadable">
+  readonly prices: PriceList
   readonly services: ServiceTable.ServiceTable
   readonly frontDoor: FrontDoor.FrontDoor
   readonly passthrough: Passthrough
@@ -51,7 +59,9 @@ const RouteRow = Schema.Struct({
 
 const ProviderRow = Schema.Struct({
   id: Schema.String,
+  name: Schema.String,
   base_url: Schema.String,
+  family: Schema.NullOr(Vendor),
   sealed_credential: Schema.NullOr(Schema.String),
   credential_origin: Schema.NullOr(Schema.String),
   ...styleColumns
@@ -106,30 +116,38 @@ const disabledRoute: RouteConfig = {
   ownership: "key"
 }
 
-/** The provider whose credential is still sealed. */
-interface StoredProvider {
-  readonly provider: UpstreamProvider
+/** A provider row whose credential is still sealed. */
+interface SealedProvider extends UpstreamProvider {
   readonly sealed: string | null
   readonly context: string
 }
 
-/** With a provider that cannot be decoded nobody knows where requests should go: they must not go elsewhere. */
-const providerTable: Table<StoredProvider | "unreadable"> = {
+interface StoredProvider {
+  readonly serves: Served
+  readonly provider: SealedProvider | "unreadable"
+}
+
+/** With a provider that cannot be decoded nobody knows where its requests should go: they must not go elsewhere. */
+const providerTable: Table<StoredProvider> = {
   name: "provider_configs",
   key: ["id"],
   decode: (columns) => {
     const row = decodeProvider(columns)
     return {
+      serves: servedBy(row.family),
       provider: {
-        origin: originOf(row.base_url),
+        name: row.name,
+        base: UpstreamBase.of(row.base_url),
         style: styleOf(row),
-        credential: { secret: missing, origin: row.credential_origin }
-      },
-      sealed: row.sealed_credential,
-      context: `provider_configs/${row.id}`
+        credential: { secret: missing, origin: row.credential_origin },
+        sealed: row.sealed_credential,
+        context: `provider_configs/${row.id}`
+      }
     }
   },
-  substitute: () => "unreadable"
+  // a family that this version does not know has no requests here
+  substitute: ({ family }) =>
+    isVendor(family) || family === null ? { serves: servedBy(family), provider: "unreadable" } : undefined
 }
 
 const priceTable: Table<Entry<string, ModelPrice>> = {
@@ -158,7 +176,7 @@ export const load = Effect.gen(function* () {
     yield* sql<Columns>`SELECT route_id, enabled, mode, timeout_ms, max_request_body_bytes, max_response_body_bytes,
       limits_streams, ownership FROM canonical_routes`
   const providers =
-    yield* sql<Columns>`SELECT id::text AS id, base_url, sealed_credential, credential_origin, credential_header_mode, credential_header_name,
+    yield* sql<Columns>`SELECT id::text AS id, name, base_url, family, sealed_credential, credential_origin, credential_header_mode, credential_header_name,
       credential_header_value_format FROM provider_configs WHERE provider = 'upstream' AND enabled`
   const prices =
     yield* sql<Columns>`SELECT model, input_nanos_per_million::text AS input, output_nanos_per_million::text AS output,
@@ -169,18 +187,16 @@ export const load = Effect.gen(function* () {
       body_policies, ownership, timeout_ms, max_request_body_bytes, max_response_body_bytes, limits_streams
       FROM upstream_passthrough_settings`
   const layers = yield* sql<Columns>`SELECT ${sql.literal(PolicyLayer.layerColumns)} FROM policy_layers`
-  const [provider] = reader.read(providerTable, providers)
+  const upstreams = new Map<Served, UpstreamProvider | "unreadable">()
+  for (const { provider, serves } of reader.read(providerTable, providers)) {
+    upstreams.set(serves, provider === "unreadable" ? provider : yield* opened(provider))
+  }
   const [passthrough = defaults] = reader.read(passthroughTable, wildcards)
   const snapshot: Snapshot = {
     epoch,
     routes: new Map(reader.read(routeTable, routes)),
-    provider:
-      provider === "unreadable"
-        ? provider
-        : provider === undefined
-          ? Option.none()
-          : Option.some(yield* opened(provider)),
-    prices: new Map(reader.read(priceTable, prices)),
+    providers: upstreams,
+    prices: new PriceList(reader.read(priceTable, prices)),
     services: yield* ServiceTable.load(reader),
     frontDoor: yield* FrontDoor.load(reader),
     passthrough,
@@ -192,7 +208,7 @@ export const load = Effect.gen(function* () {
   return snapshot
 })
 
-const opened = Effect.fnUntraced(function* ({ context, provider, sealed }: StoredProvider) {
+const opened = Effect.fnUntraced(function* ({ context, sealed, ...provider }: SealedProvider) {
   const complete: UpstreamProvider = {
     ...provider,
     credential: { ...provider.credential, secret: yield* openCredential(sealed, context) }

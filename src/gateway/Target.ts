@@ -7,6 +7,7 @@ import {
   compatConfig,
   compatLimits,
   type Family,
+  modelsRoute,
   type PolicyRoute,
   type Provider,
   type RouteConfig,
@@ -45,6 +46,8 @@ export interface Target extends Routed {
   readonly accounting: Accounting
   /** The protocol reports a stream's usage only when it is asked to (family A chat). */
   readonly usageOnRequest: boolean
+  /** The model that is asked about. */
+  readonly model?: string
   /** Why nothing answers: told to whoever is known, and to nobody else. */
   readonly closed?: GatewayError
 }
@@ -82,7 +85,7 @@ const canonical = (
   snapshot: Snapshot
 ): Result.Result<Target, GatewayError> => {
   const config = snapshot.routes.get(id)
-  if (config === undefined) return Result.fail(unsupported("Route is not supported by this gateway."))
+  if (config === undefined) return Result.fail(unrouted(method, target))
   return Result.succeed({
     routeId: id,
     route: pattern,
@@ -142,15 +145,18 @@ export const find = (
       if (access !== "closed")
         return Result.succeed(wildcard(target, access, snapshot.passthrough, useOf(method, path.success.segments)))
       const alias = RouteTable.aliasOf(method, path.success.segments)
+      const model = RouteTable.modelOf(method, path.success)
+      if (model !== undefined) {
+        const found = canonical(modelsRoute, method, target, path.success.segments, snapshot)
+        return Result.map(found, (list) => ({ ...list, model }))
+      }
       if (alias !== undefined) {
         return Result.fail(unsupported(`The gateway serves this as ${method} ${alias.pattern}; send it there.`))
       }
       return Result.fail(
-        unsupported(
-          route.allowed.length === 0
-            ? "Route is not supported by this gateway."
-            : `This path is served for ${route.allowed.join(" and ")} only.`
-        )
+        route.allowed.length === 0
+          ? unrouted(method, path.success.path)
+          : unsupported(`This path is served for ${route.allowed.join(" and ")} only.`)
       )
     }
   }
@@ -181,6 +187,14 @@ const closedAtCompat = new GatewayError({
   message:
     "This path of the direct compatible upstream is not open. An operator can open paths by DIRECT_COMPAT_ALLOWED_PATHS; the upstream's UI and administration stay closed."
 })
+
+/** A path is as long as a head may be. */
+const mostShown = 128
+
+const unrouted = (method: string, path: string) =>
+  unsupported(
+    `Route is not supported by this gateway. There is no ${method} ${path.slice(0, mostShown)} here; POST /v1/chat/completions, /v1/responses, /v1/embeddings and /v1/messages, and GET /v1/models are the usual ones.`
+  )
 
 const unsupported = (message: string) => new GatewayError({ code: "unsupported_route", message })
 

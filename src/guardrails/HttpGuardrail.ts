@@ -70,7 +70,7 @@ export const ask = (
       ),
       Effect.catch(({ message, reason }) =>
         Effect.as(
-          Effect.logWarning("a guardrail cannot be asked", { guardrail: question.guardrail, reason, message }),
+          Effect.logWarning("a guardrail cannot be asked", { guardrail: question.guardrail, reason, why: message }),
           unavailable
         )
       )

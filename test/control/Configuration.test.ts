@@ -237,7 +237,8 @@ suite("Configuration", (it) => {
         "ftp://host",
         "https://",
         "https://user:cAnArY@host",
-        "https://host/v1",
+        "https://host/v1/chat/completions",
+        "https://host/a/../v1",
         "https://host?x",
         "https://host/#"
       ]) {
@@ -324,6 +325,17 @@ suite("Configuration", (it) => {
       assert.deepStrictEqual(yield* ok("GET", `${admin}/model-prices`), [replaced])
       assert.strictEqual((yield* call("DELETE", path)).status, 204)
       assert.deepStrictEqual(refusalOf(yield* call("DELETE", path)), { status: 404, code: "not_found", param: null })
+    })
+  )
+
+  it.effect("prices: a star may end the name, and stand nowhere else", () =>
+    Effect.gen(function* () {
+      const body = { input_usd_per_million: 1, output_usd_per_million: 2 }
+      const path = (model: string) => `${admin}/model-prices/${encodeURIComponent(model)}`
+      assert.strictEqual(at(yield* ok("PUT", path("claude-*"), { body }), "model"), "claude-*")
+      const refused = yield* call("PUT", path("cl*ude"), { body })
+      assert.deepStrictEqual(refusalOf(refused), { status: 400, code: "invalid_configuration", param: "model" })
+      assert.strictEqual((yield* call("DELETE", path("claude-*"))).status, 204)
     })
   )
 })

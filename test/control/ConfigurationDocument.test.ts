@@ -81,6 +81,7 @@ suite("Configuration as code", (it) => {
           provider: "upstream",
           name: "main",
           base_url: "https://main.example",
+          family: null,
           enabled: true,
           credential_header_mode: "authorization_bearer",
           credential_header_name: null,
@@ -256,7 +257,7 @@ suite("Configuration as code", (it) => {
           [upstream, { ...upstream, name: "second" }],
           /^providers upstream\/second: Another upstream row is enabled/
         ],
-        ["providers", [{ ...upstream, base_url: "https://a.example/v1" }], /base_url must end after the host/],
+        ["providers", [{ ...upstream, base_url: "https://a.example/v1?x" }], /base_url must not carry a query/],
         [
           "credential_mappings",
           [{ scope: "project", target: "nobody", enabled: true }],

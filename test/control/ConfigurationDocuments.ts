@@ -81,6 +81,7 @@ const key =
         owner_type: fc.constant(project === null ? "individual" : "project"),
         project: fc.constant(project),
         service_names: fc.constant(project === null ? links : []),
+        name: orNull(["ada", "ben"]),
         team_id: orNull(["red", "blue"]),
         disabled: fc.boolean(),
         expires_at: orNull(["2999-01-01T00:00:00Z"]),

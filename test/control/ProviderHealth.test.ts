@@ -15,6 +15,9 @@ const alone = Effect.gen(function* () {
   yield* sql`DELETE FROM provider_health_states`
 })
 
+const statusOf = (request: string): number =>
+  request.includes("/broken") ? 503 : request.startsWith("HEAD") ? 204 : request.includes("x-api-key") ? 401 : 404
+
 const register = (name: string, body: object) => ok("POST", `${admin}/services`, { body: { name, ...body } })
 
 const checked = Effect.map(ok("POST", `${health}/check`), (json) => {
@@ -60,7 +63,7 @@ suite("Provider health", (it) => {
       const server = yield* ScriptedServer.serve(async (peer) => {
         const request = await peer.request()
         heard.push(request)
-        await peer.write(ScriptedServer.answer("x", request.includes("/broken") ? 503 : 204))
+        await peer.write(ScriptedServer.answer("x", statusOf(request)))
       })
       yield* register("well", {
         upstream_base_url: server.origin,
@@ -70,18 +73,22 @@ suite("Provider health", (it) => {
       })
       yield* register("broken", { upstream_base_url: server.origin, health_check_path: "/broken" })
       yield* register("homeless", {})
+      yield* register("rootless", { upstream_base_url: server.origin })
       yield* register("off", { upstream_base_url: server.origin, enabled: false })
       yield* register("gone", { upstream_base_url: yield* ScriptedServer.refusing })
       yield* ok("POST", `${admin}/providers`, {
         body: {
           provider: "upstream",
           name: "proxy",
-          base_url: server.origin,
+          base_url: `${server.origin}/api/v1`,
           credential: "sk-proxy",
           credential_header_mode: "custom_header",
           credential_header_name: "X-Upstream-Key",
           credential_header_value_format: "bearer"
         }
+      })
+      yield* ok("POST", `${admin}/providers`, {
+        body: { provider: "upstream", name: "vendor", base_url: server.origin, credential: "sk-1", family: "anthropic" }
       })
       const results = yield* checked
       const told = results.map((row) => [
@@ -95,10 +102,12 @@ suite("Provider health", (it) => {
       ])
       assert.sameDeepMembers(told, [
         ["upstream", "proxy", "healthy", "closed", true, null, 0],
+        ["upstream", "vendor", "degraded", "closed", true, "credential_refused", 0],
+        ["internal-service", "rootless", "healthy", "closed", true, null, 0],
         ["internal-service", "well", "healthy", "closed", true, null, 0],
-        ["internal-service", "broken", "unhealthy", "open", false, "http_503", 1],
-        ["internal-service", "homeless", "unhealthy", "open", false, "missing_upstream_url", 1],
-        ["internal-service", "gone", "unhealthy", "open", false, "health_check_failed:refused", 1]
+        ["internal-service", "broken", "unhealthy", "closed", false, "http_503", 1],
+        ["internal-service", "homeless", "unhealthy", "closed", false, "missing_upstream_url", 1],
+        ["internal-service", "gone", "unhealthy", "closed", false, "unreachable", 1]
       ])
       for (const row of results) {
         assert.strictEqual(at(row, "average_latency_ms") === null, at(row, "name") === "homeless")
@@ -106,11 +115,15 @@ suite("Provider health", (it) => {
       }
       assert.deepStrictEqual(heard.map((request) => request.split(" HTTP/")[0]).sort(), [
         "GET /",
+        "GET /api/v1/models",
         "GET /broken",
+        "GET /v1/models",
         "HEAD /healthz"
       ])
       assert.match(heard.find((request) => request.startsWith("HEAD")) ?? "", /^authorization: Bearer svc-well\r$/m)
-      assert.match(heard.find((request) => request.startsWith("GET / ")) ?? "", /^X-Upstream-Key: Bearer sk-proxy\r$/m)
+      const asked = (path: string) => heard.find((request) => request.startsWith(`GET ${path} `)) ?? ""
+      assert.match(asked("/api/v1/models"), /^X-Upstream-Key: Bearer sk-proxy\r$/m)
+      assert.match(asked("/v1/models"), /^x-api-key: sk-1\r\nanthropic-version: 2023-06-01\r$/m)
       assert.sameDeepMembers(Object(yield* ok("GET", `${health}/state`)), results)
 
       const again = yield* checked
@@ -121,12 +134,34 @@ suite("Provider health", (it) => {
     }).pipe(Effect.scoped)
   )
 
+  it.effect("a check closes the circuit of a service that it finds well, and changes none that it does not", () =>
+    Effect.gen(function* () {
+      yield* alone
+      const server = yield* ScriptedServer.serve((peer) => peer.write(ScriptedServer.answer("x")))
+      const refusing = yield* ScriptedServer.refusing
+      const addresses = { mended: server.origin, held: refusing, gone: refusing }
+      for (const [name, upstream_base_url] of Object.entries(addresses)) yield* register(name, { upstream_base_url })
+      for (const [name, circuit_state] of [
+        ["mended", "open"],
+        ["held", "half_open"]
+      ]) {
+        const body = { provider: "internal-service", name, status: "unhealthy", circuit_state }
+        yield* ok("POST", `${health}/state`, { body })
+      }
+      const states = new Map((yield* checked).map((row) => [at(row, "name"), at(row, "circuit_state")]))
+      assert.deepStrictEqual(
+        ["mended", "held", "gone"].map((name) => states.get(name)),
+        ["closed", "half_open", "closed"]
+      )
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("who does not answer in three seconds is told to be late", () =>
     Effect.gen(function* () {
       yield* alone
       const server = yield* ScriptedServer.serve(() => {})
       yield* register("silent", { upstream_base_url: server.origin })
-      const [state] = yield* checked
+      const state = (yield* checked).find((row) => at(row, "name") === "silent")
       assert.deepInclude(state, { status: "unhealthy", last_error_code: "timeout" })
     }).pipe(Effect.scoped)
   )

@@ -5,6 +5,7 @@ import * as DatabaseEmbedded from "../../layers/DatabaseEmbedded.ts"
 import type { Scope } from "../../src/control/api/Security.ts"
 import { UpstreamUiSessions } from "../../src/control/UpstreamUiSessions.ts"
 import * as Secret from "../../src/gateway/model/Secret.ts"
+import { none } from "../../src/gateway/model/StartupUpstreams.ts"
 import { Database } from "../../src/services/Database.ts"
 import * as Upstream from "../gateway/ScriptedUpstream.ts"
 import { admin, at, type Call, call, layer, ok, operatorToken, refusalOf } from "./Listener.ts"
@@ -26,6 +27,22 @@ const options = { excludeTestServices: true } as const
 
 /** Credentials are stored as they are, so that a test can store one. */
 const listener = layer(DatabaseEmbedded.layer, { vaultKey: Option.none(), upstream })
+
+describeWith(layer(DatabaseEmbedded.layer, { upstream, startup: none }), options)("The UI of two upstreams", (it) => {
+  it.effect("is none: each serves one family alone", () =>
+    Effect.gen(function* () {
+      yield* answering(Upstream.json({}))
+      for (const family of ["openai", "anthropic"]) {
+        const body = { provider: "upstream", name: family, family, base_url: "https://up.test", credential: "sk" }
+        yield* ok("POST", `${admin}/providers`, { body })
+      }
+      const refused = yield* call("GET", ui)
+      assert.deepStrictEqual(refusalOf(refused), { status: 409, code: "upstream_unconfigured", param: null })
+      assert.include(refused.text, "Each family has an upstream of its own")
+      assert.deepStrictEqual(sent, [])
+    })
+  )
+})
 
 describeWith(listener, options)("The upstream's UI", (it) => {
   it.effect("is for operators alone, whatever ui_exposure says, and takes no cookie", () =>
@@ -268,6 +285,22 @@ describeWith(listener, options)("The upstream's UI", (it) => {
       const refused = yield* call("GET", ui)
       assert.deepStrictEqual(refusalOf(refused), { status: 409, code: "upstream_unconfigured", param: null })
       assert.deepStrictEqual(sent, [])
+      yield* sql`DELETE FROM provider_configs`
+    })
+  )
+
+  it.effect("is at the root of the host of the upstream that serves both families, wherever its API begins", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      yield* answering(Upstream.json({}))
+      yield* sql`INSERT INTO provider_configs (provider, name, family, base_url, sealed_credential, credential_origin) VALUES
+        ('upstream', 'gpt', 'openai', 'https://gpt.test/v1', 'clear.sk-gpt', 'https://gpt.test'),
+        ('upstream', 'proxy', NULL, 'https://proxy.test/api/v1', 'clear.sk-proxy', 'https://proxy.test')`
+      yield* ok("GET", `${ui}/keys`)
+      const [asked] = sent
+      assert.deepStrictEqual([asked?.origin, asked?.target], ["https://proxy.test", "/ui/keys"])
+      assert.include(asked?.headers.join("\n"), "Bearer sk-proxy")
+      assert.notInclude(asked?.headers.join("\n"), "sk-gpt")
       yield* sql`DELETE FROM provider_configs`
     })
   )

@@ -15,7 +15,7 @@ describe("Headers for the upstream", () => {
         const out = Headers.forUpstream(headers, {
           credential,
           style,
-          ownHeader: ownHeaderOf(style),
+          ownHeaders: ownHeadersOf(style),
           keyHeader,
           own,
           plainAnswer
@@ -53,7 +53,7 @@ describe("Headers for the upstream", () => {
           const out = Headers.forUpstream(planted, {
             credential,
             style,
-            ownHeader: ownHeaderOf(style),
+            ownHeaders: ownHeadersOf(style),
             keyHeader,
             own,
             plainAnswer
@@ -80,7 +80,7 @@ describe("Headers for the upstream", () => {
       Headers.forUpstream(client, {
         credential,
         style,
-        ownHeader: ownHeaderOf(style),
+        ownHeaders: ownHeadersOf(style),
         keyHeader,
         own: [],
         plainAnswer: false
@@ -101,7 +101,7 @@ describe("Headers for the upstream", () => {
     ]
     const headers = [...names, ...others].flatMap((name) => [name, "canary"])
     const out = Headers.forUpstream([...headers, "x-api-keys", "kept"], {
-      ...{ credential, style: authorizationBearer, ownHeader: undefined, keyHeader, own: [], plainAnswer: false }
+      ...{ credential, style: authorizationBearer, ownHeaders: [], keyHeader, own: [], plainAnswer: false }
     })
     assert.deepStrictEqual(out, ["x-api-keys", "kept", "authorization", "Bearer upstream-secret"])
   })
@@ -126,7 +126,7 @@ describe("Headers for the upstream", () => {
       Headers.forUpstream(headers, {
         credential,
         style: authorizationBearer,
-        ownHeader: undefined,
+        ownHeaders: [],
         keyHeader,
         own: [],
         plainAnswer: false
@@ -143,7 +143,7 @@ describe("Headers for the upstream", () => {
     ["mysvc_x=1; a=svc_;;", "mysvc_x=1; a=svc_;;"]
   ])("keeps the gateway's own cookies from the upstream: %s", (cookie, expected) => {
     const out = Headers.forUpstream(["Cookie", cookie, "X-After", "1"], {
-      ...{ credential, style: authorizationBearer, ownHeader: undefined, keyHeader, own: [], plainAnswer: false }
+      ...{ credential, style: authorizationBearer, ownHeaders: [], keyHeader, own: [], plainAnswer: false }
     })
     assert.strictEqual(Headers.get(out, "cookie"), expected)
     assert.strictEqual(Headers.get(out, "x-after"), "1")
@@ -268,7 +268,7 @@ const own: ReadonlyArray<Field> = [
   ["traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"]
 ]
 
-const ownHeaderOf = (style: CredentialStyle) => (style._tag === "CustomHeader" ? style.name.toLowerCase() : undefined)
+const ownHeadersOf = (style: CredentialStyle) => (style._tag === "CustomHeader" ? [style.name.toLowerCase()] : [])
 
 const injectedBy = (style: CredentialStyle): Field =>
   style._tag === "AuthorizationBearer"

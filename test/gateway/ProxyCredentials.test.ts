@@ -1,5 +1,5 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import { Database } from "../../src/services/Database.ts"
 import * as Proxy from "./Proxy.ts"
 import * as Upstream from "./ScriptedUpstream.ts"
@@ -65,7 +65,7 @@ layer(Proxy.database)("ProxyApp presents to the upstream", (it) => {
 
   it.effect("nothing, when there is no credential at all: the caller learns that an operator must act", () =>
     Effect.gen(function* () {
-      const gateway = yield* Proxy.make({ settings: { upstreamServiceKey: Option.none() } })
+      const gateway = yield* Proxy.make({ upstreams: Proxy.keyless })
       const key = yield* Proxy.issueKey()
       const wire = yield* gateway.ask({ method: "GET", target: "/v1/models", headers: key.headers })
       assert.deepStrictEqual(

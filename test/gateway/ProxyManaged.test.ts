@@ -48,6 +48,7 @@ layer(Proxy.database)("ProxyApp, managed by the gateway", (it) => {
         created_at: Proxy.noon,
         request_id: "my-id",
         key_id: key.id,
+        team_id: null,
         project_id: key.projectId,
         route: Proxy.chat,
         model: "large",

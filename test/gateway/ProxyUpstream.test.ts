@@ -347,6 +347,33 @@ layer(Proxy.database)("ProxyApp and an upstream", (it) => {
     })
   )
 
+  it.effect(
+    "and a Redis that is gone: an outage writes a line a second for each cause, not some for each request",
+    () =>
+      Effect.gen(function* () {
+        const lines: Array<string> = []
+        yield* Effect.gen(function* () {
+          const gateway = yield* Proxy.make({
+            upstream: Upstream.json({ usage: { prompt_tokens: 1, completion_tokens: 1 } })
+          })
+          const { headers } = yield* Proxy.issueKey({ tpm_limit: 100_000 })
+          yield* gateway.redisGoes
+          const burst = Effect.forEach([1, 2, 3, 4, 5], () => gateway.ask({ target: Proxy.chat, headers, body: {} }))
+          yield* burst
+          yield* TestClock.adjust("1 second")
+          yield* burst
+          yield* gateway.redisReturns
+          yield* TestClock.adjust("2 seconds")
+        }).pipe(Effect.provide(Logger.layer([Logger.map(Logger.formatJson, (line) => void lines.push(line))])))
+        const count = (said: string) => lines.filter((line) => line.includes(said)).length
+        assert.deepStrictEqual(
+          ["limits cannot be checked", "usage records wait for Redis", "request failed"].map(count),
+          [2, 2, 2]
+        )
+        assert.isTrue(lines.some((line) => line.includes(`"left_out":4`)))
+      })
+  )
+
   it.effect("that is a stream is among the active streams for as long as it runs", () =>
     Effect.gen(function* () {
       const seen: Array<string | undefined> = []

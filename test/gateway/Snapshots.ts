@@ -1,9 +1,10 @@
-import { Option, Redacted, Result } from "effect"
+import { Redacted, Result } from "effect"
 import * as FrontDoor from "../../src/gateway/identity/FrontDoor.ts"
 import { canonicalRoutes, type RouteConfig } from "../../src/gateway/model/CanonicalRoute.ts"
 import { off } from "../../src/gateway/model/FrontDoor.ts"
 import { defaults } from "../../src/gateway/model/Passthrough.ts"
 import * as PolicyLayer from "../../src/gateway/model/PolicyLayer.ts"
+import { PriceList } from "../../src/gateway/model/PriceList.ts"
 import * as ServiceTable from "../../src/gateway/model/ServiceTable.ts"
 import { missing } from "../../src/gateway/model/StoredCredential.ts"
 import type { Snapshot } from "../../src/gateway/Snapshot.ts"
@@ -32,8 +33,8 @@ export const policed = (method: string, target: string, state = seededWith()): T
 export const seededWith = (config: Partial<RouteConfig> = {}): Snapshot => ({
   epoch: 1,
   routes: new Map(canonicalRoutes.map(({ id }) => [id, { ...seeded, ...config }])),
-  provider: Option.none(),
-  prices: new Map(),
+  providers: new Map(),
+  prices: PriceList.empty,
   services: ServiceTable.of([]),
   frontDoor: FrontDoor.of(off, missing),
   passthrough: defaults,

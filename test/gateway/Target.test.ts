@@ -40,7 +40,12 @@ describe("Target", () => {
       ["POST", "/v1/../key", "unsupported_route", "The request path contains a dot segment."],
       ["GET", "/v1/responses", "unsupported_route", "This path is served for POST only."],
       ["PUT", "/v1/messages/batches", "unsupported_route", "This path is served for GET and POST only."],
-      ["POST", "/key/generate", "unsupported_route", "Route is not supported by this gateway."],
+      [
+        "POST",
+        "/key/generate",
+        "unsupported_route",
+        "Route is not supported by this gateway. There is no POST /key/generate here; POST /v1/chat/completions, /v1/responses, /v1/embeddings and /v1/messages, and GET /v1/models are the usual ones."
+      ],
       [
         "POST",
         "/openai/deployments/m/chat/completions",

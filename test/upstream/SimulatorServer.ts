@@ -9,6 +9,8 @@ export interface Options extends Settings {
   readonly paceMs: number
   /** Milliseconds since 1970. */
   readonly now: () => number
+  /** The path of its host that its API begins below. */
+  readonly below: string
   /** How many requests are remembered, the newest. */
   readonly recorded: number
 }
@@ -28,7 +30,7 @@ export interface SimulatorServer {
   readonly requests: ReadonlyArray<Recorded>
 }
 
-const defaults: Options = { ...defaultSettings, paceMs: 0, now: () => Date.now(), recorded: 1_000 }
+const defaults: Options = { ...defaultSettings, paceMs: 0, below: "", now: () => Date.now(), recorded: 1_000 }
 
 /** The simulated model proxy as a real HTTP server, on a port of its own. */
 export const serve = (options: Partial<Options> = {}): Effect.Effect<SimulatorServer, never, Scope.Scope> =>
@@ -41,7 +43,7 @@ export const serve = (options: Partial<Options> = {}): Effect.Effect<SimulatorSe
 export const start = async (
   options: Partial<Options> = {}
 ): Promise<SimulatorServer & { readonly close: () => Promise<void> }> => {
-  const { paceMs, now, recorded, ...settings } = { ...defaults, ...options }
+  const { below, paceMs, now, recorded, ...settings } = { ...defaults, ...options }
   const simulator = new Simulator(settings)
   const requests: Array<Recorded> = []
 
@@ -52,7 +54,8 @@ export const start = async (
       const request = recordOf(incoming, Buffer.concat(chunks), response)
       requests.push(request)
       if (requests.length > recorded) requests.shift()
-      const { method, url: target, rawHeaders: headers, body } = request
+      const { method, url, rawHeaders: headers, body } = request
+      const target = url.startsWith(below) ? url.slice(below.length) : "/beside"
       send(response, simulator.answer({ method, target, headers, body }, now()), paceMs)
     })
   })

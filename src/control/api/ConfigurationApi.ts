@@ -2,17 +2,18 @@ import { Effect, Schema, Struct } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { FrontDoor } from "../../gateway/model/FrontDoor.ts"
 import { GuardrailPolicyPatch } from "../../gateway/model/GuardrailPolicy.ts"
-import { KeyPolicyPatch } from "../../gateway/model/KeyPolicy.ts"
+import { KeyPolicyInput } from "../../gateway/model/KeyPolicy.ts"
 import { Passthrough, Unheld } from "../../gateway/model/Passthrough.ts"
 import { LayerKind } from "../../gateway/model/PolicyLayer.ts"
 import { Endpoint, EndpointPricingRule, PricingRule, ServiceMethod } from "../../gateway/model/Service.ts"
 import { SharedLimitsPatch } from "../../gateway/model/SharedLimits.ts"
 import { Ownership } from "../../gateway/model/UpstreamObjects.ts"
+import { Vendor } from "../../gateway/model/Vendor.ts"
 import { refusals } from "./Errors.ts"
 import { Id, Timestamp } from "./Fields.ts"
 import { Description, Guardrail, Modes, timeoutBounds } from "./GuardrailsApi.ts"
-import { OwnerType, TeamId } from "./KeysApi.ts"
-import { ModelName, ModelPrice } from "./ModelPricesApi.ts"
+import { Key, OwnerType, TeamId } from "./KeysApi.ts"
+import { ModelPrice, PricedModel } from "./ModelPricesApi.ts"
 import { LayerScopeId } from "./PolicyLayersApi.ts"
 import { Provider } from "./ProvidersApi.ts"
 import { Route } from "./RoutesApi.ts"
@@ -72,7 +73,7 @@ export type ServiceLinksEntry = typeof ServiceLinksEntry.Type
 export const LayerEntry = Schema.Struct({
   kind: LayerKind,
   scope: Schema.NullOr(LayerScopeId),
-  policy: KeyPolicyPatch,
+  policy: KeyPolicyInput,
   shared: Schema.optionalKey(SharedLimitsPatch),
   guardrail_policy: GuardrailPolicyPatch
 })
@@ -85,6 +86,8 @@ export type LayerEntry = typeof LayerEntry.Type
 export const KeyEntry = Schema.Struct({
   id: Id,
   key_prefix: Schema.optionalKey(Schema.String),
+  /** Documents that were exported before keys had names mean none. */
+  name: Key.fields.name.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed(null))),
   owner_type: OwnerType,
   /** The name of the project. */
   project: Schema.NullOr(Schema.String),
@@ -94,7 +97,7 @@ export const KeyEntry = Schema.Struct({
   disabled: Schema.Boolean,
   expires_at: Schema.NullOr(Timestamp),
   rotation_due_at: Schema.NullOr(Timestamp),
-  policy: KeyPolicyPatch,
+  policy: KeyPolicyInput,
   guardrail_policy: GuardrailPolicyPatch
 })
 export type KeyEntry = typeof KeyEntry.Type
@@ -102,6 +105,8 @@ export type KeyEntry = typeof KeyEntry.Type
 /** Known by its kind and its name. */
 export const ProviderEntry = Provider.mapFields(
   Struct.omit(["id", "credential_configured", "created_at", "updated_at"])
+).pipe(
+  Schema.fieldsAssign({ family: Schema.NullOr(Vendor).pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed(null))) })
 )
 export type ProviderEntry = typeof ProviderEntry.Type
 
@@ -114,7 +119,7 @@ export const MappingEntry = Schema.Struct({
 export type MappingEntry = typeof MappingEntry.Type
 
 export const PriceEntry = ModelPrice.mapFields(Struct.omit(["updated_at"])).pipe(
-  Schema.fieldsAssign({ model: ModelName })
+  Schema.fieldsAssign({ model: PricedModel })
 )
 export type PriceEntry = typeof PriceEntry.Type
 

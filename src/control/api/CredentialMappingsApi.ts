@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Vendor } from "../../gateway/model/Vendor.ts"
 import { refusals } from "./Errors.ts"
 import { Id, orUnreadable, stamps } from "./Fields.ts"
 import { Credential } from "./ProvidersApi.ts"
@@ -27,7 +28,10 @@ export const CredentialMappingUpsert = Schema.Struct({
   scope: Schema.Literals(["key", "project"]),
   target_id: Id,
   enabled: Schema.optionalKey(Schema.Boolean),
-  credential: Schema.optionalKey(Schema.NullOr(Credential))
+  credential: Schema.optionalKey(Schema.NullOr(Credential)),
+  family: Schema.optionalKey(Vendor).annotateKey({
+    description: "Whose upstream the credential is for; needed where each family has one of its own."
+  })
 })
 export type CredentialMappingUpsert = typeof CredentialMappingUpsert.Type
 
@@ -56,7 +60,7 @@ export const CredentialMappingsApi = HttpApiGroup.make("upstream-credentials")
         OpenApi.annotations({
           summary: "Set the credential of a key or a project",
           description:
-            "There is one mapping for each target; a credential that is absent or null keeps the stored one. It belongs to the scheme, host and port of the upstream in force (`credential_origin`): while the upstream is another, requests that need it are refused."
+            "There is one mapping for each target; a credential that is absent or null keeps the stored one. It belongs to the scheme, host and port of the upstream in force (`credential_origin`): while the upstream is another, requests that need it are refused. Where each family has an upstream of its own, `family` says which one it is for; requests to the other one go without it."
         })
       )
       .annotateMerge(requires("providers:update")),

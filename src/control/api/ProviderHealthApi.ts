@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Provider } from "../../gateway/model/CanonicalRoute.ts"
 import { refusals } from "./Errors.ts"
-import { Timestamp } from "./Fields.ts"
+import { RangeTime, Timestamp } from "./Fields.ts"
 import { leavesOut, requires } from "./Security.ts"
 
 const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
@@ -13,13 +13,19 @@ export const HealthState = Schema.Struct({
   name: Schema.String,
   provider: Provider,
   status: Schema.Literals(["healthy", "degraded", "unhealthy", "unknown"]),
-  circuit_state: Schema.Literals(["closed", "open", "half_open"]),
+  circuit_state: Schema.Literals(["closed", "open", "half_open"]).annotate({
+    description:
+      "As an operator recorded it, until a check finds it well, which closes it. A check that fails opens none: requests go on."
+  }),
   active_check_ok: Schema.NullOr(Schema.Boolean),
   passive_success_count: Count,
   passive_failure_count: Count,
   consecutive_failures: Count,
   average_latency_ms: Schema.NullOr(Milliseconds),
-  last_error_code: Schema.NullOr(Schema.String),
+  last_error_code: Schema.NullOr(Schema.String).annotate({
+    description:
+      "Of a check: unreachable, timeout, not_http, busy (no connection was free), http_<status>, credential_refused (it answers, and not to this credential), missing_upstream_url, invalid_upstream_url."
+  }),
   cooldown_until: Schema.NullOr(Timestamp),
   checked_at: Schema.NullOr(Timestamp),
   updated_at: Timestamp
@@ -63,8 +69,8 @@ export type ObservedHealth = typeof ObservedHealth.Type
 
 /** `from` is inside the range, `to` outside; without them it is the last day. */
 export const ObservedQuery = Schema.Struct({
-  from: Schema.optionalKey(Timestamp),
-  to: Schema.optionalKey(Timestamp)
+  from: Schema.optionalKey(RangeTime),
+  to: Schema.optionalKey(RangeTime)
 })
 export type ObservedQuery = typeof ObservedQuery.Type
 
@@ -86,7 +92,13 @@ export const ProviderHealthApi = HttpApiGroup.make("provider-health")
       .annotate(OpenApi.Summary, "Record a state by hand")
       .annotateMerge(requires("providers:update")),
     HttpApiEndpoint.post("check", "/check", { success: HealthResults })
-      .annotate(OpenApi.Summary, "Ask every enabled provider and service now")
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Ask every enabled provider and service now",
+          description:
+            "Upstreams, those that the environment names too, are asked for /v1/models with their credential: any answer below 500 is healthy, but 401 and 403 to a credential are degraded. A service with a health_check_path must answer there with 2xx, another one anything below 500."
+        })
+      )
       .annotateMerge(requires("providers:update"))
   )
   .prefix("/provider-health")

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { HeaderMode, HeaderValueFormat } from "../../gateway/model/CredentialStyle.ts"
+import { Vendor } from "../../gateway/model/Vendor.ts"
 import { refusals } from "./Errors.ts"
 import { CredentialCleared, Id, orUnreadable, stamps } from "./Fields.ts"
 import { leavesOut, requires } from "./Security.ts"
@@ -10,24 +11,37 @@ export const ProviderKind = Schema.Literals(["upstream", "internal-service"])
 /** A credential goes in and never comes out: rows say only whether there is one. */
 export const Credential = Schema.RedactedFromValue(Schema.String)
 
+const BaseUrl = Schema.String.annotate({
+  description:
+    "As the vendor publishes it for its SDKs. Where its path names an API version (/api/v1, /v1beta/openai), it takes the place of the gateway's /v1; where it names none, the gateway's path follows it."
+})
+
+/** Which requests go there. */
+const Serves = Schema.NullOr(Vendor).annotate({
+  description:
+    "openai: chat completions, responses and embeddings; anthropic: messages, their tokens and batches. /v1/models and the wildcard go by the anthropic-version header of the request. null: both, as far as no enabled row has the family."
+})
+
 export const Provider = Schema.Struct({
   id: Id,
   provider: ProviderKind,
   name: Schema.String,
-  base_url: Schema.String,
+  base_url: BaseUrl,
+  family: Serves,
   enabled: Schema.Boolean,
   credential_configured: Schema.Boolean,
   credential_header_mode: HeaderMode,
   credential_header_name: Schema.NullOr(Schema.String),
   credential_header_value_format: HeaderValueFormat,
   ...stamps
-})
+}).annotate({ identifier: "Provider" })
 export type Provider = typeof Provider.Type
 
 export const ChangedProvider = Provider.pipe(Schema.fieldsAssign({ credential_cleared: CredentialCleared }))
 export type ChangedProvider = typeof ChangedProvider.Type
 
 const optional = {
+  family: Schema.optionalKey(Serves),
   enabled: Schema.optionalKey(Schema.Boolean),
   credential: Schema.optionalKey(Schema.NullOr(Credential)),
   credential_header_mode: Schema.optionalKey(HeaderMode),
@@ -38,14 +52,14 @@ const optional = {
 export const NewProvider = Schema.Struct({
   provider: ProviderKind,
   name: Schema.String,
-  base_url: Schema.String,
+  base_url: BaseUrl,
   ...optional
 })
 export type NewProvider = typeof NewProvider.Type
 
 export const ProviderPatch = Schema.Struct({
   name: Schema.optionalKey(Schema.String),
-  base_url: Schema.optionalKey(Schema.String),
+  base_url: Schema.optionalKey(BaseUrl),
   ...optional
 })
 export type ProviderPatch = typeof ProviderPatch.Type
@@ -56,7 +70,7 @@ const missing = refusals("missing_provider_config")
 export const ProvidersApi = HttpApiGroup.make("providers")
   .annotate(
     OpenApi.Description,
-    "Upstream model proxies: address, credential and how it is presented. At most one upstream is enabled."
+    "Upstreams: address, credential and how it is presented. At most one for each family, and one for both, is enabled; an enabled row comes before what the environment says, and before the simulator."
   )
   .add(
     HttpApiEndpoint.post("create", "/", {

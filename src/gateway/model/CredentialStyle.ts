@@ -1,4 +1,5 @@
 import { Redacted, Schema } from "effect"
+import type { Family } from "./CanonicalRoute.ts"
 
 /** How the upstream credential is presented (specification, "stripping and injection"). */
 export type CredentialStyle =
@@ -6,6 +7,12 @@ export type CredentialStyle =
   | { readonly _tag: "CustomHeader"; readonly name: string; readonly format: "raw" | "bearer" }
 
 export const authorizationBearer: CredentialStyle = { _tag: "AuthorizationBearer" }
+
+/** How the vendors of the families ask for their credential. */
+export const styleOfFamily: Readonly<Record<Family, CredentialStyle>> = {
+  a: authorizationBearer,
+  b: { _tag: "CustomHeader", name: "x-api-key", format: "raw" }
+}
 
 /** Name and value of the header that carries the credential. */
 export const credentialField = (style: CredentialStyle, credential: Redacted.Redacted): readonly [string, string] => {

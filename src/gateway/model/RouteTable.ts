@@ -54,6 +54,17 @@ export const aliasOf = (method: string, segments: ReadonlyArray<string>): Canoni
   )?.route
 }
 
+/**
+ * The model that a path below the list of models is about, whose name may have slashes; `undefined` for any other path.
+ * It goes by the list's route.
+ */
+export const modelOf = (method: string, { segments }: CanonicalPath): string | undefined => {
+  const [version, models, ...name] = segments
+  return method === "GET" && version === "v1" && models === "models" && name.length > 0 && !name.includes("")
+    ? decodeURIComponent(name.join("/"))
+    : undefined
+}
+
 /** The route of a registered service's path, as policies and records name it. */
 export const serviceRoute = (path: string): PolicyRoute => serviceRoutes.get(path) ?? "/services/*"
 
