@@ -71,4 +71,11 @@ const document = HttpRouter.add(
   Effect.suspend(() => revalidated(described(ControlApi)))
 )
 
-export const layer = Layer.mergeAll(page, document)
+/** Where people begin who know only the address. */
+const entrances = HttpRouter.addAll(
+  (["/", "/admin-ui", "/admin-ui/"] as const).map((path) =>
+    HttpRouter.route("GET", path, HttpServerResponse.redirect("/admin-ui/docs", { status: 302 }))
+  )
+)
+
+export const layer = Layer.mergeAll(page, document, entrances)

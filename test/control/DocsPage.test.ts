@@ -4,7 +4,7 @@ import { HttpServer } from "effect/http"
 import { chromium } from "playwright-core"
 import { inject } from "vitest"
 import * as DatabaseEmbedded from "../../layers/DatabaseEmbedded.ts"
-import { call, layer, operatorToken, suite } from "./Listener.ts"
+import { at, call, layer, operatorToken, suite } from "./Listener.ts"
 
 const executable = inject("chromium")
 
@@ -22,6 +22,23 @@ suite("Answers of the control listener", (it) => {
         assert.strictEqual(headers["referrer-policy"], "no-referrer", path)
         assert.strictEqual(headers["cross-origin-opener-policy"], "same-origin", path)
       }
+    })
+  )
+})
+
+suite("The documentation", (it) => {
+  it.effect("is where the bare address leads, and says what operators' answers look like once", () =>
+    Effect.gen(function* () {
+      const origin = yield* HttpServer.addressFormattedWith(Effect.succeed)
+      for (const path of ["/", "/admin-ui", "/admin-ui/"]) {
+        const { headers, status } = yield* Effect.promise(() => fetch(origin + path, { redirect: "manual" }))
+        assert.deepStrictEqual([status, headers.get("location")], [302, "/admin-ui/docs"], path)
+      }
+      assert.strictEqual((yield* call("POST", "/admin-ui", { authorization: null })).status, 404)
+      const described = yield* call("GET", "/admin-ui/openapi.json", { authorization: null })
+      assert.isDefined(at(described.json, "components", "schemas", "Key"))
+      const listed = at(described.json, "paths", "/admin-ui/admin/keys/{id}", "get", "responses", "200", "content")
+      assert.deepStrictEqual(at(listed, "application/json", "schema"), { $ref: "#/components/schemas/Key" })
     })
   )
 })

@@ -109,7 +109,8 @@ const envelopeOf = <Code extends ErrorCode>(codes: ReadonlyArray<Code>) =>
       code: Schema.Literals(codes),
       request_id: Schema.String
     })
-  })
+    // many endpoints refuse with the same codes: the API's description has each set once
+  }).annotate({ identifier: `Refusal.${codes.join(".")}` })
 
 /** The body of every refusal: the shape of family A. */
 export const envelope = <Code extends ErrorCode>(error: ControlError<Code>, requestId: string) => ({

@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { Action, Config, Execution, FailurePolicy, Mode } from "../../gateway/model/Guardrail.ts"
 import { GuardrailName } from "../../gateway/model/GuardrailPolicy.ts"
 import { refusals } from "./Errors.ts"
-import { CredentialCleared, Cursor, Id, orUnreadable, PageLimit, Timestamp } from "./Fields.ts"
+import { CredentialCleared, Cursor, Id, orUnreadable, PageLimit, RangeTime, Timestamp } from "./Fields.ts"
 import { Credential } from "./ProvidersApi.ts"
 import { leavesOut, requires } from "./Security.ts"
 
@@ -22,7 +22,7 @@ export const Guardrail = Schema.Struct({
   endpoint_url: Schema.NullOr(Schema.String),
   timeout_ms: Schema.NullOr(Schema.Int),
   token_configured: Schema.Boolean
-})
+}).annotate({ identifier: "Guardrail" })
 export type Guardrail = typeof Guardrail.Type
 
 export const ChangedGuardrail = Guardrail.pipe(Schema.fieldsAssign({ credential_cleared: CredentialCleared }))
@@ -96,8 +96,8 @@ const Text = Schema.optionalKey(Schema.String.check(Schema.isBetweenLength(1, 25
 
 /** Every filter is an exact match; `from` is inside the range, `to` outside. */
 const filter = {
-  from: Schema.optionalKey(Timestamp),
-  to: Schema.optionalKey(Timestamp),
+  from: Schema.optionalKey(RangeTime),
+  to: Schema.optionalKey(RangeTime),
   key_id: Schema.optionalKey(Id),
   project_id: Schema.optionalKey(Id),
   route: Text,

@@ -26,7 +26,7 @@ export const Route = Schema.Struct({
   limits_streams: Schema.Boolean,
   ownership: Ownership,
   updated_at: Timestamp
-})
+}).annotate({ identifier: "Route" })
 export type Route = typeof Route.Type
 
 /** Any subset. A number out of its range is an `invalid_provider_config_payload` (reference §2.8). */

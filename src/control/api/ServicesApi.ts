@@ -54,7 +54,7 @@ export const Service = Schema.Struct({
   disabled_at: Schema.NullOr(Timestamp),
   ...stamps,
   missing_runtime_fields: Schema.Array(RuntimeField)
-})
+}).annotate({ identifier: "Service" })
 export type Service = typeof Service.Type
 
 export const ChangedService = Service.pipe(Schema.fieldsAssign({ credential_cleared: CredentialCleared }))
