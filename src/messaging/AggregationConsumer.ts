@@ -11,6 +11,7 @@ import type { JsonObject } from "./Envelope.ts"
 import type { EnvelopeError, InvalidPublish, SettingsError } from "./Errors.ts"
 import { type Both, both } from "./ExactJson.ts"
 import * as HandlerFailure from "./HandlerFailure.ts"
+import * as HandlerMetrics from "./HandlerMetrics.ts"
 import * as Observation from "./Observation.ts"
 import { observing } from "./ObservationSink.ts"
 import * as Redelivery from "./Redelivery.ts"
@@ -87,7 +88,10 @@ export const make = Effect.fnUntraced(function* <R>(
       })
     )
     return Effect.matchCauseEffect(
-      Effect.suspend(() => handler.handle(context.event, context)),
+      HandlerMetrics.timed(
+        delivery.queue,
+        Effect.suspend(() => handler.handle(context.event, context))
+      ),
       {
         onSuccess: (): Effect.Effect<DeliveryLoop.Verdict, Redelivery.Unredelivered> =>
           Effect.succeed({

@@ -13,6 +13,7 @@ import { both } from "./ExactJson.ts"
 import type { TaskHandler } from "./Handler.ts"
 import { type Consumer, endedByHandOver, HandlerContext } from "./HandlerContext.ts"
 import * as HandlerFailure from "./HandlerFailure.ts"
+import * as HandlerMetrics from "./HandlerMetrics.ts"
 import * as ManualRetry from "./ManualRetry.ts"
 import * as Observation from "./Observation.ts"
 import type { Observe } from "./ObservationSink.ts"
@@ -79,7 +80,10 @@ export const make = <R>(settings: Settings<R>) => {
 
   const handle = (delivery: Delivery, task: TaskEnvelope.TaskEnvelope, context: HandlerContext) => {
     const handled = Effect.suspend(() => handler.handle(task, context))
-    const inTime = handleWithin === undefined ? handled : Effect.timeoutOrElse(handled, late(handleWithin))
+    const inTime = HandlerMetrics.timed(
+      consumer.queue,
+      handleWithin === undefined ? handled : Effect.timeoutOrElse(handled, late(handleWithin))
+    )
     const ended = (exit: Exit.Exit<unknown, unknown>) => afterHandler(delivery, task, context, exit)
     if (!lifecycleStatuses.enabled) return Effect.flatMap(Effect.exit(inTime), ended)
     return Effect.gen(function* () {

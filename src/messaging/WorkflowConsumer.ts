@@ -9,6 +9,7 @@ import * as DeliveryLoop from "./DeliveryLoop.ts"
 import { type EnvelopeError, type InvalidPublish, SettingsError } from "./Errors.ts"
 import { type Both, both } from "./ExactJson.ts"
 import * as HandlerFailure from "./HandlerFailure.ts"
+import * as HandlerMetrics from "./HandlerMetrics.ts"
 import * as Lineage from "./Lineage.ts"
 import * as Observation from "./Observation.ts"
 import { observing } from "./ObservationSink.ts"
@@ -166,9 +167,12 @@ export const make = <R>(
 
     const handle = (delivery: Delivery, envelope: WorkflowEnvelope.WorkflowEnvelope) =>
       Effect.matchCauseEffect(
-        inTime(
-          stage,
-          Effect.suspend(() => handler.handle(envelope, WorkflowContext.make(desk, delivery, envelope)))
+        HandlerMetrics.timed(
+          delivery.queue,
+          inTime(
+            stage,
+            Effect.suspend(() => handler.handle(envelope, WorkflowContext.make(desk, delivery, envelope)))
+          )
         ),
         {
           onSuccess: (): Effect.Effect<DeliveryLoop.Verdict> =>

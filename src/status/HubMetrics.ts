@@ -10,9 +10,16 @@ const failures = Metric.counter("svc_status_hub_store_failures_total", {
   incremental: true
 })
 
-const lag = Metric.histogram("svc_status_hub_lag_ms", {
-  description: "From the timestamp of an event to when it was stored, by the clocks of two machines",
-  boundaries: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000, 30_000, 300_000, 3_600_000]
+const boundariesMs = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000, 30_000, 300_000, 3_600_000]
+const description = "From the timestamp of an event to when it was stored, by the clocks of two machines"
+const lag = Metric.histogram("svc_status_hub_lag_seconds", {
+  description,
+  boundaries: boundariesMs.map((ms) => ms / 1000),
+  attributes: { unit: "s" }
+})
+const lagMs = Metric.histogram("svc_status_hub_lag_ms", {
+  description: `${description}, in milliseconds`,
+  boundaries: boundariesMs
 })
 
 /** What a hub counts, for every message: plain calls. */
@@ -27,6 +34,9 @@ export const make = Effect.map(Effect.context<never>(), (context) => {
     malformed: counted("malformed"),
     leftOut: counted("left_out"),
     failed: () => failures.updateUnsafe(1, context),
-    lagged: (ms: number) => lag.updateUnsafe(Math.max(ms, 0), context)
+    lagged: (ms: number) => {
+      lag.updateUnsafe(Math.max(ms, 0) / 1000, context)
+      lagMs.updateUnsafe(Math.max(ms, 0), context)
+    }
   }
 })

@@ -412,6 +412,7 @@ describe("StatusHub", () => {
         ["svc_status_hub_events_total", "duplicate", 1],
         ["svc_status_hub_events_total", "malformed", 1],
         ["svc_status_hub_store_failures_total", undefined, 1],
+        ["svc_status_hub_lag_seconds", undefined, 2],
         ["svc_status_hub_lag_ms", undefined, 2]
       ])
     }).pipe(Effect.scoped, Effect.provide(memory), Effect.provideService(Metric.MetricRegistry, new Map()))

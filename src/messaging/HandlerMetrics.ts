@@ -1,0 +1,35 @@
+import { Clock, Effect, Exit, Metric } from "effect"
+
+const duration = Metric.histogram("svc_messaging_handler_duration_seconds", {
+  description:
+    "How long handlers took, by the queue that they work on and by outcome: succeeded, failed or interrupted",
+  boundaries: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800],
+  attributes: { unit: "s" }
+})
+
+/** Queue names are a deployment's own, and few; beyond so many series the rest have the queue `other`. */
+const maxSeries = 1_000
+const series = new Map<string, Metric.Histogram<number>>()
+
+/** Labelling a metric anew for each message costs more than raising it. */
+const seriesOf = (queue: string, outcome: string): Metric.Histogram<number> => {
+  const name = `${outcome} ${queue}`
+  const known = series.get(name)
+  if (known !== undefined) return known
+  if (series.size >= maxSeries) return Metric.withAttributes(duration, { queue: "other", outcome })
+  const made = Metric.withAttributes(duration, { queue, outcome })
+  series.set(name, made)
+  return made
+}
+
+const outcomeOf = (exit: Exit.Exit<unknown, unknown>) =>
+  Exit.isSuccess(exit) ? "succeeded" : Exit.hasInterrupts(exit) ? "interrupted" : "failed"
+
+/** Measures the work of a handler on a message of `queue`. */
+export const timed = <A, E, R>(queue: string, handled: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.flatMap(Clock.Clock, (clock) => {
+    const startedAt = clock.currentTimeNanosUnsafe()
+    return Effect.onExit(handled, (exit) =>
+      Metric.update(seriesOf(queue, outcomeOf(exit)), Number(clock.currentTimeNanosUnsafe() - startedAt) / 1e9)
+    )
+  })
