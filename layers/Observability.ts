@@ -1,31 +1,57 @@
+import { hostname } from "node:os"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Layer, Logger, Option, References } from "effect"
+import { Effect, Layer, Logger, Option, Redacted, References, Tracer } from "effect"
 import { UrlParams } from "effect/http"
 import { Otlp, OtlpSerialization } from "effect/observability"
-import type { LogLevel, Settings } from "./Environment.ts"
+import { AccessLog } from "../src/gateway/AccessLog.ts"
+import type { Role } from "./Doors.ts"
+import type { LogLevel, OtlpSettings, Settings } from "./Environment.ts"
+import * as LogLines from "./LogLines.ts"
+import * as ProcessMetrics from "./ProcessMetrics.ts"
+import * as Sampler from "./Sampler.ts"
+import { version } from "./Version.ts"
 
 /** JSON lines on standard output, and, where an endpoint is set, traces, logs and metrics over OTLP. */
-export const layer = (settings: Settings): Layer.Layer<never> =>
-  Option.match(settings.otlpEndpoint, {
-    onNone: () => Layer.merge(logs(settings), Layer.succeed(References.TracerEnabled, false)),
-    onSome: (baseUrl) =>
-      Otlp.layer({
-        baseUrl,
-        resource: { serviceName: "svc-runtime" },
-        loggerMergeWithExisting: true,
-        shutdownTimeout: "3 seconds"
-      }).pipe(
-        Layer.provide([OtlpSerialization.layerProtobuf, NodeHttpClient.layerUndici]),
-        Layer.provideMerge(logs(settings))
-      )
-  })
-
-const logs = ({ logLevels }: Settings) =>
+export const layer = (settings: Settings, role: Role): Layer.Layer<never> =>
   Layer.mergeAll(
-    Logger.layer([Logger.consoleJson]),
-    level(logLevels.rest),
-    // spans record no headers; of a URL they keep the names of its parameters, whose values may be anybody's credential
-    Layer.succeed(UrlParams.CurrentRedactedNames, [/./])
+    ProcessMetrics.layer(role),
+    Option.match(settings.otlp, {
+      onNone: () => Layer.merge(logs(settings, role), Layer.succeed(References.TracerEnabled, false)),
+      onSome: (otlp) => exported(otlp, role).pipe(Layer.provideMerge(logs(settings, role)))
+    })
+  )
+
+const exported = ({ attributes, endpoint, headers, sampler, serviceName }: OtlpSettings, role: Role) => {
+  const exporter = Otlp.layer({
+    baseUrl: endpoint,
+    headers: Redacted.value(headers),
+    resource: {
+      serviceName: Option.getOrElse(serviceName, () => attributes["service.name"] ?? "svc-runtime"),
+      serviceVersion: attributes["service.version"] ?? version,
+      // two processes that no instance told apart would have their counters mixed up
+      attributes: { "service.instance.id": `${hostname()}:${process.pid}`, "svc.role": role, ...attributes }
+    },
+    loggerMergeWithExisting: true,
+    shutdownTimeout: "3 seconds"
+  }).pipe(Layer.provide([OtlpSerialization.layerProtobuf, NodeHttpClient.layerUndici]))
+  const sampled = Layer.effect(
+    Tracer.Tracer,
+    Effect.map(Effect.tracer, (tracer) => Sampler.sampling(tracer, sampler))
+  )
+  return sampled.pipe(Layer.provideMerge(exporter))
+}
+
+const logs = ({ accessLog, logLevels }: Settings, role: Role) =>
+  Layer.unwrap(
+    Effect.map(LogLines.standard(role), (lines) =>
+      Layer.mergeAll(
+        Logger.layer([lines.logger]),
+        Layer.succeed(AccessLog, accessLog ? Option.some(lines.info) : Option.none()),
+        level(logLevels.rest),
+        // spans record no headers; of a URL they keep the names of its parameters, whose values may be anybody's credential
+        Layer.succeed(UrlParams.CurrentRedactedNames, [/./])
+      )
+    )
   )
 
 /** The least level of log lines: `LOG_LEVEL` sets it, and that of the listeners by their names. */

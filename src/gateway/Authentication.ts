@@ -16,14 +16,16 @@ export type Presented =
 const scheme = "Bearer "
 
 /**
- * `Authorization: Bearer …`. Family B's client sends its key as `x-api-key`; on family B routes that is read as well
- * when there is no `Authorization`, and only for gateway keys.
+ * `Authorization: Bearer …`. Family B's client sends its key as `x-api-key`: on family B routes that is read as well, and
+ * only for gateway keys. A client that is signed in with its vendor sends the vendor's bearer beside it, which is
+ * nobody's business here.
  */
 export const presented = (headers: Headers.RawHeaders, family: Family): Result.Result<Presented, GatewayError> => {
   const authorization = Headers.get(headers, "authorization")
+  const apiKey = family === "b" ? Headers.get(headers, "x-api-key") : undefined
+  const ours = apiKey?.startsWith(keyPrefix) ? apiKey : undefined
   if (authorization === undefined) {
-    const apiKey = family === "b" ? Headers.get(headers, "x-api-key") : undefined
-    if (apiKey?.startsWith(keyPrefix)) return gatewayKey(apiKey)
+    if (ours !== undefined) return gatewayKey(ours)
     return Result.fail(
       new GatewayError({
         code: "missing_authorization",
@@ -34,7 +36,8 @@ export const presented = (headers: Headers.RawHeaders, family: Family): Result.R
   const raw = authorization.startsWith(scheme) ? authorization.slice(scheme.length).trim() : ""
   // an operator token is the gateway's own secret: in no mode does it go to an upstream
   if (raw === "" || raw.startsWith(operatorTokenPrefix)) return Result.fail(malformed)
-  return raw.startsWith(keyPrefix) ? gatewayKey(raw) : Result.succeed({ _tag: "OtherBearer", raw })
+  if (raw.startsWith(keyPrefix)) return gatewayKey(raw)
+  return ours === undefined ? Result.succeed({ _tag: "OtherBearer", raw }) : gatewayKey(ours)
 }
 
 /** Where an identity is asked for as well, the gateway key comes in a header of its own, and in no other. */

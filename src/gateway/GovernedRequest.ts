@@ -1,5 +1,6 @@
 import { Cause, Effect, Exit, Option, Result } from "effect"
 import type { BodyLease } from "../services/BodyLeases.ts"
+import type { Seldom } from "../services/Seldom.ts"
 import type { Upstream } from "../services/Upstream.ts"
 import * as AnyBody from "./AnyBody.ts"
 import * as Billing from "./Billing.ts"
@@ -30,9 +31,11 @@ import type { EffectivePolicy } from "./model/EffectivePolicy.ts"
 import * as Estimate from "./model/Estimate.ts"
 import * as Facts from "./model/Facts.ts"
 import type { KeyPolicy } from "./model/KeyPolicy.ts"
+import { allowsModel } from "./model/ModelPattern.ts"
 import * as Policy from "./model/Policy.ts"
 import type { ModelPrice } from "./model/Price.ts"
 import * as Query from "./model/Query.ts"
+import { filtered, listed } from "./model/UpstreamObjects.ts"
 import type { ObjectOwners } from "./ObjectOwners.ts"
 import * as ObjectRules from "./ObjectRules.ts"
 import * as Outbound from "./Outbound.ts"
@@ -61,7 +64,10 @@ export interface Shared {
   readonly now: () => number
   /** Runs `run` after so long, unless the function that it returns is called before. */
   readonly later: (ms: number, run: () => void) => () => void
+  /** To be told of each model that an upstream answered for and that has no price; none where the request names none. */
+  readonly unpriced: (model: string | undefined) => void
   readonly log: (message: Effect.Effect<void>) => void
+  readonly seldom: Seldom
 }
 
 /** The sender of a request. `subject` is the caller that an identity names beside the key. */
@@ -111,6 +117,8 @@ export class GovernedRequest {
   #responseHash: BodyHash | undefined
   /** The account of the exchange, and whether the client has seen the head of its answer. */
   #exchange: { readonly account: Account; readonly headSent: boolean } | undefined
+  /** Set with the record. */
+  #model: string | undefined
   #recorded = false
 
   /** Calls off what is under way when the client hangs up; `undefined` while nothing can be called off. */
@@ -166,6 +174,8 @@ export class GovernedRequest {
     if (decision._tag === "Denied") return this.#deny(decision.denial)
     const full = this.#full()
     if (full !== undefined) return this.#refuseFull({ _tag: "Refused", reading: full, wanted: 1 })
+    const { model } = this.#target
+    if (model !== undefined && !this.#mayUse(model)) return this.#refuse(noSuchModel(model))
     this.#read()
   }
 
@@ -287,7 +297,7 @@ export class GovernedRequest {
       if (ungoverned !== undefined)
         return this.#refuse(new GatewayError(Policy.laterWork(ungoverned)), { check: "later_work" })
     }
-    const destination = destinations.find(target, key)
+    const destination = destinations.find(target, this.#request.family, key)
     if (Result.isFailure(destination)) return this.#refuse(destination.failure)
     this.#fallback = Fallback.find(control, destinations, target, key, this.#question, body.bytes?.length ?? 0)
     const hop = { destination: destination.success, config: target.config, policy: effective.policy }
@@ -396,15 +406,17 @@ export class GovernedRequest {
     const { upstream } = this.#shared
     const { wire } = this.#request
     const judge = this.#judge()
-    const passage = this.#passage(hop, body, mayFallBack, sentAt, judge !== undefined)
-    if (this.#gone) return then(Forward.unsent(wire, passage))
-    const exchanged = this.#span.phase(phase)
+    const passageWith = (traceparent: string | undefined) =>
+      this.#passage(hop, body, mayFallBack, sentAt, judge !== undefined, traceparent)
+    if (this.#gone) return then(Forward.unsent(wire, passageWith(undefined)))
+    const exchange = this.#span.exchange(phase, hop.destination.base.origin)
+    const passage = passageWith(exchange.traceparent)
     this.#begun = true
     let over = false
     const passed = (settleable: Forward.Settleable) => {
       over = true
       this.#callOff = undefined
-      exchanged()
+      exchange.end(settleable.passed.status ?? settleable.passed.withheld)
       then(settleable)
     }
     const failed = (defect: unknown) => this.#failed(defect)
@@ -420,7 +432,8 @@ export class GovernedRequest {
     body: RequestBody.Body,
     mayFallBack: boolean,
     sentAt: number,
-    judged: boolean
+    judged: boolean,
+    traceparent: string | undefined
   ): Forward.Passage {
     const { control, later, now, owners } = this.#shared
     const { key } = this.#sender
@@ -444,6 +457,7 @@ export class GovernedRequest {
         destination,
         key,
         body: body.passing?.bytes ?? body.bytes,
+        traceparent,
         read: read || judged || this.#watch !== undefined
       }),
       credential: destination.credential,
@@ -460,8 +474,34 @@ export class GovernedRequest {
       bodyRefusal: body.passing?.refusal,
       watch: this.#watch,
       hash: this.#responseHash,
-      headers: PublicLocation.atGateway(request.wire.target, target.target, destination.origin),
+      headers: PublicLocation.atGateway(request.wire.target, target.target, destination.base),
       now
+    }
+  }
+
+  /** By the lists of models, and by the layers of the model itself. */
+  #mayUse(model: string): boolean {
+    const { control } = this.#shared
+    return (
+      allowsModel(this.#effective.policy.allowed_models, model) &&
+      control.snapshot().layers.of.model.get(model)?.policy.deny !== true
+    )
+  }
+
+  /** Leaves of the list of models those that the key may use; `undefined` where it may use them all. */
+  #modelFilter(): GuardedAnswer.Judge | undefined {
+    const { routeId } = this.#target
+    const isRestricted =
+      this.#effective.policy.allowed_models._tag === "Allow" || this.#shared.control.snapshot().layers.of.model.size > 0
+    if (routeId !== "models" || !isRestricted || this.#target.model !== undefined) return undefined
+    return {
+      lease: this.#lease,
+      unreadable: noModels,
+      // what is no list tells of no model
+      judge: (text, done) => {
+        const keep = listed(text)?.map((model) => this.#mayUse(model))
+        done(Result.succeed(keep === undefined || keep.every((kept) => kept) ? text : filtered(text, keep)))
+      }
     }
   }
 
@@ -471,6 +511,7 @@ export class GovernedRequest {
     const leaves = ObjectRules.listFilter(this.#asked())
     const filter: GuardedAnswer.Judge["judge"] | undefined =
       leaves && ((text, done) => leaves(text, this.#guarded(done)))
+    if (guard === undefined && this.#target.routeId === "models") return this.#modelFilter()
     if (guard === undefined) return filter && { lease: this.#lease, unreadable: ObjectRules.noList, judge: filter }
     const judge: GuardedAnswer.Judge["judge"] = (text, done) => {
       const judged = this.#span.phase("gateway.guardrails")
@@ -511,6 +552,7 @@ export class GovernedRequest {
         else finish()
         this.#outcome.ended({
           ...account,
+          model: this.#model,
           streamed: this.#facts.stream,
           aborted: passed.headSent && !passed.whole,
           fallback,
@@ -540,6 +582,10 @@ export class GovernedRequest {
       endedAt: this.#shared.now()
     })
     this.#recorded = true
+    this.#model = record.model ?? undefined
+    if (record.cost_source === "route_default" && record.status_code < 400) {
+      this.#shared.unpriced(this.#model)
+    }
     this.#shared.usageLog.settle(
       this.#reservation,
       account.bill.settled,
@@ -558,7 +604,7 @@ export class GovernedRequest {
     const account: Account = { ...unaccounted, status: error.status, error, provider: this.#target.provider, denial }
     this.#settle(account, () => {
       Request.refuse(this.#request, error, this.#readings, this.#shared.now())
-      this.#outcome.ended({ ...account, streamed: this.#facts.stream, aborted: false })
+      this.#outcome.ended({ ...account, model: this.#model, streamed: this.#facts.stream, aborted: false })
     })
   }
 
@@ -579,9 +625,9 @@ export class GovernedRequest {
   #refuseUnavailable(cause: Cause.Cause<LimitsUnavailable>) {
     const unavailable = Result.getOrUndefined(Cause.findError(cause))
     this.#reservation = unavailable?.reservation
-    this.#shared.log(
-      Effect.logWarning("limits cannot be checked", { cause: unavailable?.cause ?? Cause.squash(cause) })
-    )
+    const { log, seldom } = this.#shared
+    const why = unavailable?.cause ?? Cause.squash(cause)
+    log(seldom("limits", (leftOut) => Effect.logWarning("limits cannot be checked", { cause: why, ...leftOut })))
     this.#refuse(controlStateUnavailable)
   }
 
@@ -695,6 +741,15 @@ const unseen: Billing.Outcome = {
   seen: { reported: undefined, guessedOutput: undefined },
   whole: false
 }
+
+const noSuchModel = (model: string) =>
+  new GatewayError({ code: "object_not_found", message: Policy.unlistedModel(model), param: "model" })
+
+const noModels = new GatewayError({
+  code: "upstream_connection",
+  message:
+    "The upstream's answer is no list of models in JSON, so the gateway cannot tell which of them this key may use."
+})
 
 /** Parsing one of more bytes takes longer than looking whether it is wanted. */
 const largeBody = 16_384

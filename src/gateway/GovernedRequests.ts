@@ -1,4 +1,5 @@
 import { Clock, Context, Effect, Layer } from "effect"
+import * as Seldom from "../services/Seldom.ts"
 import { Upstream } from "../services/Upstream.ts"
 import { BodyAdmission } from "./BodyAdmission.ts"
 import { ControlState } from "./ControlState.ts"
@@ -12,6 +13,7 @@ import { ObjectOwners } from "./ObjectOwners.ts"
 import type * as Request from "./Request.ts"
 import type * as Target from "./Target.ts"
 import type * as Tracing from "./Tracing.ts"
+import * as UnpricedModels from "./UnpricedModels.ts"
 import { UsageLog } from "./UsageLog.ts"
 
 /** Requests that come with a gateway key. */
@@ -49,7 +51,9 @@ export class GovernedRequests extends Context.Service<
           const timer = fork(Effect.delay(Effect.sync(run), ms))
           return () => timer.interruptUnsafe()
         },
-        log: fork
+        unpriced: UnpricedModels.make(fork),
+        log: fork,
+        seldom: yield* Seldom.make
       }
       return GovernedRequests.of({
         run: (request, target, sender, span, outcome) => {

@@ -11,6 +11,7 @@ import type { GuardrailPolicy } from "./model/GuardrailPolicy.ts"
 import * as MetricLabel from "./model/MetricLabel.ts"
 import type { Request } from "./Request.ts"
 import type { Target } from "./Target.ts"
+import { boundaries } from "./Telemetry.ts"
 
 /** What guards one request and its answer, and what came of it so far. */
 export interface Guard {
@@ -60,7 +61,9 @@ export class Guarding extends Context.Service<
 
       const measured = ({ executions, failures }: Ran, target: Target, streams: boolean, startedAt: number) => {
         const labels = { route: MetricLabel.of(target.route), provider: target.provider, stream: String(streams) }
-        Metric.withAttributes(duration, labels).updateUnsafe(clock.currentTimeMillisUnsafe() - startedAt, context)
+        const tookMs = clock.currentTimeMillisUnsafe() - startedAt
+        Metric.withAttributes(duration, { ...labels, route: target.route }).updateUnsafe(tookMs / 1000, context)
+        Metric.withAttributes(durationMs, labels).updateUnsafe(tookMs, context)
         for (const execution of executions) {
           const { action, failure_policy, guardrail_name: guardrail, latency_ms, mode } = execution
           const labels = { guardrail, mode, action, failure_policy }
@@ -216,8 +219,13 @@ const broken = new GatewayError({
 const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
 const runs = counter("gateway_guardrail_executions_total", "Runs of guardrails")
 const failed = counter("gateway_guardrail_failures_total", "Runs in which the guardrail gave no answer")
-const latency = counter("gateway_guardrail_latency_ms_total", "Time that runs of guardrails took")
-const duration = Metric.histogram("gateway_guardrail_duration_ms", {
+const latency = counter("gateway_guardrail_latency_ms_total", "Time that runs of guardrails took, in milliseconds")
+const duration = Metric.histogram("gateway_guardrail_duration_seconds", {
   description: "All guardrails of a request, or of its answer",
-  boundaries: [5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000]
+  boundaries: boundaries.map((ms) => ms / 1000),
+  attributes: { unit: "s" }
+})
+const durationMs = Metric.histogram("gateway_guardrail_duration_ms", {
+  description: "All guardrails of a request, or of its answer, in milliseconds",
+  boundaries
 })

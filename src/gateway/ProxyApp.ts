@@ -1,6 +1,8 @@
 import { Cause, Clock, Context, Effect, Exit, Layer, LogLevel, Option, Redacted, References, Result } from "effect"
+import * as Seldom from "../services/Seldom.ts"
 import * as Share from "../services/Share.ts"
 import { Upstream } from "../services/Upstream.ts"
+import * as AccessLog from "./AccessLog.ts"
 import * as Authentication from "./Authentication.ts"
 import * as Billing from "./Billing.ts"
 import { ControlState } from "./ControlState.ts"
@@ -54,8 +56,10 @@ export class ProxyApp extends Context.Service<
       const running = new RunningRequests()
       const traced = yield* Tracing.make
       const fork = Effect.runForkWith(yield* Effect.context<never>())
-      /** A line per request is for debugging: where it is not written, it is not made. */
-      const verbose = LogLevel.isLessThanOrEqualTo(yield* References.MinimumLogLevel, "Debug")
+      const seldom = yield* Seldom.make
+      const level = yield* References.MinimumLogLevel
+      /** Where no line is written for each request, none is made. */
+      const written = Option.filter(yield* AccessLog.AccessLog, () => LogLevel.isLessThanOrEqualTo(level, "Info"))
       const clock = yield* Clock.Clock
       const now = () => clock.currentTimeMillisUnsafe()
 
@@ -95,6 +99,7 @@ export class ProxyApp extends Context.Service<
       ): Request.HungUp => {
         const digest = digestHex(raw)
         const admitted = (key: KeyRecord): Request.HungUp => {
+          outcome.known(key)
           const code = unusable(key, now())
           if (code === undefined) return then(key)
           outcome.refused(Authentication.refusal(code))
@@ -103,7 +108,12 @@ export class ProxyApp extends Context.Service<
         const lookUp = (asked: ReturnType<typeof control.key>, found: typeof admitted): Request.HungUp =>
           awaited(asked, span.phase("gateway.auth.verify"), outcome, (exit) => {
             if (Exit.isFailure(exit)) {
-              fork(Effect.logWarning("a key cannot be looked up", { cause: Cause.squash(exit.cause) }))
+              const cause = Cause.squash(exit.cause)
+              fork(
+                seldom("a key cannot be looked up", (leftOut) =>
+                  Effect.logWarning("a key cannot be looked up", { cause, ...leftOut })
+                )
+              )
               outcome.refused(controlStateUnavailable)
             } else if (Option.isNone(exit.value)) outcome.refused(Authentication.refusal("invalid_virtual_key"))
             else return found(exit.value.value)
@@ -154,10 +164,13 @@ export class ProxyApp extends Context.Service<
         target: Target.Wildcard,
         key: KeyRecord,
         identity: Option.Option<Identity>,
+        span: Tracing.Span,
         outcome: Request.Outcome
       ): Request.HungUp => {
         const caller = Option.isSome(identity) ? "identified" : "key"
-        if (Exposure.decide(target.access, caller) === "forward") return wildcard.keyed(request, target, key, outcome)
+        if (Exposure.decide(target.access, caller) === "forward") {
+          return wildcard.keyed(request, target, key, span, outcome)
+        }
         outcome.refused(identityRequired)
         return ignored
       }
@@ -170,13 +183,13 @@ export class ProxyApp extends Context.Service<
         outcome: Request.Outcome
       ): Request.HungUp => {
         if (target.routeId === "wildcard" && Exposure.decide(target.access, "nobody") === "forward") {
-          return wildcard.open(request, target, outcome)
+          return wildcard.open(request, target, span, outcome)
         }
         const { family, wire } = request
         const direct = target.routeId !== "wildcard" && target.config.mode === "direct_upstream_passthrough"
         const admitted = (raw: string, identity: Option.Option<Identity>) =>
           authenticate(raw, request, target.route, span, outcome, (key) => {
-            if (target.routeId === "wildcard") return passThrough(request, target, key, identity, outcome)
+            if (target.routeId === "wildcard") return passThrough(request, target, key, identity, span, outcome)
             if (target.closed === undefined) {
               const subject = Option.getOrUndefined(identity)?.subject
               return governed.run(request, target, { key, subject }, span, outcome)
@@ -206,12 +219,25 @@ export class ProxyApp extends Context.Service<
           outcome.refused(Authentication.malformed)
           return ignored
         }
-        const destination = destinations.delegated(Redacted.make(raw))
+        const destination = destinations.delegated(target, family, Redacted.make(raw))
         if (Result.isSuccess(destination)) {
-          return DelegatedRequest.run(upstream, request, target, destination.success, now, outcome)
+          return DelegatedRequest.run(upstream, request, target, destination.success, now, span, outcome)
         }
         outcome.refused(destination.failure)
         return ignored
+      }
+
+      /** Requests that fail alike share a line, so that an outage does not write one for each of them. */
+      const complaint = (
+        request: Request.Request,
+        target: Target.Routed | undefined,
+        ended: Telemetry.Ended,
+        cut: boolean
+      ) => {
+        const message = cut ? "an answer was cut" : "request failed"
+        return seldom(`${message} ${ended.error?.code ?? ended.status}`, (leftOut) =>
+          Effect.logWarning(message, { ...line(request, target, ended), ...leftOut })
+        )
       }
 
       /** A refusal that leaves no record: nobody is known to have asked. */
@@ -231,6 +257,7 @@ export class ProxyApp extends Context.Service<
         let over = false
         let streamEnded: (() => void) | undefined
         let runsFor: string | undefined
+        let key: KeyRecord | undefined
         const ended = (ended: Telemetry.Ended) => {
           // what fails behind the end changes nothing of it
           if (over) return
@@ -238,18 +265,24 @@ export class ProxyApp extends Context.Service<
           try {
             streamEnded?.()
             if (runsFor !== undefined) running.end(runsFor)
-            telemetry.end(target, ended, now() - request.startedAt)
-            span.end(ended.status)
-            const isCut = ended.aborted && ended.error !== undefined
-            if (ended.status >= 500) fork(Effect.logWarning("request failed", line(request, target, ended)))
-            else if (isCut) fork(Effect.logWarning("an answer was cut", line(request, target, ended)))
-            else if (verbose) fork(Effect.logDebug("request", line(request, target, ended)))
+            const endedAt = now()
+            telemetry.end(target, ended, endedAt - request.startedAt, key)
+            span.end(ended, key)
+            if (Option.isSome(written)) {
+              const { traceId } = span
+              written.value(endedAt, "request", AccessLog.members({ request, target, key, ended, endedAt, traceId }))
+            }
+            const cut = ended.aborted && ended.error !== undefined
+            if (ended.status >= 500 || cut) fork(complaint(request, target, ended, cut))
           } finally {
             done(ended)
           }
         }
         const outcome: Request.Outcome = {
           ended,
+          known: (found) => {
+            key = found
+          },
           runs: (keyId) => {
             runsFor = keyId
             return running.begin(keyId)
@@ -290,7 +323,7 @@ const line = (request: Request.Request, target: Target.Routed | undefined, { err
   request_id: request.requestId,
   route: target?.route ?? "unrouted",
   provider: target?.provider ?? "none",
-  "http.response.status_code": status,
+  status,
   ...(request.traceparent === undefined ? {} : { trace_id: Headers.traceId(request.traceparent) }),
   ...(error === undefined ? {} : { code: error.code })
 })

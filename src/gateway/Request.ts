@@ -3,6 +3,7 @@ import { Option, Redacted } from "effect"
 import * as Billing from "./Billing.ts"
 import * as GatewayError from "./GatewayError.ts"
 import * as Headers from "./Headers.ts"
+import type { KeyRecord } from "./KeyRecord.ts"
 import type { Reading } from "./Limits.ts"
 import type { Family } from "./model/CanonicalRoute.ts"
 import { equal } from "./model/Secret.ts"
@@ -60,6 +61,8 @@ const mintId: () => string = crypto.randomUUIDv7 ?? crypto.randomUUID
 
 /** How a request tells its end: one of these, once. */
 export interface Outcome {
+  /** It came with this key, which may be refused yet. */
+  readonly known: (key: KeyRecord) => void
   /** It is a request of this key: counts it among those that run until it ends, and returns how many those are. */
   readonly runs: (keyId: string) => number
   /** It has become a stream. */
@@ -89,6 +92,7 @@ export const left: Ended = {
 export const ownHeaders = (
   request: Request,
   key: { readonly id: string; readonly projectId: Option.Option<string> } | undefined,
+  traceparent: string | undefined,
   service?: string
 ): ReadonlyArray<readonly [string, string]> => {
   const fields: Array<readonly [string, string]> = [["x-svc-request-id", request.requestId]]
@@ -99,7 +103,7 @@ export const ownHeaders = (
   if (service !== undefined) fields.push(["x-svc-service", service])
   if (request.taskId !== undefined) fields.push(["x-svc-task-id", request.taskId])
   if (request.runId !== undefined) fields.push(["x-svc-run-id", request.runId])
-  if (request.traceparent !== undefined) fields.push(["traceparent", request.traceparent])
+  if (traceparent !== undefined) fields.push(["traceparent", traceparent])
   return fields
 }
 

@@ -11,9 +11,11 @@ import type { Reader } from "./model/AnswerHeaders.ts"
 import { ofAnswers, ofRequests } from "./model/BodyLimit.ts"
 import type { KeyPolicy } from "./model/KeyPolicy.ts"
 import * as Outbound from "./Outbound.ts"
+import * as PublicLocation from "./PublicLocation.ts"
 import * as Request from "./Request.ts"
 import * as RequestBody from "./RequestBody.ts"
 import type { Routed } from "./Target.ts"
+import type * as Tracing from "./Tracing.ts"
 import type { BodyFailure, Wire } from "./Wire.ts"
 
 /** How it came out, before the client has the end of its answer. */
@@ -60,6 +62,7 @@ export const run = (
   upstream: Upstream["Service"],
   streamed: Streamed,
   now: () => number,
+  span: Tracing.Span,
   outcome: Request.Outcome
 ): Request.HungUp => {
   const { admitted = unasked, destination, headers, judge, key, reader, request, target, watch } = streamed
@@ -70,6 +73,7 @@ export const run = (
   const limit = ofRequests(config, policy.max_request_body_bytes)
   const body = streamed.read === undefined && sendsBody(wire) ? passing(wire, limit.bytes, config.timeoutMs) : undefined
   const sentAt = now()
+  const exchange = span.exchange("gateway.upstream", destination.base.origin)
   const passage: Forward.Passage = {
     exchange: Outbound.exchange({
       request,
@@ -78,6 +82,7 @@ export const run = (
       destination,
       key,
       body: streamed.read ?? body?.bytes ?? null,
+      traceparent: exchange.traceparent,
       read: watch !== undefined || judge !== undefined
     }),
     credential: destination.credential,
@@ -87,7 +92,7 @@ export const run = (
     endsByEvent: false,
     errorEvent: (error) => GatewayError.event(error, request.family, request.requestId),
     answerHeaders: Request.answerHeaders(request, readings, now()),
-    ...(headers === undefined ? {} : { headers }),
+    ...(headers === undefined ? below(wire, target, destination) : { headers }),
     reader,
     onAnswer: streamed.onAnswer ?? (() => {}),
     mayFallBack: false,
@@ -99,6 +104,7 @@ export const run = (
     now
   }
   const conclude = ({ finish, passed }: Forward.Settleable) => {
+    exchange.end(passed.status ?? passed.withheld)
     const came: Came = {
       status: passed.status ?? passed.error?.status ?? Request.clientClosed,
       error: passed.error,
@@ -120,6 +126,10 @@ export const run = (
     ? Forward.pass(upstream, wire, passage, conclude, outcome.failed)
     : GuardedAnswer.pass(upstream, wire, passage, judge, conclude, outcome.failed)
 }
+
+/** An upstream below a path of its host writes that path in its links. */
+const below = (wire: Wire, { target }: Routed, { base }: Destination): Pick<Forward.Passage, "headers"> =>
+  base.prefix === "" ? {} : { headers: PublicLocation.atGateway(wire.target, target, base) }
 
 const unasked: Admitted = { policy: { max_request_body_bytes: null, max_response_body_bytes: null }, readings: [] }
 

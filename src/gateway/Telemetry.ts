@@ -1,6 +1,8 @@
 import { Effect, Metric, type Scope } from "effect"
 import type { Bill } from "./Billing.ts"
+import * as CallerSeries from "./CallerSeries.ts"
 import type { ErrorCode, GatewayError } from "./GatewayError.ts"
+import type { KeyRecord } from "./KeyRecord.ts"
 import type { Provider } from "./model/CanonicalRoute.ts"
 import * as MetricLabel from "./model/MetricLabel.ts"
 import { toDollars } from "./model/Price.ts"
@@ -16,6 +18,8 @@ export interface Ended {
   readonly aborted: boolean
   /** Who answered; none when the gateway refused. */
   readonly provider?: Provider
+  /** The model that the request names, fit for records. */
+  readonly model?: string | undefined
   readonly fallback?: Fallback | undefined
   readonly bill: Bill
   readonly upstreamMs?: number | undefined
@@ -30,9 +34,16 @@ export interface Fallback {
   readonly reason: string
 }
 
-const boundaries = [5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000]
+/** In milliseconds. */
+export const boundaries = [5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000]
+const inSeconds = boundaries.map((ms) => ms / 1000)
 const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
-const histogram = (name: string, description: string) => Metric.histogram(name, { description, boundaries })
+
+/** A time is told in seconds, by the route's own path, and in milliseconds by the names that came first. */
+const timing = (name: string, nameInMs: string, description: string) => ({
+  seconds: Metric.histogram(name, { description, boundaries: inSeconds, attributes: { unit: "s" } }),
+  ms: Metric.histogram(nameInMs, { description: `${description}, in milliseconds`, boundaries })
+})
 
 const requests = counter("gateway_requests_total", "Requests on the proxy listener")
 const errors = counter("gateway_errors_total", "Requests answered with status 400 or above")
@@ -47,16 +58,22 @@ const fallbacksByProvider = counter(
 )
 const byDimension = counter("gateway_requests_by_dimension_total", "Requests by route, provider and status class")
 const denials = counter("gateway_denials_total", "Refusals by kind, route and code")
-const duration = histogram("gateway_request_duration_ms", "From the request's headers to the end of the answer")
-const upstreamDuration = histogram(
+const duration = timing(
+  "gateway_request_duration_seconds",
+  "gateway_request_duration_ms",
+  "From the request's headers to the end of the answer"
+)
+const upstreamDuration = timing(
+  "gateway_upstream_duration_seconds",
   "gateway_upstream_duration_ms",
   "From the request to the upstream to the end of its answer"
 )
-const firstByte = histogram(
+const firstByte = timing(
+  "gateway_time_to_first_byte_seconds",
   "gateway_first_token_latency_ms",
   "From the request to the upstream to the first byte of its answer"
 )
-const active = Metric.gauge("gateway_active_requests")
+const active = Metric.gauge("gateway_active_requests", { description: "Requests on the proxy listener that run" })
 const activeStreams = Metric.gauge("gateway_active_streams", { description: "Streams that were asked for and run" })
 
 const refusals: Partial<Record<ErrorCode, Metric.Counter<number>>> = Object.fromEntries(
@@ -104,29 +121,32 @@ const denialKind = (code: ErrorCode): string | undefined => {
   return code === "policy_denied" || code === "disabled_route" || code === "guardrail_forbidden" ? "policy" : undefined
 }
 
-/**
- * What requests of one kind came to, and its histograms: labelling a metric anew for every request costs more than
- * raising it.
- */
+/** The requests of one route, provider and kind of answer. */
 interface Kind {
-  requests: number
-  readonly duration: Metric.Histogram<number>
-  readonly upstream: Metric.Histogram<number>
-  readonly firstByte: Metric.Histogram<number>
+  /** By status class. */
+  readonly requests: Array<number>
+  readonly duration: Series.Observed
+  readonly upstream: Series.Observed
+  readonly firstByte: Series.Observed
 }
 
-/** Labels are closed sets: no key, project or request id ever becomes one (reference §13). */
+/**
+ * What clients write becomes no label of these metrics. Those of `CallerSeries` name models, projects and keys, behind
+ * a bound.
+ */
 export interface Telemetry {
   readonly begin: () => void
   /** A stream is on its way; answers what to call at its end. */
   readonly stream: () => () => void
-  readonly end: (target: Routed | undefined, ended: Ended, durationMs: number) => void
+  /** `key`: the valid key that the request came with. */
+  readonly end: (target: Routed | undefined, ended: Ended, durationMs: number, key: KeyRecord | undefined) => void
 }
 
 /** Metrics are raised without an effect: this runs for every request. */
 export const make: Effect.Effect<Telemetry, never, Scope.Scope> = Effect.gen(function* () {
   const context = yield* Effect.context<never>()
   const series = yield* Series.make
+  const countCaller = CallerSeries.make(series)
   const kinds = new Map<string, Kind>()
   let requestsNow = 0
   let streamsNow = 0
@@ -142,27 +162,41 @@ export const make: Effect.Effect<Telemetry, never, Scope.Scope> = Effect.gen(fun
   series.counter(selections, () => sum.selections)
   series.counter(fallbacks, () => sum.fallbacks)
 
-  const kindOf = (route: string, provider: string, { status, streamed }: Ended): Kind => {
-    const statusClass = `${Math.floor(status / 100)}xx`
-    const key = `${route} ${provider} ${statusClass} ${streamed}`
+  const kindOf = (route: string, provider: string, streamed: boolean): Kind => {
+    const key = `${route} ${provider} ${streamed}`
     const found = kinds.get(key)
     if (found !== undefined) return found
-    const of = { route: MetricLabel.of(route), provider }
-    const timed = { ...of, stream: String(streamed) }
     const made: Kind = {
-      requests: 0,
-      duration: Metric.withAttributes(duration, timed),
-      upstream: Metric.withAttributes(upstreamDuration, timed),
-      firstByte: Metric.withAttributes(firstByte, timed)
+      requests: [0, 0, 0, 0, 0, 0],
+      duration: new Series.Observed(boundaries),
+      upstream: new Series.Observed(boundaries),
+      firstByte: new Series.Observed(boundaries)
     }
     kinds.set(key, made)
-    // streamed or not, it is one series
-    const both = [true, false].map((streamed) => `${route} ${provider} ${statusClass} ${streamed}`)
-    series.counter(Metric.withAttributes(byDimension, { ...of, status_class: statusClass }), () =>
-      both.reduce((total, key) => total + (kinds.get(key)?.requests ?? 0), 0)
-    )
+    const labels = { route, provider, stream: String(streamed) }
+    for (const [{ ms, seconds }, observed] of [
+      [duration, made.duration],
+      [upstreamDuration, made.upstream],
+      [firstByte, made.firstByte]
+    ] as const) {
+      series.histogram(Metric.withAttributes(seconds, labels), observed, 1 / 1000)
+      series.histogram(Metric.withAttributes(ms, { ...labels, route: MetricLabel.of(route) }), observed, 1)
+    }
     return made
   }
+
+  /** The first of a status class. Streamed or not, it is one series. */
+  const countClass = (route: string, provider: string, statusClass: number) =>
+    series.counter(
+      Metric.withAttributes(byDimension, {
+        route: MetricLabel.of(route),
+        provider,
+        status_class: `${statusClass}xx`
+      }),
+      () => [true, false].reduce((total, streamed) => total + requestsOf(route, provider, streamed, statusClass), 0)
+    )
+  const requestsOf = (route: string, provider: string, streamed: boolean, statusClass: number) =>
+    kinds.get(`${route} ${provider} ${streamed}`)?.requests[statusClass] ?? 0
 
   return {
     begin: () => {
@@ -174,13 +208,19 @@ export const make: Effect.Effect<Telemetry, never, Scope.Scope> = Effect.gen(fun
         streamsNow--
       }
     },
-    end: (target, ended, durationMs) => {
-      const { aborted, bill, error, fallback, firstByteMs, status, upstreamMs } = ended
+    end: (target, ended, durationMs, key) => {
+      const { aborted, bill, error, fallback, firstByteMs, status, streamed, upstreamMs } = ended
       const route = target?.route ?? "unrouted"
-      const kind = kindOf(route, ended.provider ?? target?.provider ?? "none", ended)
+      const provider = ended.provider ?? target?.provider ?? "none"
+      const kind = kindOf(route, provider, streamed)
+      const statusClass = Math.floor(status / 100)
       requestsNow--
       sum.requests++
-      kind.requests++
+      if (kind.requests[statusClass] === 0 && requestsOf(route, provider, !streamed, statusClass) === 0) {
+        countClass(route, provider, statusClass)
+      }
+      kind.requests[statusClass]!++
+      if (key !== undefined) countCaller(key, provider, ended)
       if (status >= 400) sum.errors++
       if (aborted) sum.aborts++
       if (upstreamMs !== undefined) sum.selections += fallback === undefined ? 1 : 2
@@ -194,9 +234,9 @@ export const make: Effect.Effect<Telemetry, never, Scope.Scope> = Effect.gen(fun
       }
       sum.tokens += bill.usage.total ?? 0
       sum.costNanos += bill.costNanos ?? 0
-      kind.duration.updateUnsafe(durationMs, context)
-      if (upstreamMs !== undefined) kind.upstream.updateUnsafe(upstreamMs, context)
-      if (firstByteMs !== undefined) kind.firstByte.updateUnsafe(firstByteMs, context)
+      kind.duration.add(durationMs)
+      if (upstreamMs !== undefined) kind.upstream.add(upstreamMs)
+      if (firstByteMs !== undefined) kind.firstByte.add(firstByteMs)
       // what became of an exchange is no denial, also where the code is shared with one (`gateway_overloaded`)
       const denied = error === undefined || upstreamMs !== undefined ? undefined : denialKind(error.code)
       if (error !== undefined && denied !== undefined) {

@@ -1,4 +1,5 @@
 import { Cause, Clock, Effect, Exit, Option, Predicate, Result } from "effect"
+import * as Seldom from "../services/Seldom.ts"
 import { Upstream } from "../services/Upstream.ts"
 import * as Billing from "./Billing.ts"
 import { BodyAdmission } from "./BodyAdmission.ts"
@@ -31,6 +32,7 @@ import * as Request from "./Request.ts"
 import * as RequestBody from "./RequestBody.ts"
 import * as StreamedRequest from "./StreamedRequest.ts"
 import type { Wildcard } from "./Target.ts"
+import type * as Tracing from "./Tracing.ts"
 import { UsageLog } from "./UsageLog.ts"
 import * as UsageRecord from "./UsageRecord.ts"
 import type { Wire } from "./Wire.ts"
@@ -48,10 +50,16 @@ export interface WildcardRequests {
     request: Request.Request,
     target: Wildcard,
     key: KeyRecord,
+    span: Tracing.Span,
     outcome: Request.Outcome
   ) => Request.HungUp
   /** From a trusted ingress, for a browser that has no key: the provider's own credential, and no record. */
-  readonly open: (request: Request.Request, target: Wildcard, outcome: Request.Outcome) => Request.HungUp
+  readonly open: (
+    request: Request.Request,
+    target: Wildcard,
+    span: Tracing.Span,
+    outcome: Request.Outcome
+  ) => Request.HungUp
 }
 
 /** `objects`: what the answer made known. */
@@ -71,6 +79,9 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
   const fork = Effect.runForkWith(yield* Effect.context<never>())
   const clock = yield* Clock.Clock
   const now = () => clock.currentTimeMillisUnsafe()
+  const seldom = yield* Seldom.make
+  const unchecked = (cause: unknown) =>
+    seldom("limits", (leftOut) => Effect.logWarning("limits cannot be checked", { cause, ...leftOut }))
   const metersOf = Meters.remembering()
   const countingRequests = Meters.countingRequests()
 
@@ -82,7 +93,7 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
     return first && unseenBy(first.definition.name)
   }
 
-  const keyed: WildcardRequests["keyed"] = (request, target, key, outcome) => {
+  const keyed: WildcardRequests["keyed"] = (request, target, key, span, outcome) => {
     if (!usageLog.hasRoom()) {
       outcome.refused(queueFull)
       return ignored
@@ -195,7 +206,7 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
           else owners.remember(target.provider, untold, key, guarded<void>(end))
         }
       }
-      hungUp = StreamedRequest.run(upstream, streamed, now, { ...outcome, failed })
+      hungUp = StreamedRequest.run(upstream, streamed, now, span, { ...outcome, failed })
     }
     const refuseFull = ({ reading, wanted }: Extract<Admission, { readonly _tag: "Refused" }>) =>
       refuse(Meters.refusal(reading.meter, reading.used, wanted, now()), Denied.ofLimit(reading.meter), undefined, [
@@ -211,9 +222,7 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
         guarded((exit) => {
           if (Exit.isFailure(exit)) {
             const unavailable = Option.getOrUndefined(Exit.findErrorOption(exit))
-            fork(
-              Effect.logWarning("limits cannot be checked", { cause: unavailable?.cause ?? Cause.squash(exit.cause) })
-            )
+            fork(unchecked(unavailable?.cause ?? Cause.squash(exit.cause)))
             refuse(controlStateUnavailable, undefined, unavailable?.reservation)
           } else if (exit.value._tag === "Refused") refuseFull(exit.value)
           else {
@@ -249,7 +258,7 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
       if (unread !== undefined) return refuse(new GatewayError(unread), Denied.ofUnread(unread, effective))
       const unseen = target.settings.guardrails === "skip" ? undefined : unguarded(effective.guardrails)
       if (unseen !== undefined) return refuse(unseen)
-      const destination = destinations.find(target, key)
+      const destination = destinations.find(target, request.family, key)
       if (Result.isFailure(destination)) return refuse(destination.failure)
       const reader = readerOfBody(request, target)
       if (reader === undefined) return admit(destination.success, undefined)
@@ -292,13 +301,13 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
     return () => hungUp()
   }
 
-  const open: WildcardRequests["open"] = (request, target, outcome) => {
-    const destination = destinations.find(target, undefined)
+  const open: WildcardRequests["open"] = (request, target, span, outcome) => {
+    const destination = destinations.find(target, request.family, undefined)
     if (Result.isFailure(destination)) {
       outcome.refused(destination.failure)
       return ignored
     }
-    const headers = PublicLocation.shown(request.wire.headers, destination.success.origin)
+    const headers = PublicLocation.shown(request.wire.headers, destination.success.base)
     const streamed = {
       request,
       target,
@@ -307,7 +316,7 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
       headers,
       reader: readerOf(target)
     }
-    return StreamedRequest.run(upstream, streamed, now, outcome)
+    return StreamedRequest.run(upstream, streamed, now, span, outcome)
   }
 
   return { keyed, open }

@@ -16,6 +16,8 @@ import type { GuardrailPolicyPatch } from "../../src/gateway/model/GuardrailPoli
 import type { Passthrough } from "../../src/gateway/model/Passthrough.ts"
 import { digest, mint } from "../../src/gateway/model/Secret.ts"
 import { GatewaySettings } from "../../src/gateway/model/Settings.ts"
+import * as StartupUpstreams from "../../src/gateway/model/StartupUpstreams.ts"
+import * as UpstreamBase from "../../src/gateway/model/UpstreamBase.ts"
 import { Vault } from "../../src/gateway/model/Vault.ts"
 import { ObjectOwners } from "../../src/gateway/ObjectOwners.ts"
 import { ProxyApp } from "../../src/gateway/ProxyApp.ts"
@@ -43,6 +45,7 @@ export interface Options {
   /** Who answers where operators' addresses lead. Without it, nobody does. */
   readonly egress?: ScriptedEgress.Script
   readonly settings?: Partial<GatewaySettings["Service"]>
+  readonly upstreams?: Partial<StartupUpstreams.ByServed>
   /** The identity provider behind the egress door, in place of `egress`. */
   readonly issuer?: Egress["Service"]["fetch"]
   /** That of another gateway. */
@@ -87,7 +90,8 @@ export const restarted = Effect.fnUntraced(function* (options: Options = {}) {
           egress,
           Vault.layer(Option.none()),
           Guardrails.layer.pipe(Layer.provide(egress)),
-          Layer.succeed(GatewaySettings, { ...settings, ...options.settings })
+          Layer.succeed(GatewaySettings, { ...settings, ...options.settings }),
+          Layer.succeed(StartupUpstreams.StartupUpstreams, { ...upstreams, ...options.upstreams })
         ])
       )
     ),
@@ -166,11 +170,23 @@ const recordOf = (line: string): UsageRecord => {
 
 const gone = new RedisError({ operation: "script", retryable: true, cause: new Error("gone") })
 
+/** An upstream that the environment names. */
+export const upstreamOf = (
+  name: StartupUpstreams.StartupUpstream["name"],
+  address: string,
+  key?: string
+): StartupUpstreams.StartupUpstream => ({
+  name,
+  base: UpstreamBase.of(address),
+  serviceKey: Option.map(Option.fromUndefinedOr(key), (key) => Redacted.make(key))
+})
+
 export const settings: GatewaySettings["Service"] = {
-  upstreamOrigin: "https://upstream.test",
-  upstreamServiceKey: Option.some(Redacted.make("startup-secret")),
   upstreamUiPaths: [],
-  directCompat: Option.some({ origin: "https://compat.test", serviceKey: Redacted.make("compat-secret") }),
+  directCompat: Option.some({
+    base: UpstreamBase.of("https://compat.test"),
+    serviceKey: Redacted.make("compat-secret")
+  }),
   directCompatPaths: CompatPaths.defaultPaths,
   directCompatOwnership: "project",
   directCompatLimits: compatLimits,
@@ -178,6 +194,19 @@ export const settings: GatewaySettings["Service"] = {
   maxBufferedRequests: 100,
   maxInflightBufferBytes: 10_000_000
 }
+
+/** The direct compatible upstream elsewhere. */
+export const compatAt = (address: string): Partial<GatewaySettings["Service"]> => ({
+  directCompat: Option.some({ base: UpstreamBase.of(address), serviceKey: Redacted.make("compat-secret") })
+})
+
+export const upstreams: StartupUpstreams.ByServed = {
+  ...StartupUpstreams.none,
+  both: Option.some(upstreamOf("UPSTREAM_BASE_URL", "https://upstream.test", "startup-secret"))
+}
+
+/** The same upstream without a credential. */
+export const keyless = { both: Option.some(upstreamOf("UPSTREAM_BASE_URL", "https://upstream.test")) }
 
 /** Noon, and a database as the migrations leave it. */
 export const reset = Effect.gen(function* () {

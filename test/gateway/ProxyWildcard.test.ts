@@ -1,7 +1,8 @@
 import { assert, it as check, describe, layer } from "@effect/vitest"
-import { Clock, Effect, Option } from "effect"
+import { Clock, Effect } from "effect"
 import type { ErrorCode } from "../../src/gateway/GatewayError.ts"
 import type { Passthrough } from "../../src/gateway/model/Passthrough.ts"
+import * as UpstreamBase from "../../src/gateway/model/UpstreamBase.ts"
 import * as PublicLocation from "../../src/gateway/PublicLocation.ts"
 import type { UsageRecord } from "../../src/gateway/UsageRecord.ts"
 import { Database } from "../../src/services/Database.ts"
@@ -409,7 +410,7 @@ layer(Proxy.database)("ProxyApp, by the wildcard", (it) => {
     Effect.gen(function* () {
       const gateway = yield* Proxy.make({
         configured: Proxy.openWildcard(),
-        settings: { upstreamServiceKey: Option.none() }
+        upstreams: Proxy.keyless
       })
       const key = yield* Proxy.issueKey()
       const wire = yield* gateway.ask({ method: "GET", target: "/v1/x", headers: key.headers })
@@ -500,7 +501,7 @@ layer(Proxy.database)("ProxyApp, behind a trusted ingress", (it) => {
 
 describe("PublicLocation", () => {
   const moved = (location: string, ...request: ReadonlyArray<string>) =>
-    PublicLocation.shown(request, "http://up:4000")(["x", "y", "LOCATION", location])[3]
+    PublicLocation.shown(request, UpstreamBase.of("http://up:4000"))(["x", "y", "LOCATION", location])[3]
 
   check.each([
     ["/ui", ["host", "gw:8080"], "http://gw:8080/ui"],
@@ -512,6 +513,16 @@ describe("PublicLocation", () => {
     ["/ui/", [], "/ui/"]
   ])("puts %s for a browser with %j at %s", (location, request, expected) => {
     assert.strictEqual(moved(location, ...request), expected)
+  })
+
+  check.each([
+    ["/litellm/ui/x", "http://gw/ui/x"],
+    ["http://up:4000/litellm/ui", "http://gw/ui"],
+    ["/ui/x", "/ui/x"],
+    ["/litellmx/ui", "/litellmx/ui"]
+  ])("puts %s of an upstream below a path at %s", (location, expected) => {
+    const base = UpstreamBase.of("http://up:4000/litellm/v1")
+    assert.strictEqual(PublicLocation.shown(["host", "gw"], base)(["location", location])[1], expected)
   })
 
   check.each(["/uix", "/", "ui/", "//up:4000/ui", "https://up:4000/ui", "http://up:40001/ui", "http://up:4000/key"])(

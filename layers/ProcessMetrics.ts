@@ -1,0 +1,101 @@
+import { readdirSync } from "node:fs"
+import { monitorEventLoopDelay, performance } from "node:perf_hooks"
+import { Effect, Layer, Metric } from "effect"
+import * as Series from "../src/gateway/Series.ts"
+import type { Role } from "./Doors.ts"
+import { version } from "./Version.ts"
+
+const resolutionMs = 20
+/** What the event loop did longer ago is forgotten. */
+const windowMs = 60_000
+const openFiles = "/proc/self/fd"
+
+const gauge = (name: string, description: string, unit?: string) =>
+  Metric.gauge(name, { description, ...(unit === undefined ? {} : { attributes: { unit } }) })
+
+/** The process as such, by the names that Prometheus' client libraries use, until the scope closes. */
+export const layer = (role: Role) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const series = yield* Series.make
+      series.gauge(
+        Metric.gauge("svc_build_info", {
+          description: "1, labelled with the version, the role and the version of Node",
+          attributes: { version, role, node: process.versions.node }
+        }),
+        () => 1
+      )
+      series.counter(
+        Metric.counter("process_cpu_seconds_total", {
+          description: "Processor time of this process, in seconds",
+          incremental: true,
+          attributes: { unit: "s" }
+        }),
+        () => {
+          const { system, user } = process.cpuUsage()
+          return (system + user) / 1e6
+        }
+      )
+      series.gauge(
+        gauge("process_start_time_seconds", "When this process started, in seconds since 1970", "s"),
+        () => performance.timeOrigin / 1000
+      )
+      series.gauge(gauge("process_resident_memory_bytes", "Memory that this process has", "By"), () =>
+        process.memoryUsage.rss()
+      )
+      series.gauge(
+        gauge("nodejs_heap_size_used_bytes", "Memory that JavaScript's objects take", "By"),
+        () => process.memoryUsage().heapUsed
+      )
+      series.gauge(
+        gauge("nodejs_external_memory_bytes", "Memory outside the heap that JavaScript's objects hold", "By"),
+        () => process.memoryUsage().external
+      )
+      if (countOpenFiles() !== undefined) {
+        series.gauge(gauge("process_open_fds", "Open files and connections"), () => countOpenFiles() ?? 0)
+      }
+
+      const delays = yield* Effect.acquireRelease(
+        Effect.sync(() => {
+          const delays = monitorEventLoopDelay({ resolution: resolutionMs })
+          delays.enable()
+          return delays
+        }),
+        (delays) => Effect.sync(() => delays.disable())
+      )
+      let since = performance.now()
+      /** What is measured is when a timer ran, so that its own time comes off. */
+      const lag = (read: () => number) => () => {
+        const seconds = Math.max(0, read() / 1e9 - resolutionMs / 1000) || 0
+        if (performance.now() - since > windowMs) {
+          since = performance.now()
+          // behind the other gauges of this page
+          setImmediate(() => delays.reset())
+        }
+        return seconds
+      }
+      const lagOf = (name: string, which: string) =>
+        gauge(`nodejs_eventloop_lag_${name}_seconds`, `How late the event loop was in about a minute: ${which}`, "s")
+      series.gauge(
+        lagOf("p50", "half of the time at most"),
+        lag(() => delays.percentile(50))
+      )
+      series.gauge(
+        lagOf("p99", "99 % of the time at most"),
+        lag(() => delays.percentile(99))
+      )
+      series.gauge(
+        lagOf("max", "at the most"),
+        lag(() => delays.max)
+      )
+    })
+  )
+
+/** `undefined` where the system does not tell. */
+const countOpenFiles = (): number | undefined => {
+  try {
+    return readdirSync(openFiles).length
+  } catch {
+    return undefined
+  }
+}

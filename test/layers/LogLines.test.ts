@@ -1,0 +1,129 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Logger, Redacted, Schema } from "effect"
+import * as LogLines from "../../layers/LogLines.ts"
+
+const decode = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
+
+const output = () => {
+  const writes: Array<string> = []
+  return {
+    writableLength: 0,
+    writes,
+    write: (text: string) => writes.push(text),
+    lines: () =>
+      writes.flatMap((text) =>
+        text
+          .trimEnd()
+          .split("\n")
+          .map((line) => decode(line))
+      )
+  }
+}
+
+const logged = (program: Effect.Effect<unknown>) =>
+  Effect.gen(function* () {
+    const to = output()
+    yield* Effect.scoped(
+      Effect.flatMap(LogLines.make(to, "gateway"), ({ logger }) => Effect.provide(program, Logger.layer([logger])))
+    )
+    return to.lines()
+  })
+
+describe("lines of the log", () => {
+  it.effect("have a message that is a string, and fields that say something", () =>
+    Effect.gen(function* () {
+      const lines = yield* logged(
+        Effect.gen(function* () {
+          yield* Effect.logInfo("draining")
+          yield* Effect.logWarning("RabbitMQ refuses us", "queue q", {
+            attempts: 3,
+            empty: "",
+            none: null,
+            nothing: {}
+          })
+          yield* Effect.logError("it failed", Cause.fail(new Error("because", { cause: new Error("of that") })))
+          yield* Effect.logWarning("twice", { cause: new RangeError("too far"), secret: Redacted.make("canary") })
+          yield* Effect.logInfo("named", { message: "mine", level: "mine", list: [1] })
+        }).pipe(Effect.annotateLogs("part", "test"))
+      )
+      const shown = lines.map(({ timestamp, ...rest }) => {
+        assert.match(String(timestamp), /^\d{4}-.*Z$/)
+        return rest
+      })
+      const common = { role: "gateway", part: "test" }
+      assert.deepStrictEqual(shown[0], { ...common, level: "INFO", message: "draining" })
+      assert.deepStrictEqual(shown[1], {
+        ...common,
+        level: "WARN",
+        message: "RabbitMQ refuses us: queue q",
+        attempts: 3
+      })
+      assert.deepInclude(shown[2], { ...common, level: "ERROR", message: "it failed" })
+      assert.match(String(shown[2]?.["cause"]), /because[\s\S]*of that/)
+      assert.deepStrictEqual(shown[3], {
+        ...common,
+        level: "WARN",
+        message: "twice",
+        cause: "RangeError: too far",
+        secret: "<redacted>"
+      })
+      assert.deepStrictEqual(shown[4], {
+        ...common,
+        level: "INFO",
+        message: "named",
+        message_: "mine",
+        level_: "mine",
+        list: [1]
+      })
+    })
+  )
+
+  it.effect("of requests are written together, and before a warning", () =>
+    Effect.gen(function* () {
+      const to = output()
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { info, logger } = yield* LogLines.make(to, "gateway")
+          for (let i = 0; i < 3; i++) info(0, "request", `,"n":${i}`)
+          assert.lengthOf(to.writes, 0)
+          yield* Effect.provide(Effect.logWarning("stop"), Logger.layer([logger]))
+          assert.lengthOf(to.writes, 1)
+          info(0, "request", "")
+        })
+      )
+      assert.lengthOf(to.writes, 2)
+      assert.deepStrictEqual(
+        to.lines().map(({ message, n }) => [message, n]),
+        [
+          ["request", 0],
+          ["request", 1],
+          ["request", 2],
+          ["stop", undefined],
+          ["request", undefined]
+        ]
+      )
+    })
+  )
+
+  it.effect("are dropped and counted while nobody reads them", () =>
+    Effect.gen(function* () {
+      const to = output()
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { info } = yield* LogLines.make(to, "gateway")
+          to.writableLength = 1_000_000_000
+          for (let i = 0; i < 3; i++) info(0, "request", "")
+          to.writableLength = 0
+          info(0, "request", "")
+        })
+      )
+      assert.deepStrictEqual(
+        to.lines().map(({ lines, message }) => [message, lines]),
+        [
+          ["lines of the log were dropped: nobody read them", 3],
+          ["request", undefined]
+        ]
+      )
+    })
+  )
+})
