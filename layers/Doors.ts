@@ -1,5 +1,7 @@
 import { type Layer, Option, Redacted } from "effect"
 import type { SqlError } from "effect/sql"
+import * as StartupUpstreams from "../src/gateway/model/StartupUpstreams.ts"
+import * as UpstreamBase from "../src/gateway/model/UpstreamBase.ts"
 import type { Broker, BrokerError } from "../src/services/Broker.ts"
 import type { Database } from "../src/services/Database.ts"
 import type { Redis, RedisError } from "../src/services/Redis.ts"
@@ -62,18 +64,15 @@ export interface Doors {
   readonly redis: Chosen<Redis, RedisError>
   readonly broker: Chosen<Broker, BrokerError>
   readonly upstream: Chosen<Upstream, never>
-  /** The simulator answers any origin. */
-  readonly upstreamOrigin: string
-  /** The simulator takes any credential: a first try needs none of its own. */
-  readonly simulatedCredential: Option.Option<Redacted.Redacted>
+  /** Those of the environment, or the simulator. */
+  readonly upstreams: StartupUpstreams.ByServed
 }
 
 /** What the variables name that decide on variants, read or as they are. */
-export interface Urls<Database = unknown, Redis = unknown, Broker = unknown, Upstream = unknown> {
+export interface Urls<Database = unknown, Redis = unknown, Broker = unknown> {
   readonly databaseUrl: Option.Option<Database>
   readonly redisUrl: Option.Option<Redis>
   readonly rabbitmqUrls: Option.Option<Broker>
-  readonly upstreamOrigin: Option.Option<Upstream>
 }
 
 /** Of an environment that cannot be read: what is set there, whether it is a URL or not. */
@@ -82,26 +81,23 @@ export const urlsOf = (environment: Environment): Urls => {
   return {
     databaseUrl: set("DATABASE_URL"),
     redisUrl: set("REDIS_URL"),
-    rabbitmqUrls: set("RABBITMQ_URL"),
-    upstreamOrigin: set("UPSTREAM_BASE_URL")
+    rabbitmqUrls: set("RABBITMQ_URL")
   }
 }
 
-const choices = <Database, Redis, Broker, Upstream>(wish: Wish, urls: Urls<Database, Redis, Broker, Upstream>) => ({
+const choices = <Database, Redis, Broker>(wish: Wish, urls: Urls<Database, Redis, Broker>) => ({
   database: choice(wish.database, urls.databaseUrl, ["postgres", "embedded"]),
   redis: choice(wish.redis, urls.redisUrl, ["ioredis", "memory"]),
-  broker: choice(wish.broker, urls.rabbitmqUrls, ["amqp", "memory"]),
-  upstream: choice(wish.upstream, urls.upstreamOrigin, ["http", "simulator"])
+  broker: choice(wish.broker, urls.rabbitmqUrls, ["amqp", "memory"])
 })
 
 /** Why the wish cannot be, in one sentence each. */
 export const problems = (wish: Wish, urls: Urls): ReadonlyArray<string> => {
-  const { broker, database, redis, upstream } = choices(wish, urls)
+  const { broker, database, redis } = choices(wish, urls)
   return [
     ...missing("--database postgres", "DATABASE_URL", database),
     ...missing("--redis ioredis", "REDIS_URL", redis),
     ...missing("--broker amqp", "RABBITMQ_URL", broker),
-    ...missing("--upstream http", "UPSTREAM_BASE_URL", upstream),
     ...unshared(wish.role, "database", "database", "DATABASE_URL", database),
     ...unshared(wish.role, "redis", "Redis", "REDIS_URL", redis),
     ...unshared(wish.role, "broker", "broker", "RABBITMQ_URL", broker)
@@ -110,7 +106,7 @@ export const problems = (wish: Wish, urls: Urls): ReadonlyArray<string> => {
 
 /** A variant for each door, of a wish without `problems`. */
 export const choose = (wish: Wish, settings: Settings): Doors => {
-  const { broker, database, redis, upstream } = choices(wish, settings)
+  const { broker, database, redis } = choices(wish, settings)
   return {
     role: wish.role,
     database: Option.match(database.url, {
@@ -145,28 +141,54 @@ export const choose = (wish: Wish, settings: Settings): Doors => {
         layer: BrokerAmqp.layer({ url, whenUnreachable: "wait" })
       })
     }),
-    upstream: Option.match(upstream.url, {
-      onNone: () => ({
-        variant: "simulator",
-        remark: "answers offline; no model is asked",
-        layer: UpstreamSimulator.layer
-      }),
-      onSome: (origin) => ({
-        variant: "http",
-        remark: origin,
-        layer: UpstreamHttp.layerWith({ addresses: settings.addresses })
-      })
-    }),
-    upstreamOrigin: Option.getOrElse(upstream.url, () => "http://simulator.invalid"),
-    simulatedCredential: Option.isNone(upstream.url)
-      ? Option.some(Redacted.make("simulated-credential"))
-      : Option.none()
+    ...upstreamOf(wish.upstream, settings)
   }
 }
 
+const upstreamOf = (
+  wish: Wish["upstream"],
+  { addresses, upstreams }: Settings
+): Pick<Doors, "upstream" | "upstreams"> => {
+  const named = Object.values(upstreams).some(Option.isSome)
+  const http = UpstreamHttp.layerWith({ addresses })
+  if (Option.getOrElse(wish, () => (named ? "http" : "simulator")) === "http") {
+    const remark = named ? addressesOf(upstreams) : "none, until there is a provider row"
+    return { upstreams, upstream: { variant: "http", remark, layer: http } }
+  }
+  const upstream = Option.isSome(wish)
+    ? // asked for by name, it answers whatever is configured: nothing leaves the machine
+      {
+        remark: "answers offline, also for provider rows and services; no model is asked",
+        layer: UpstreamSimulator.layer
+      }
+    : {
+        remark: "answers offline, until there is a provider row; no model is asked",
+        layer: UpstreamSimulator.at(simulated.base.origin, http)
+      }
+  return {
+    upstreams: { ...StartupUpstreams.none, both: Option.some(simulated) },
+    upstream: { variant: "simulator", ...upstream }
+  }
+}
+
+/** It takes any credential: a first try needs none of its own. */
+const simulated: StartupUpstreams.StartupUpstream = {
+  name: "simulator",
+  base: UpstreamBase.atRoot("http://simulator.invalid"),
+  serviceKey: Option.some(Redacted.make("simulated-credential"))
+}
+
+/** Where each family goes, in words. */
+const addressesOf = ({ a, b, both }: StartupUpstreams.ByServed): string =>
+  [
+    ...Option.toArray(both).map(({ base }) => UpstreamBase.addressOf(base)),
+    ...Option.toArray(a).map(({ base }) => `OpenAI: ${UpstreamBase.addressOf(base)}`),
+    ...Option.toArray(b).map(({ base }) => `Anthropic: ${UpstreamBase.addressOf(base)}`)
+  ].join(", ")
+
 const endsWithProcess = "in this process: what it holds is lost at exit"
 
-interface Pick<Url> {
+interface VariantSelection<Url> {
   /** Present: the real variant, on it. */
   readonly url: Option.Option<Url>
   /** The real variant is asked for and its URL is not set. */
@@ -177,12 +199,12 @@ const choice = <Real extends string, Fake extends string, Url>(
   wish: Option.Option<Real | Fake>,
   url: Option.Option<Url>,
   [real, fake]: readonly [Real, Fake]
-): Pick<Url> => {
+): VariantSelection<Url> => {
   const wanted = Option.getOrElse(wish, () => (Option.isSome(url) ? real : fake))
   return wanted === real ? { url, unset: Option.isNone(url) } : { url: Option.none(), unset: false }
 }
 
-const missing = (flag: string, variable: string, { unset }: Pick<unknown>): ReadonlyArray<string> =>
+const missing = (flag: string, variable: string, { unset }: VariantSelection<unknown>): ReadonlyArray<string> =>
   unset ? [`${flag} needs ${variable}, which is not set.`] : []
 
 const unshared = (
@@ -190,7 +212,7 @@ const unshared = (
   door: Door,
   name: string,
   variable: string,
-  { unset, url }: Pick<unknown>
+  { unset, url }: VariantSelection<unknown>
 ): ReadonlyArray<string> =>
   role !== "all" && usedBy[role].includes(door) && !unset && Option.isNone(url)
     ? [

@@ -5,18 +5,24 @@ import { maxBodyBytes, maxTimeoutMs, type RouteLimits } from "../src/gateway/mod
 import * as CompatPaths from "../src/gateway/model/CompatPaths.ts"
 import * as FrontDoor from "../src/gateway/model/FrontDoor.ts"
 import { isPattern } from "../src/gateway/model/Path.ts"
+import type * as StartupUpstreams from "../src/gateway/model/StartupUpstreams.ts"
+import * as UpstreamBase from "../src/gateway/model/UpstreamBase.ts"
 import { Ownership } from "../src/gateway/model/UpstreamObjects.ts"
 import { refusedUiPath } from "../src/gateway/model/UpstreamPaths.ts"
+import * as Retention from "../src/gateway/Retention.ts"
 import { isLoopback } from "../src/http/RequestHost.ts"
 import * as Share from "../src/services/Share.ts"
 import type { Addresses } from "./http/Addresses.ts"
 import type { Most } from "./http/OpenConnections.ts"
+import * as Sampler from "./Sampler.ts"
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface Address {
   readonly host: string
   readonly port: number
+  /** The variable that decides it. */
+  readonly variable?: string
 }
 
 export type LogLevel = "Trace" | "Debug" | "Info" | "Warn" | "Error" | "None"
@@ -28,11 +34,13 @@ export interface Settings {
   readonly redisKeyPrefix: string
   /** The nodes of a cluster, or the one that there is. */
   readonly rabbitmqUrls: Option.Option<Arr.NonEmptyReadonlyArray<Redacted.Redacted>>
-  readonly upstreamOrigin: Option.Option<string>
-  readonly upstreamServiceKey: Option.Option<Redacted.Redacted>
+  readonly upstreams: StartupUpstreams.ByServed
   /** What the upstream's UI loads, by the names that it has there: exact paths, and `/prefix/*`. */
   readonly upstreamUiPaths: ReadonlyArray<string>
-  readonly directCompat: Option.Option<{ readonly origin: string; readonly serviceKey: Redacted.Redacted }>
+  readonly directCompat: Option.Option<{
+    readonly base: UpstreamBase.UpstreamBase
+    readonly serviceKey: Redacted.Redacted
+  }>
   readonly directCompatPaths: ReadonlyArray<string>
   readonly directCompatOwnership: Ownership
   /** Without a stored connection, the studio that services are imported from. */
@@ -42,6 +50,8 @@ export interface Settings {
    */
   readonly addresses: Addresses
   readonly proxyAddress: Address
+  /** Of the web pages whose scripts may ask the proxy listener; `*`: of all. */
+  readonly corsOrigins: ReadonlyArray<string>
   readonly controlAddress: Address
   /** Names by which browsers may ask the control listener for what needs no token. */
   readonly controlHosts: ReadonlyArray<string>
@@ -54,6 +64,8 @@ export interface Settings {
   readonly eventStreams: { readonly most: number; readonly perAddress: Option.Option<number> }
   /** `rest`: of whatever is neither the control listener nor the proxy listener. */
   readonly logLevels: { readonly rest: LogLevel; readonly gateway_api: LogLevel; readonly gateway_proxy: LogLevel }
+  /** Whether each request to the proxy listener has its line in the log. */
+  readonly accessLog: boolean
   readonly adminToken: Option.Option<Redacted.Redacted>
   readonly workerToken: Option.Option<Redacted.Redacted>
   readonly encryptionKey: Option.Option<Redacted.Redacted<Uint8Array>>
@@ -63,16 +75,28 @@ export interface Settings {
   readonly connections: Most
   /** What new installations begin with, as far as the environment says. */
   readonly routeLimits: Partial<RouteLimits>
+  /** For how many days rows are kept; none: for ever. */
+  readonly retention: Retention.Kept
   readonly maxBufferedRequests: number
   readonly maxInflightBufferBytes: number
   readonly drainSeconds: number
   /** From the moment when readiness turns false to the one when the listeners close. */
   readonly drainDelaySeconds: number
-  readonly otlpEndpoint: Option.Option<string>
+  readonly otlp: Option.Option<OtlpSettings>
   /** How callers prove who they are; none when no variable says anything of it. */
   readonly frontDoor: Option.Option<FrontDoor.Configured>
   /** Variables that are set and that nothing reads, for the start's warning: a token without an address is one. */
   readonly unread: ReadonlyArray<string>
+}
+
+/** Where telemetry is sent, by OpenTelemetry's standard variables. */
+export interface OtlpSettings {
+  readonly endpoint: string
+  readonly headers: Redacted.Redacted<Readonly<Record<string, string>>>
+  readonly serviceName: Option.Option<string>
+  /** Of the resource. */
+  readonly attributes: Readonly<Record<string, string>>
+  readonly sampler: Sampler.Sampler
 }
 
 /** One mistake: the variable, and what it must be. Never its value, which may be a secret. */
@@ -87,6 +111,7 @@ type Reader<A> = (value: string) => Result.Result<A, string>
 export const read = (environment: Environment): Result.Result<Settings, ReadonlyArray<Mistake>> => {
   const mistakes: Array<Mistake> = []
 
+  const isSet = (variable: string): boolean => (environment[variable]?.trim() ?? "") !== ""
   const optional = <A>(variable: string, reader: Reader<A>): Option.Option<A> => {
     const value = environment[variable]?.trim() ?? ""
     if (value === "") return Option.none()
@@ -97,12 +122,16 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
   }
   const withDefault = <A>(variable: string, reader: Reader<A>, fallback: A): A =>
     Option.getOrElse(optional(variable, reader), () => fallback)
+  const addressOf = (variable: string, port: number): Address => ({
+    ...withDefault(variable, address, { host: "127.0.0.1", port }),
+    variable
+  })
 
   const mostConnections = withDefault("GATEWAY_MAX_CONNECTIONS", positive, 16_384)
-  const compatOrigin = optional("DIRECT_COMPAT_BASE_URL", origin)
+  const compatBase = optional("DIRECT_COMPAT_BASE_URL", upstreamBase)
   const compatKey = optional("DIRECT_COMPAT_SERVICE_KEY", credential)
-  if (Option.isSome(compatOrigin) !== Option.isSome(compatKey)) {
-    const variable = Option.isSome(compatOrigin) ? "DIRECT_COMPAT_SERVICE_KEY" : "DIRECT_COMPAT_BASE_URL"
+  if (Option.isSome(compatBase) !== Option.isSome(compatKey)) {
+    const variable = Option.isSome(compatBase) ? "DIRECT_COMPAT_SERVICE_KEY" : "DIRECT_COMPAT_BASE_URL"
     if (!mistakes.some((mistake) => mistake.variable === variable)) {
       mistakes.push({
         variable,
@@ -132,9 +161,9 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     // a value that was refused is not also missing
     if (!mistakes.some((mistake) => mistake.variable === variable)) mistakes.push({ variable, message })
   }
-  const asked = Object.values(frontDoorVariables).some((variable) => (environment[variable]?.trim() ?? "") !== "")
+  const asked = Object.values(frontDoorVariables).some(isSet)
 
-  const statusAddress = withDefault("SVC_STATUS_BIND_ADDR", address, { host: "127.0.0.1", port: 8082 })
+  const statusAddress = addressOf("SVC_STATUS_BIND_ADDR", 8082)
   const statusToken = optional("SVC_STATUS_TOKEN", credential)
   if (!isLoopback(statusAddress.host) && Option.isNone(statusToken)) {
     if (!mistakes.some(({ variable }) => variable === "SVC_STATUS_TOKEN")) {
@@ -145,7 +174,10 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     }
   }
 
-  const uiAddress = optional("GATEWAY_UPSTREAM_UI_BIND_ADDR", address)
+  const uiAddress = Option.map(optional("GATEWAY_UPSTREAM_UI_BIND_ADDR", address), (at) => ({
+    ...at,
+    variable: "GATEWAY_UPSTREAM_UI_BIND_ADDR"
+  }))
   const uiOrigin = optional("GATEWAY_UPSTREAM_UI_ORIGIN", webOrigin)
   if (Option.isSome(uiAddress) && isUnspecified(uiAddress.value.host) && Option.isNone(uiOrigin)) {
     if (!mistakes.some(({ variable }) => variable === "GATEWAY_UPSTREAM_UI_ORIGIN")) {
@@ -156,8 +188,26 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     }
   }
 
-  const upstreamOrigin = optional("UPSTREAM_BASE_URL", origin)
+  const upstreamAt = (
+    name: Exclude<StartupUpstreams.StartupUpstream["name"], "simulator">,
+    keyName: string,
+    example: string
+  ): Option.Option<StartupUpstreams.StartupUpstream> => {
+    const base = optional(name, upstreamBase)
+    const serviceKey = optional(keyName, credential)
+    const isKeyAlone = Option.isSome(serviceKey) && Option.isNone(base)
+    if (isKeyAlone && name !== "UPSTREAM_BASE_URL" && !mistakes.some(({ variable }) => variable === name)) {
+      mistakes.push({ variable: name, message: `is needed, because ${keyName} is set: for example ${example}` })
+    }
+    return Option.map(base, (base) => ({ name, base, serviceKey }))
+  }
+  const upstreams: StartupUpstreams.ByServed = {
+    both: upstreamAt("UPSTREAM_BASE_URL", "UPSTREAM_SERVICE_KEY", ""),
+    a: upstreamAt("UPSTREAM_OPENAI_BASE_URL", "UPSTREAM_OPENAI_SERVICE_KEY", "https://api.openai.com/v1"),
+    b: upstreamAt("UPSTREAM_ANTHROPIC_BASE_URL", "UPSTREAM_ANTHROPIC_SERVICE_KEY", "https://api.anthropic.com")
+  }
   const discoveryUrl = Option.filter(Option.fromNullOr(frontDoor.oidc_discovery_url), (url) => URL.canParse(url))
+  const otlpEndpoint = optional("OTEL_EXPORTER_OTLP_ENDPOINT", httpUrl)
   const studioBaseUrl = optional("SVC_STUDIO_BASE_URL", baseUrl)
   const studioToken = optional("SVC_STUDIO_TOKEN", credential)
 
@@ -169,21 +219,25 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     redisUrl: optional("REDIS_URL", url(["redis:", "rediss:"], "redis://user:password@host:6379/0")),
     redisKeyPrefix: withDefault("REDIS_KEY_PREFIX", keyPrefix, "{svc}:"),
     rabbitmqUrls: optional("RABBITMQ_URL", brokerUrls),
-    upstreamOrigin,
-    upstreamServiceKey: optional("UPSTREAM_SERVICE_KEY", credential),
+    upstreams,
     upstreamUiPaths: withDefault("UPSTREAM_UI_PATHS", paths(refusedUiPath), []),
-    directCompat: Option.all({ origin: compatOrigin, serviceKey: compatKey }),
+    directCompat: Option.all({ base: compatBase, serviceKey: compatKey }),
     directCompatPaths: withDefault("DIRECT_COMPAT_ALLOWED_PATHS", paths(refusedCompatPath), CompatPaths.defaultPaths),
     directCompatOwnership: withDefault("DIRECT_COMPAT_OWNERSHIP", ownership, "project"),
     studio: Option.map(studioBaseUrl, (base_url) => ({ base_url, token: studioToken })),
     addresses: {
       privateAddresses: withDefault("GATEWAY_EGRESS_PRIVATE_ADDRESSES", privateAddresses, "allow"),
-      trustedOrigins: [upstreamOrigin, compatOrigin, studioBaseUrl, discoveryUrl].flatMap((url) =>
-        Option.isSome(url) ? [new URL(url.value).origin] : []
-      )
+      trustedOrigins: [
+        ...Object.values(upstreams)
+          .flatMap(Option.toArray)
+          .map(({ base }) => base.origin),
+        ...Option.toArray(compatBase).map(({ origin }) => origin),
+        ...[studioBaseUrl, discoveryUrl].flatMap(Option.toArray).map((url) => new URL(url).origin)
+      ]
     },
-    proxyAddress: withDefault("GATEWAY_BIND_ADDR", address, { host: "127.0.0.1", port: 8080 }),
-    controlAddress: withDefault("GATEWAY_CONTROL_BIND_ADDR", address, { host: "127.0.0.1", port: 8081 }),
+    proxyAddress: addressOf("GATEWAY_BIND_ADDR", 8080),
+    corsOrigins: withDefault("GATEWAY_CORS_ORIGINS", pageOrigins, []),
+    controlAddress: addressOf("GATEWAY_CONTROL_BIND_ADDR", 8081),
     controlHosts: withDefault("GATEWAY_CONTROL_HOSTS", hostNames, []),
     upstreamUi: Option.map(uiAddress, (address) => ({ address, publicOrigin: uiOrigin })),
     statusAddress,
@@ -193,6 +247,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
       perAddress: optional("SVC_STATUS_MAX_EVENT_STREAMS_PER_ADDRESS", between(1, 1_000_000))
     },
     logLevels: withDefault("LOG_LEVEL", logLevels, everywhere("Info")),
+    accessLog: withDefault("GATEWAY_ACCESS_LOG", flag, true),
     // whether it must be a token depends on whether one is active already: the start decides when it knows
     adminToken: optional("GATEWAY_ADMIN_TOKEN", (value) => Result.succeed(Redacted.make(value))),
     workerToken: optional("SVC_WORKER_TOKEN", credential),
@@ -207,14 +262,29 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
       maxRequestBodyBytes: optional("GATEWAY_DEFAULT_MAX_REQUEST_BODY_BYTES", between(1, maxBodyBytes)),
       maxResponseBodyBytes: optional("GATEWAY_DEFAULT_MAX_RESPONSE_BODY_BYTES", between(1, maxBodyBytes))
     }),
+    retention: Record.getSomes({
+      usage: optional("SVC_RETENTION_USAGE_DAYS", between(1, mostDays)),
+      usageSums: optional("SVC_RETENTION_USAGE_SUMS_DAYS", between(Retention.leastSumsDays, mostDays)),
+      guardrailExecutions: optional("SVC_RETENTION_GUARDRAIL_EXECUTIONS_DAYS", between(1, mostDays))
+    }),
     maxBufferedRequests: withDefault("GATEWAY_MAX_BUFFERED_REQUESTS", positive, 4096),
     maxInflightBufferBytes: withDefault("GATEWAY_MAX_INFLIGHT_BUFFER_BYTES", positive, 536_870_912),
     drainSeconds: withDefault("GATEWAY_DRAIN_SECONDS", positive, 30),
     drainDelaySeconds: withDefault("GATEWAY_DRAIN_DELAY_SECONDS", natural, 0),
-    otlpEndpoint: optional("OTEL_EXPORTER_OTLP_ENDPOINT", httpUrl),
+    otlp: Option.map(otlpEndpoint, (endpoint) => ({
+      endpoint,
+      headers: Redacted.make(withDefault("OTEL_EXPORTER_OTLP_HEADERS", pairs, {})),
+      serviceName: optional("OTEL_SERVICE_NAME", Result.succeed),
+      attributes: withDefault("OTEL_RESOURCE_ATTRIBUTES", pairs, {}),
+      sampler: Sampler.make(
+        withDefault("OTEL_TRACES_SAMPLER", sampler, "parentbased_always_on"),
+        withDefault("OTEL_TRACES_SAMPLER_ARG", ratio, 1)
+      )
+    })),
     frontDoor: asked ? Option.some({ settings: frontDoor, secret: trustedSecret }) : Option.none(),
     unread: [
-      ...unread.filter((variable) => (environment[variable]?.trim() ?? "") !== ""),
+      ...unread.filter(isSet),
+      ...(isSet("UPSTREAM_SERVICE_KEY") && Option.isNone(upstreams.both) ? ["UPSTREAM_SERVICE_KEY"] : []),
       ...(Option.isSome(studioToken) && Option.isNone(studioBaseUrl) ? ["SVC_STUDIO_TOKEN"] : []),
       ...(Option.isSome(uiOrigin) && Option.isNone(uiAddress) ? ["GATEWAY_UPSTREAM_UI_ORIGIN"] : [])
     ]
@@ -228,6 +298,9 @@ export const describe = (mistakes: ReadonlyArray<Mistake>): string =>
     "invalid_configuration: the environment has mistakes.",
     ...mistakes.map(({ message, variable }) => `  ${variable} ${message}.`)
   ].join("\n")
+
+/** Of retention: a hundred years. */
+const mostDays = 36_500
 
 /** Placeholders live in the memory of their request, where nothing is sealed or expires. */
 const unread = ["GUARDRAIL_PII_MAPPING_TTL_SECONDS", "GUARDRAIL_MAPPING_ENCRYPTION_KEY"]
@@ -279,6 +352,32 @@ const httpUrl: Reader<string> = refine((value) => {
   return parsed !== undefined && /^https?:$/.test(parsed.protocol) ? value : undefined
 }, "must be an http or https URL")
 
+/** As OpenTelemetry writes them; what a value would have to quote is percent-encoded. */
+const pairs: Reader<Readonly<Record<string, string>>> = refine((value) => {
+  const found: Array<readonly [string, string]> = []
+  for (const part of listed(value)) {
+    const [, name, text] = /^([^=\s]{1,256})\s*=\s*([^\r\n]{0,4096})$/.exec(part) ?? []
+    if (name === undefined || text === undefined || found.length >= maxPairs) return undefined
+    try {
+      found.push([decodeURIComponent(name), decodeURIComponent(text)])
+    } catch {
+      return undefined
+    }
+  }
+  return Object.fromEntries(found)
+}, "must be at most 64 pairs name=value with commas between them; commas, percent signs and the like within a value are percent-encoded")
+const maxPairs = 64
+
+const sampler = refine(
+  (value) => Sampler.names.find((name) => name === value),
+  `must be one of ${Sampler.names.join(", ")}`
+)
+
+const ratio: Reader<number> = refine((value) => {
+  const number = Number(value)
+  return /^[0-9.]+$/.test(value) && number >= 0 && number <= 1 ? number : undefined
+}, "must be a number from 0 to 1: the part of the traces that is exported")
+
 const bareOrigin = (value: string): string | undefined => {
   const parsed = parseUrl(value)
   if (parsed === undefined || !/^https?:$/.test(parsed.protocol) || parsed.hostname === "") return undefined
@@ -287,15 +386,27 @@ const bareOrigin = (value: string): string | undefined => {
   return bare ? parsed.origin : undefined
 }
 
+const pageOrigins: Reader<ReadonlyArray<string>> = (value) => {
+  const found = listed(value).flatMap((one) => (one === "*" ? one : (bareOrigin(one) ?? [])))
+  return found.length === listed(value).length && found.length <= maxHostNames
+    ? Result.succeed(found)
+    : Result.fail(
+        `must be * for all web pages, or at most ${maxHostNames} origins with commas between them, such as https://app.example.com`
+      )
+}
+
 const webOrigin: Reader<string> = refine(
   bareOrigin,
   "must be scheme, host and port only, as browsers see them, such as https://upstream-ui.example.com"
 )
 
-const origin: Reader<string> = refine(
-  bareOrigin,
-  "must be scheme, host and port only, as in https://models.example.com:4000; requests bring their own paths, which begin with /v1"
-)
+/** As vendors publish it for their SDKs. */
+const upstreamBase: Reader<UpstreamBase.UpstreamBase> = (value) => {
+  const refusal = UpstreamBase.refused(value)
+  return refusal === undefined
+    ? Result.succeed(UpstreamBase.of(value))
+    : Result.fail(`${refusal}; as in https://models.example.com:4000 or https://models.example.com/api/v1`)
+}
 
 /** The studio's own path may come before the one of its export. */
 const baseUrl: Reader<string> = (value) => {

@@ -3,15 +3,17 @@ import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Duration, Effect, Layer } from "effect"
-import { HttpServer, HttpServerError } from "effect/http"
+import { HttpServer } from "effect/http"
 import { body, type ErrorCode, GatewayError } from "../src/gateway/GatewayError.ts"
 import { ProxyApp } from "../src/gateway/ProxyApp.ts"
 import type { HungUp } from "../src/gateway/Request.ts"
 import type { Address } from "./Environment.ts"
 import { type Arrivals, inTurns } from "./http/Arrivals.ts"
+import * as CrossOrigin from "./http/CrossOrigin.ts"
 import { GatheringMessage, mostTinyChunks, tinyChunk, tinyChunks } from "./http/GatheringMessage.ts"
 import { type Most, OpenConnections } from "./http/OpenConnections.ts"
 import { noted } from "./http/OwnListeners.ts"
+import * as ProxyProbes from "./http/ProxyProbes.ts"
 import { Remainders } from "./http/Remainders.ts"
 import * as Start from "./Start.ts"
 import * as WireNode from "./WireNode.ts"
@@ -172,7 +174,7 @@ export const server = (address: Address, drainWithin: Duration.Input, options: O
       host: address.host,
       port: address.port,
       gracefulShutdownTimeout: drainWithin
-    })
+    }).pipe(Effect.mapError(({ cause }) => new Start.ListenerRefused({ address, cause })))
     // added later, so run before the wait for the last connection
     const cut = Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections()))
     return Layer.mergeAll(
@@ -184,12 +186,15 @@ export const server = (address: Address, drainWithin: Duration.Input, options: O
 /**
  * The proxy listener at `address`; drains as `server` does. It is a plain `request` listener, because what Effect's
  * server makes for a request (a request of its own, a scope, parsed headers) is read by nobody here and took 20 µs of
- * each. A client that hangs up ends its request. `most`: of the connections that are open at once.
+ * each. A client that hangs up ends its request. `most`: of the connections that are open at once. `origins`: of the web
+ * pages whose scripts may ask it.
  */
-export const proxy = (address: Address, drainWithin: Duration.Input, most: Most) =>
+export const proxy = (address: Address, drainWithin: Duration.Input, most: Most, origins: CrossOrigin.Origins = []) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const proxyApp = yield* ProxyApp
+      const probed = yield* ProxyProbes.make
+      const crossOrigin = origins.length === 0 ? undefined : CrossOrigin.make(origins)
       const server = nodeServer(ofGateway, longestMs, most)
       /** By connection: an answer that waits behind another one hears nothing of its end. */
       const running = new WeakMap<Duplex, Set<HungUp>>()
@@ -209,6 +214,7 @@ export const proxy = (address: Address, drainWithin: Duration.Input, most: Most)
       }
       const onEarlyAnswer = (outgoing: ServerResponse) => void outgoing.prependListener("finish", finished)
       const serve = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+        if (probed(incoming, outgoing) || crossOrigin?.(incoming, outgoing) === true) return
         const ofSocket = running.get(incoming.socket)
         // a refusal may be over before `handle` has answered what to call
         let hungUp: HungUp | undefined
@@ -244,9 +250,10 @@ export const proxy = (address: Address, drainWithin: Duration.Input, most: Most)
 /** Longer than a cold admission waits for a silent database, and its settlement for Redis. */
 const settledWithin = "20 seconds"
 
-const listening = (server: Server, { host, port }: Address) =>
-  Effect.callback<{ readonly port: number }, HttpServerError.ServeError>((resume) => {
-    const refused = (cause: Error) => resume(Effect.fail(new HttpServerError.ServeError({ cause })))
+const listening = (server: Server, address: Address) =>
+  Effect.callback<{ readonly port: number }, Start.ListenerRefused>((resume) => {
+    const { host, port } = address
+    const refused = (cause: Error) => resume(Effect.fail(new Start.ListenerRefused({ address, cause })))
     server.once("error", refused)
     server.listen({ host, port }, () => {
       server.off("error", refused)

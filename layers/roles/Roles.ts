@@ -11,6 +11,8 @@ import { Followed } from "../../src/gateway/model/Followed.ts"
 import { StartupFrontDoor } from "../../src/gateway/model/FrontDoor.ts"
 import { Lifecycle } from "../../src/gateway/model/Lifecycle.ts"
 import { GatewaySettings } from "../../src/gateway/model/Settings.ts"
+import { StartupUpstreams } from "../../src/gateway/model/StartupUpstreams.ts"
+import * as Retention from "../../src/gateway/Retention.ts"
 import { Guardrails } from "../../src/guardrails/Guardrails.ts"
 import type { Broker } from "../../src/services/Broker.ts"
 import type { Redis } from "../../src/services/Redis.ts"
@@ -67,7 +69,8 @@ const operated = (doors: Doors, role: Exclude<Role, TasksRole>, settings: Settin
       lifecycleOfRole,
       Conditions.layer,
       Start.vault(settings),
-      gatewaySettings(doors, settings),
+      gatewaySettings(settings),
+      Layer.succeed(StartupUpstreams, doors.upstreams),
       Guardrails.layer,
       Layer.succeed(StudioOfEnvironment, settings.studio),
       Layer.succeed(StartupFrontDoor, settings.frontDoor)
@@ -83,15 +86,18 @@ const listeners = (role: Exclude<Role, TasksRole>, settings: Settings) => {
     case "control":
       return operatorApi(settings)
     case "gateway":
-      return proxy(settings).pipe(Layer.provide(probes(settings).pipe(Layer.provide(Readiness.layer("degraded")))))
+      return proxy(settings).pipe(Layer.provide(probes(settings)), Layer.provide(Readiness.layer("degraded")))
     case "all":
-      return proxy(settings).pipe(Layer.provide(operatorApi(settings)), Layer.provide(Followed.layer))
+      return proxy(settings).pipe(
+        Layer.provide(operatorApi(settings)),
+        Layer.provide([Followed.layer, Readiness.layer("not_ready")])
+      )
   }
 }
 
 const proxy = (settings: Settings) =>
-  Listeners.proxy(settings.proxyAddress, drain(settings), settings.connections).pipe(
-    Layer.provide(Gateway.layer),
+  Listeners.proxy(settings.proxyAddress, drain(settings), settings.connections, settings.corsOrigins).pipe(
+    Layer.provide([Gateway.layer, Retention.layer(settings.retention)]),
     Layer.provide(Observability.level(settings.logLevels.gateway_proxy))
   )
 
@@ -159,10 +165,8 @@ const beforeAll = ({ drainDelaySeconds }: Settings) =>
     })
   )
 
-const gatewaySettings = (doors: Doors, settings: Settings) =>
+const gatewaySettings = (settings: Settings) =>
   Layer.succeed(GatewaySettings, {
-    upstreamOrigin: doors.upstreamOrigin,
-    upstreamServiceKey: Option.orElse(settings.upstreamServiceKey, () => doors.simulatedCredential),
     upstreamUiPaths: settings.upstreamUiPaths,
     directCompat: settings.directCompat,
     directCompatPaths: settings.directCompatPaths,

@@ -62,7 +62,34 @@ const launched = (deployment: Deployment.Deployment, role: "gateway" | "all") =>
     return { child, exited, output, proxy, at: { control: `http://127.0.0.1:${control}` }, port: control }
   })
 
+/** What a load balancer that knows the proxy listener alone is told. */
+const probed = (proxy: string, path: string, method = "GET") =>
+  Effect.promise(async (signal) => {
+    const response = await fetch(`${proxy}/admin-ui/${path}`, { signal, method })
+    return [response.status, await response.text()]
+  })
+
 describe.skipIf(!Deployment.available)("readiness", { timeout: 120_000 }, () => {
+  it.live("is told on the proxy listener, too, in one word", () =>
+    Effect.gen(function* () {
+      const { deployment, postgres } = yield* deployed
+      const { proxy } = yield* deployment.start()
+      assert.deepStrictEqual(yield* probed(proxy, "healthz"), [200, '{"status":"ok"}'])
+      assert.deepStrictEqual(yield* probed(proxy, "readyz"), [200, '{"status":"ready"}'])
+      assert.deepStrictEqual(yield* probed(proxy, "readyz", "HEAD"), [200, ""])
+      assert.strictEqual((yield* probed(proxy, "readyz", "POST"))[0], 404)
+      assert.strictEqual((yield* probed(proxy, "readyz/"))[0], 404)
+      assert.strictEqual((yield* probed(proxy, "metrics"))[0], 404)
+      const gateway = yield* deployment.start({ role: "gateway" })
+      yield* postgres.cut
+      const { code } = yield* eventually(readiness(gateway), ({ status }) => status === "degraded", "30 seconds")
+      assert.strictEqual(code, 200)
+      yield* eventually(probed(gateway.proxy, "readyz"), ([, text]) => text === '{"status":"degraded"}', "30 seconds")
+      const [down] = yield* eventually(probed(proxy, "readyz"), ([status]) => status !== 200, "30 seconds")
+      assert.strictEqual(down, 503)
+    })
+  )
+
   it.live.each(["gateway", "all"] as const)(
     "of role %s: ready only with its proxy listener open, though the database goes away before that",
     (role) =>
@@ -96,7 +123,8 @@ describe.skipIf(!Deployment.available)("readiness", { timeout: 120_000 }, () => 
       })
       const key = yield* Effect.promise(() => RunningGateway.createKey(all))
       assert.strictEqual((yield* chat(gateway, key.raw)).status, 200)
-      const up = { database: "up", redis: "up", listeners: "open", configuration: "current" }
+      const upstreams = { upstream_openai: "UPSTREAM_BASE_URL", upstream_anthropic: "UPSTREAM_BASE_URL" }
+      const up = { database: "up", redis: "up", listeners: "open", configuration: "current", ...upstreams }
       assert.deepStrictEqual(yield* readiness(gateway), { code: 200, status: "ready", checks: up })
 
       yield* postgres.cut

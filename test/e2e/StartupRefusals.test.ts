@@ -1,5 +1,7 @@
+import { execFile } from "node:child_process"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Redacted, type Scope } from "effect"
+import manifest from "../../package.json" with { type: "json" }
 import * as RedisProcess from "../RedisProcess.ts"
 import * as RunningBroker from "../RunningBroker.ts"
 import * as RunningGateway from "../RunningGateway.ts"
@@ -50,6 +52,10 @@ const mistaken: Readonly<Record<string, string>> = {
   RABBITMQ_URL: "http://user:canary-rabbitmq@127.0.0.1",
   UPSTREAM_BASE_URL: "http://user:canary-upstream@127.0.0.1/v1",
   UPSTREAM_SERVICE_KEY: "canary service key",
+  UPSTREAM_OPENAI_BASE_URL: "https://127.0.0.1/canary-openai/../v1",
+  UPSTREAM_OPENAI_SERVICE_KEY: "canary openai key",
+  UPSTREAM_ANTHROPIC_BASE_URL: "https://127.0.0.1/v1/messages?canary-anthropic",
+  UPSTREAM_ANTHROPIC_SERVICE_KEY: "canary anthropic key",
   UPSTREAM_UI_PATHS: "/ok/*, canary-ui-paths",
   DIRECT_COMPAT_BASE_URL: "canary-compat",
   DIRECT_COMPAT_ALLOWED_PATHS: "/*, canary-compat-paths",
@@ -61,6 +67,7 @@ const mistaken: Readonly<Record<string, string>> = {
   GATEWAY_EGRESS_PRIVATE_ADDRESSES: "canary-addresses",
   GATEWAY_BIND_ADDR: "canary-address",
   GATEWAY_CONTROL_BIND_ADDR: "127.0.0.1:canary",
+  GATEWAY_CORS_ORIGINS: "https://app.example, canary.example",
   GATEWAY_CONTROL_HOSTS: "gateway.example, canary.example:8081",
   GATEWAY_UPSTREAM_UI_BIND_ADDR: "canary-ui",
   GATEWAY_UPSTREAM_UI_ORIGIN: "https://ui.example/canary",
@@ -76,6 +83,9 @@ const mistaken: Readonly<Record<string, string>> = {
   GATEWAY_MAX_BUFFERED_REQUESTS: "canary-0",
   GATEWAY_MAX_INFLIGHT_BUFFER_BYTES: "canary-1",
   GATEWAY_DRAIN_SECONDS: "canary-2",
+  SVC_RETENTION_USAGE_DAYS: "0",
+  SVC_RETENTION_USAGE_SUMS_DAYS: "61",
+  SVC_RETENTION_GUARDRAIL_EXECUTIONS_DAYS: "canary-8",
   GATEWAY_DRAIN_DELAY_SECONDS: "canary-3",
   OTEL_EXPORTER_OTLP_ENDPOINT: "canary-endpoint",
   IDENTITY_AUTH_ENABLED: "canary-flag",
@@ -273,7 +283,7 @@ describe("a start that cannot be: what the program needs is not there", () => {
       const { origin } = yield* serve(() => {})
       const { host } = new URL(origin)
       const ended = yield* refused({ environment: { ...(yield* ownDatabase), [variable]: host } })
-      readable(ended, new RegExp(`A listener cannot open: .*EADDRINUSE.*${host}`))
+      readable(ended, new RegExp(`A listener cannot open: .*EADDRINUSE.*${host}\\. ${variable} can give it another`))
     })
   )
 
@@ -289,6 +299,31 @@ describe("a start that cannot be: what the program needs is not there", () => {
     })
   )
 })
+
+describe("a Node that is too old", () => {
+  it.live.each([
+    ["20.20.2", 78],
+    ["22.18.0", 78],
+    ["22.19.0", 0]
+  ])("%s ends with %i, and in one line that says which it needs", ([version, expected]) =>
+    Effect.promise(async () => {
+      const pretended = `data:text/javascript,Object.defineProperty(process,"versions",{value:{node:"${version}"}})`
+      const { start } = manifest.scripts
+      const guard = /--import (\S+)/.exec(start)?.[1] ?? ""
+      const ended = await run(process.execPath, ["--import", pretended, "--import", guard, "--eval", ""])
+      assert.strictEqual(ended.code, expected)
+      if (expected === 0) assert.strictEqual(ended.said, "")
+      else assert.match(ended.said, /^svc-runtime needs Node 22\.19 or later, .*\n$/)
+    })
+  )
+})
+
+const run = (program: string, args: ReadonlyArray<string>) =>
+  new Promise<{ readonly code: number; readonly said: string }>((resolve) => {
+    execFile(program, args, (error, _, said) =>
+      resolve({ code: typeof error?.code === "number" ? error.code : 0, said })
+    )
+  })
 
 describe("an upstream URL that points nowhere", () => {
   it.live("is no reason not to start: requests get a 502 in the shape of their family", () =>

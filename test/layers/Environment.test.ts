@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Redacted, Result } from "effect"
 import * as Environment from "../../layers/Environment.ts"
+import * as UpstreamBase from "../../src/gateway/model/UpstreamBase.ts"
 
 describe("RABBITMQ_URL", () => {
   const read = (value: string) =>
@@ -20,6 +21,69 @@ describe("RABBITMQ_URL", () => {
     (value) => {
       const refusal = String(read(value))
       assert.match(refusal, /^RABBITMQ_URL must be a URL of the form amqp:.*, or several with commas between them/)
+      assert.notInclude(refusal, "canary")
+    }
+  )
+})
+
+describe("the upstreams that the environment names", () => {
+  const read = (environment: Environment.Environment) =>
+    Result.match(Environment.read(environment), {
+      onFailure: (mistakes) => mistakes.map(({ message, variable }) => `${variable} ${message}`),
+      onSuccess: ({ addresses, unread, upstreams }) => ({
+        unread,
+        trusted: addresses.trustedOrigins,
+        upstreams: Object.values(upstreams)
+          .flatMap(Option.toArray)
+          .map(({ base, name, serviceKey }) => [
+            name,
+            UpstreamBase.addressOf(base),
+            Option.getOrNull(Option.map(serviceKey, Redacted.value))
+          ])
+      })
+    })
+
+  it("are one of both families and one of each, with a credential each, and may be called at private addresses", () => {
+    const environment = {
+      UPSTREAM_BASE_URL: "http://10.0.0.1:4000",
+      UPSTREAM_OPENAI_BASE_URL: "https://api.openai.com/v1/",
+      UPSTREAM_OPENAI_SERVICE_KEY: "sk-1",
+      UPSTREAM_ANTHROPIC_BASE_URL: " https://api.anthropic.com ",
+      UPSTREAM_ANTHROPIC_SERVICE_KEY: "sk-2",
+      DIRECT_COMPAT_BASE_URL: "https://openrouter.ai/api/v1",
+      DIRECT_COMPAT_SERVICE_KEY: "sk-3"
+    }
+    assert.deepStrictEqual(read(environment), {
+      unread: [],
+      trusted: ["http://10.0.0.1:4000", "https://api.openai.com", "https://api.anthropic.com", "https://openrouter.ai"],
+      upstreams: [
+        ["UPSTREAM_BASE_URL", "http://10.0.0.1:4000/v1", null],
+        ["UPSTREAM_OPENAI_BASE_URL", "https://api.openai.com/v1", "sk-1"],
+        ["UPSTREAM_ANTHROPIC_BASE_URL", "https://api.anthropic.com/v1", "sk-2"]
+      ]
+    })
+  })
+
+  it("a credential goes nowhere without its address, which is said", () => {
+    assert.deepStrictEqual(read({ UPSTREAM_OPENAI_SERVICE_KEY: "sk", UPSTREAM_ANTHROPIC_SERVICE_KEY: "sk" }), [
+      "UPSTREAM_OPENAI_BASE_URL is needed, because UPSTREAM_OPENAI_SERVICE_KEY is set: for example https://api.openai.com/v1",
+      "UPSTREAM_ANTHROPIC_BASE_URL is needed, because UPSTREAM_ANTHROPIC_SERVICE_KEY is set: for example https://api.anthropic.com"
+    ])
+    assert.deepStrictEqual(read({ UPSTREAM_SERVICE_KEY: "sk" }), {
+      unread: ["UPSTREAM_SERVICE_KEY"],
+      trusted: [],
+      upstreams: []
+    })
+  })
+
+  it.each(["UPSTREAM_BASE_URL", "UPSTREAM_OPENAI_BASE_URL", "UPSTREAM_ANTHROPIC_BASE_URL", "DIRECT_COMPAT_BASE_URL"])(
+    "%s is refused with the rule and an example, and without its value",
+    (variable) => {
+      const [refusal = ""] = [read({ [variable]: "https://h/v1?canary" })].flat()
+      assert.include(
+        refusal,
+        `${variable} must not carry a query or a fragment: paths are added at its end; as in https://models.example.com:4000`
+      )
       assert.notInclude(refusal, "canary")
     }
   )
