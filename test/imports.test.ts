@@ -15,7 +15,7 @@ const areas: ReadonlyArray<readonly [area: string, may: ReadonlyArray<string>]> 
   ["src/gateway", ["src/services", "src/guardrails"]],
   ["src/control", ["src/services", "src/http", "src/gateway/model", "src/guardrails"]],
   ["layers", ["src"]],
-  ["src/main.ts", ["layers"]],
+  ["src/main.ts", ["layers", "src/node-version.mjs"]],
   ["migrations", []]
 ]
 

@@ -37,7 +37,7 @@ export const make = Effect.fnUntraced(function* (name: string, upstream: string,
       GATEWAY_CONTROL_BIND_ADDR: `127.0.0.1:${controlPort}`,
       SVC_STATUS_BIND_ADDR: "127.0.0.1:0",
       GATEWAY_DRAIN_SECONDS: "2",
-      LOG_LEVEL: "warn"
+      LOG_LEVEL: "info"
     }
   })
   const control = `http://127.0.0.1:${controlPort}/admin-ui`

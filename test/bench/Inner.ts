@@ -1,6 +1,7 @@
 import { Context, Effect, Exit, Layer, Option, Result } from "effect"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
 import { GatewaySettings } from "../../src/gateway/model/Settings.ts"
+import { StartupUpstreams } from "../../src/gateway/model/StartupUpstreams.ts"
 import { Vault } from "../../src/gateway/model/Vault.ts"
 import { ProxyApp } from "../../src/gateway/ProxyApp.ts"
 import { usageQueue } from "../../src/gateway/UsageQueue.ts"
@@ -84,7 +85,8 @@ export const run = (rounds: number) =>
             egress,
             Vault.layer(Option.none()),
             Guardrails.layer.pipe(Layer.provide(egress)),
-            Layer.succeed(GatewaySettings, Proxy.settings)
+            Layer.succeed(GatewaySettings, Proxy.settings),
+            Layer.succeed(StartupUpstreams, Proxy.upstreams)
           ])
         )
       ),

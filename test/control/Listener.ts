@@ -13,11 +13,12 @@ import { StudioOfEnvironment, type StudioTarget } from "../../src/control/Studio
 import { UpstreamUiOrigin } from "../../src/control/UpstreamUiOrigin.ts"
 import { Lifecycle } from "../../src/gateway/model/Lifecycle.ts"
 import { GatewaySettings } from "../../src/gateway/model/Settings.ts"
+import { StartupUpstreams } from "../../src/gateway/model/StartupUpstreams.ts"
 import { Vault } from "../../src/gateway/model/Vault.ts"
 import { Guardrails } from "../../src/guardrails/Guardrails.ts"
 import type { Database } from "../../src/services/Database.ts"
 import type { Upstream } from "../../src/services/Upstream.ts"
-import { settings } from "../gateway/Proxy.ts"
+import { settings, upstreams } from "../gateway/Proxy.ts"
 import * as MigratedDatabase from "../MigratedDatabase.ts"
 import * as ScriptedEgress from "../ScriptedEgress.ts"
 import * as TemporaryDatabase from "../TemporaryDatabase.ts"
@@ -32,6 +33,8 @@ export interface Around {
   /** The studio that the environment names. */
   readonly studio?: Option.Option<StudioTarget>
   readonly upstream?: Layer.Layer<Upstream>
+  /** The upstreams that the environment names. */
+  readonly startup?: StartupUpstreams["Service"]
   /** In place of the control listener's own. */
   readonly routes?: typeof ControlApp.layer
   /** Where browsers find the upstream's UI. */
@@ -43,6 +46,7 @@ export const layer = <E>(
   database: Layer.Layer<Database, E>,
   {
     routes = ControlApp.layer,
+    startup = upstreams,
     studio = Option.none(),
     upstream = UpstreamHttp.layer,
     upstreamUiOrigin,
@@ -66,6 +70,7 @@ export const layer = <E>(
         Lifecycle.layer("serving"),
         Guardrails.layer.pipe(Layer.provide(ScriptedEgress.layer(ScriptedEgress.guardrail))),
         Layer.succeed(GatewaySettings, settings),
+        Layer.succeed(StartupUpstreams, startup),
         Layer.succeed(UpstreamUiOrigin, Option.fromUndefinedOr(upstreamUiOrigin)),
         upstream
       )

@@ -26,7 +26,7 @@ suite("Requests", (it) => {
     Effect.gen(function* () {
       const missing = { status: 404, code: "not_found", param: null }
       for (const path of [
-        "/",
+        "/nothing",
         "/healthz",
         "/v1/chat/completions",
         "/admin-ui/nothing",
@@ -181,7 +181,7 @@ suite("Requests", (it) => {
         ["key", yield* refused("GET", "/usage/events?key=cAnArY")],
         ["key_id", yield* refused("GET", "/usage/summary?key_id=cAnArY")],
         ["status", yield* refused("GET", "/usage/summary?status=cAnArY")],
-        ["from", yield* refused("GET", "/usage/summary?from=yesterday")]
+        ["from", yield* refused("GET", "/usage/summary?from=tomorrow")]
       ] as const
       for (const [expected, param] of cases) assert.strictEqual(param, expected)
     })

@@ -11,6 +11,7 @@ import * as StudioExport from "../../src/control/StudioExport.ts"
 import * as UpstreamUiCookies from "../../src/control/UpstreamUiCookies.ts"
 import * as UpstreamUiPaths from "../../src/control/UpstreamUiPaths.ts"
 import * as UsageExport from "../../src/control/UsageExport.ts"
+import * as AccessLog from "../../src/gateway/AccessLog.ts"
 import * as BodyLabels from "../../src/gateway/BodyLabels.ts"
 import { CreatedObjects } from "../../src/gateway/CreatedObjects.ts"
 import * as EventSize from "../../src/gateway/EventSize.ts"
@@ -30,6 +31,7 @@ import * as OwnCookies from "../../src/gateway/model/OwnCookies.ts"
 import * as Path from "../../src/gateway/model/Path.ts"
 import * as Query from "../../src/gateway/model/Query.ts"
 import * as ServicePricing from "../../src/gateway/model/ServicePricing.ts"
+import * as UpstreamBase from "../../src/gateway/model/UpstreamBase.ts"
 import * as UpstreamObjects from "../../src/gateway/model/UpstreamObjects.ts"
 import * as UpstreamPaths from "../../src/gateway/model/UpstreamPaths.ts"
 import * as PublicLocation from "../../src/gateway/PublicLocation.ts"
@@ -128,7 +130,7 @@ const simulator = new Simulator(defaultSettings)
 const injected: Headers.Injected = {
   credential: Redacted.make("secret"),
   style: authorizationBearer,
-  ownHeader: undefined,
+  ownHeaders: [],
   keyHeader: "x-api-key",
   own: [],
   plainAnswer: true
@@ -172,6 +174,7 @@ export const readers: ReadonlyArray<Reader> = [
     BodyLabels.unreadable(["content-type", `application/json; ${text}`])
   ),
   ofHead("paths", [`${model}/Path.ts`], (text) => Path.canonicalise(`/${text}`)),
+  ofHead("paths, as logs tell them", [`${gateway}/AccessLog.ts`], (text) => AccessLog.pathOf(`/${text}`)),
   ofHead("path patterns", [`${model}/Path.ts`, `${gateway}/Exposure.ts`], (text) => Path.isPattern(`/${text}`)),
   ofHead("paths, as lax upstreams read them", [`${model}/UpstreamPaths.ts`], (text) =>
     UpstreamPaths.folded(`/${text}`)
@@ -196,8 +199,16 @@ export const readers: ReadonlyArray<Reader> = [
   ]),
   ofHead("JSON pointers", [`${model}/ServicePricing.ts`], (text) => ServicePricing.tokensOf(`/${text}`)),
   ofHead("locations for browsers", [`${gateway}/PublicLocation.ts`], (text) =>
-    PublicLocation.shown(["x-forwarded-host", text, "x-forwarded-proto", text], "http://u")(["location", `/ui${text}`])
+    PublicLocation.shown(
+      ["x-forwarded-host", text, "x-forwarded-proto", text],
+      UpstreamBase.of("http://u/a")
+    )(["location", `/a/ui${text}`])
   ),
+  ofHead("paths below an upstream's base", [`${model}/UpstreamBase.ts`], (text) => [
+    UpstreamBase.refused(`https://u/${text.slice(0, 2000)}`),
+    UpstreamBase.targetAt(UpstreamBase.of("https://u/v1beta/openai"), `/v1/${text}`),
+    UpstreamBase.leadsAstray(UpstreamBase.of("https://u/v1beta/openai"), `/v1/${text}`)
+  ]),
   ofHead("identity tokens", [`${gateway}/identity/Token.ts`], (text) =>
     Token.presented(["authorization", `Bearer ${text}.${text}.${text}`])
   ),

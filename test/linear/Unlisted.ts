@@ -2,7 +2,13 @@
 const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>]> = [
   [
     "reads what whoever starts the process says: environment, command line, files of the operator",
-    ["layers/Commands.ts", "layers/ConfigurationCommands.ts", "layers/Environment.ts", "layers/amqp/Link.ts"]
+    [
+      "layers/AuditCommands.ts",
+      "layers/Commands.ts",
+      "layers/ConfigurationCommands.ts",
+      "layers/Environment.ts",
+      "layers/amqp/Link.ts"
+    ]
   ],
   [
     "hands text of bounded length to a reader that is listed, or to a parser alone",
@@ -13,7 +19,6 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "src/gateway/GuardedAnswer.ts",
       "src/gateway/ObjectRules.ts",
       "src/gateway/RequestBody.ts",
-      "src/gateway/Tracing.ts",
       "src/gateway/WildcardRequest.ts",
       "src/gateway/identity/Claims.ts",
       "src/gateway/identity/Identities.ts",
