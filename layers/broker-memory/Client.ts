@@ -214,7 +214,13 @@ export const connect = Effect.fnUntraced(function* (node: Node, options: Options
             })
         )
         subscribers.add(subscriber)
-        return { queue: given.queue, cancel: Effect.ignore(ask("consume", () => subscriber.cancel())) }
+        const cancel = Effect.suspend(() => {
+          const current = line
+          if (current !== undefined) return Effect.ignore(askOn(current, "consume", () => subscriber.cancel()))
+          // the consumer ended with the connection, and there is nobody to ask
+          return Effect.sync(() => subscriber.cancel())
+        })
+        return { queue: given.queue, cancel }
       }),
     channel: ({ prefetch }) =>
       Effect.gen(function* () {

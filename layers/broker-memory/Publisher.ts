@@ -31,6 +31,7 @@ export class Publisher {
   #send: Send | undefined
   #blocked: string | undefined
   #closed: string | undefined
+  #isWatched = false
 
   constructor(limits: Limits, now: () => number, timers: Timers) {
     this.#limits = limits
@@ -46,10 +47,9 @@ export class Publisher {
       return () => {}
     }
     const publishing: Publishing = { publication, expiresAt: this.#now() + this.#limits.within, answer }
-    const isFirst = this.#waiting.size + this.#sent.size === 0
     this.#waiting.add(publishing)
     this.#pump()
-    if (isFirst) this.#watch()
+    if (!this.#isWatched) this.#watch()
     return () => {
       publishing.answer = undefined
       this.#waiting.delete(publishing)
@@ -105,7 +105,8 @@ export class Publisher {
       break
     }
     const next = Math.min(sent?.expiresAt ?? Infinity, waiting?.expiresAt ?? Infinity)
-    if (next !== Infinity) this.#timers.set(this, next, () => this.#expire())
+    this.#isWatched = next !== Infinity
+    if (this.#isWatched) this.#timers.set(this, next, () => this.#expire())
   }
 
   #expire(): void {

@@ -193,6 +193,25 @@ describe("BrokerMemory on the test clock", () => {
       assert.deepStrictEqual(yield* send(broker, "frozen", "again"), { _tag: "Confirmed" })
     }).pipe(Effect.provide(BrokerMemory.layerServer()))
   )
+
+  it.effect("gives each publish its deadline, however many before it were never answered", () =>
+    Effect.gen(function* () {
+      const server = yield* BrokerMemory.BrokerServer
+      const broker = yield* server.connect({ publishWithin: "1 second" })
+      yield* declare(broker, "silent")
+      const late = Effect.gen(function* () {
+        const sent = yield* Effect.forkChild(send(broker, "silent", "x"), { startImmediately: true })
+        yield* TestClock.adjust("1 second")
+        return sent.pollUnsafe()?.pipe(Exit.getSuccess, Option.getOrUndefined)
+      })
+      yield* server.freeze
+      for (let n = 0; n < 3; n++) assert.deepInclude(yield* late, { _tag: "Unknown", reason: "deadline" })
+      yield* server.thaw
+      yield* server.block("low on disk")
+      assert.deepInclude(yield* late, { _tag: "Unknown", reason: "deadline" })
+      for (let n = 0; n < 2; n++) assert.deepInclude(yield* late, { _tag: "Refused", reason: "blocked" })
+    }).pipe(Effect.provide(BrokerMemory.layerServer()))
+  )
 })
 
 describe("BrokerMemory under control", () => {
@@ -220,6 +239,23 @@ describe("BrokerMemory under control", () => {
         [1, 2]
       )
     }).pipe(Effect.provide(BrokerMemory.layerServer()))
+  )
+
+  it.effect("cancels a consumer at once while it is cut off, and does not bring it back", () =>
+    Effect.gen(function* () {
+      const server = yield* BrokerMemory.BrokerServer
+      const broker = yield* server.connect()
+      yield* declare(broker, "left")
+      const { cancel } = yield* broker.consume({ queue: "left", prefetch: 1, onDelivery: () => {} })
+      yield* server.cut()
+      yield* TestClock.adjust("1 second")
+      const cancelling = yield* Effect.forkChild(cancel)
+      yield* TestClock.adjust(0)
+      assert.isDefined(cancelling.pollUnsafe())
+      yield* server.restore
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* broker.inspect("left"), Option.some({ messages: 0, consumers: 0 }))
+    }).pipe(Effect.scoped, Effect.provide(BrokerMemory.layerServer()))
   )
 
   it.effect("accepts nobody while it is cut off, and says so", () =>
