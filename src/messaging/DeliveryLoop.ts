@@ -1,4 +1,4 @@
-import { Cause, Deferred, Duration, Effect, Exit, type Fiber } from "effect"
+import { Cause, Deferred, Duration, Effect, Exit, Fiber } from "effect"
 import type { Broker, Delivery, Fields, Settlement } from "../services/Broker.ts"
 import { Bag, InBag } from "./Bag.ts"
 import * as DeliverySpan from "./DeliverySpan.ts"
@@ -199,9 +199,14 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
       })
     })
 
-    /** What ends in time is settled; what does not is interrupted, and returns to its queue with the channel. */
-    const drain = Effect.gen(function* () {
-      yield* Effect.timeoutOption(emptied, stopWithin)
+    /**
+     * The work that ends in time is settled. The rest is interrupted, and returns to its queue with the channel. One
+     * deadline holds for the work and for the broker's answer to the cancel, which a frozen broker never gives.
+     */
+    const drain = Effect.fnUntraced(function* (cancel: Effect.Effect<void>, takeNoMore: () => void) {
+      const cancelling = yield* Effect.forkDetach(cancel, { startImmediately: true })
+      yield* Effect.timeoutOption(Effect.andThen(Fiber.await(cancelling), emptied), stopWithin)
+      takeNoMore()
       if (inWork.size > 0) {
         yield* Effect.logWarning(`${name} gives back what it could not end in time`, namesOf(inWork))
         lose(inOrder(inWork))
@@ -267,7 +272,7 @@ export const make = <R>(broker: Broker["Service"], options: Options<R>): Deliver
           if (isAsked) Deferred.doneUnsafe(outlived, Exit.void)
         }
       })
-      yield* Effect.addFinalizer(() => Effect.andThen(cancel, drain))
+      yield* Effect.addFinalizer(() => drain(cancel, () => Deferred.doneUnsafe(outlived, Exit.void)))
       if (!started) {
         started = true
         options.onStarted?.()

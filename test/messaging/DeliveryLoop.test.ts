@@ -246,6 +246,30 @@ describe("DeliveryLoop", () => {
     }).pipe(onMemory)
   )
 
+  it.effect("stops within its deadline although the broker does not answer the cancel", () =>
+    Effect.gen(function* () {
+      const server = yield* BrokerMemory.BrokerServer
+      const seen: Array<string> = []
+      const { stop } = yield* running(
+        (delivery) => {
+          seen.push(textOf(delivery))
+          return Effect.never
+        },
+        { concurrency: 2, stopWithin: "1 second" }
+      )
+      yield* send("a")
+      yield* settleDown
+      yield* server.freeze
+      const stopping = yield* Effect.forkChild(stop)
+      yield* TestClock.adjust("1 second")
+      assert.isDefined(stopping.pollUnsafe())
+      yield* server.thaw
+      yield* settleDown
+      assert.deepStrictEqual(yield* ready, { messages: 1, consumers: 0 })
+      assert.deepStrictEqual(seen, ["a"])
+    }).pipe(onMemory)
+  )
+
   it.effect("stops although work cannot be interrupted, and says whose it is", () =>
     Effect.gen(function* () {
       const { lines, layer } = logged()
