@@ -66,6 +66,8 @@ export interface Settings {
   readonly logLevels: { readonly rest: LogLevel; readonly gateway_api: LogLevel; readonly gateway_proxy: LogLevel }
   /** Whether each request to the proxy listener has its line in the log. */
   readonly accessLog: boolean
+  /** Whether workers keep the messages and stack traces of exceptions. */
+  readonly storeExceptionDetails: boolean
   readonly adminToken: Option.Option<Redacted.Redacted>
   readonly workerToken: Option.Option<Redacted.Redacted>
   readonly encryptionKey: Option.Option<Redacted.Redacted<Uint8Array>>
@@ -248,6 +250,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     },
     logLevels: withDefault("LOG_LEVEL", logLevels, everywhere("Info")),
     accessLog: withDefault("GATEWAY_ACCESS_LOG", flag, true),
+    storeExceptionDetails: withDefault("SVC_STORE_EXCEPTION_DETAILS", flag, true),
     // whether it must be a token depends on whether one is active already: the start decides when it knows
     adminToken: optional("GATEWAY_ADMIN_TOKEN", (value) => Result.succeed(Redacted.make(value))),
     workerToken: optional("SVC_WORKER_TOKEN", credential),

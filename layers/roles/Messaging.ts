@@ -2,6 +2,7 @@ import { Effect, Layer } from "effect"
 import { Readiness } from "../../src/control/Readiness.ts"
 import { ObservationStore } from "../../src/graph/ObservationStore.ts"
 import * as RedisObservationStore from "../../src/graph/RedisObservationStore.ts"
+import { ExceptionDetails, omitted } from "../../src/messaging/ExceptionDetails.ts"
 import * as Library from "../../src/messaging/example/Library.ts"
 import * as Workers from "../../src/messaging/example/Workers.ts"
 import * as ObservationMetrics from "../../src/messaging/ObservationMetrics.ts"
@@ -9,6 +10,7 @@ import { Broker } from "../../src/services/Broker.ts"
 import { Redis } from "../../src/services/Redis.ts"
 import { DeadLetterStore } from "../../src/status/DeadLetterStore.ts"
 import * as RedisDLQStore from "../../src/status/RedisDLQStore.ts"
+import type { Settings } from "../Environment.ts"
 
 /** Who works on the example, whose dead letters are indexed and whose observations are kept and counted. */
 const workers = Layer.unwrap(
@@ -22,7 +24,10 @@ const workers = Layer.unwrap(
 ).pipe(Layer.provide([RedisDLQStore.layer(), RedisObservationStore.layer()]))
 
 /** The workers of the example and who gives them work, with broker and Redis left open. */
-export const layer = Layer.merge(workers, Library.layer)
+export const layer = ({ storeExceptionDetails }: Settings) =>
+  Layer.merge(workers, Library.layer).pipe(
+    Layer.provide(storeExceptionDetails ? Layer.empty : Layer.succeed(ExceptionDetails, omitted))
+  )
 
 /** The broker and Redis answer, and the process is not draining. */
 export const readiness = Layer.effect(

@@ -48,10 +48,10 @@ const ofTasks = (doors: Doors, role: TasksRole, settings: Settings) =>
 const tasks = (
   role: TasksRole,
   settings: Settings
-): Layer.Layer<never, Layer.Error<typeof Messaging.layer | ReturnType<typeof Status.all>>, Broker | Redis> => {
+): Layer.Layer<never, Layer.Error<ReturnType<typeof Messaging.layer | typeof Status.all>>, Broker | Redis> => {
   switch (role) {
     case "messaging":
-      return Messaging.layer
+      return Messaging.layer(settings)
     case "status":
       return Status.status(settings)
     case "graph":
@@ -79,7 +79,7 @@ const operated = (doors: Doors, role: Exclude<Role, TasksRole>, settings: Settin
   )
 
 /** Workers go first, while the hub still stores what they say at last. */
-const allOfTasks = (settings: Settings) => Messaging.layer.pipe(Layer.provide(Status.all(settings)))
+const allOfTasks = (settings: Settings) => Messaging.layer(settings).pipe(Layer.provide(Status.all(settings)))
 
 const listeners = (role: Exclude<Role, TasksRole>, settings: Settings) => {
   switch (role) {

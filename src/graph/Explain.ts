@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import type { Whereabouts } from "./Whereabouts.ts"
+import type { Exception, Whereabouts } from "./Whereabouts.ts"
 
 const N = Schema.NullOr(Schema.String)
 const I = Schema.NullOr(Schema.Int)
@@ -40,6 +40,9 @@ export const Explanation = Schema.Struct({
   max_retries: I,
   dlq_id: N,
   reason: N,
+  /** Of what its worker met last, where it was kept. */
+  exception_type: N,
+  exception_message: N,
   /** Its last, where that is what is known of it. */
   status: N,
   /** How many children were looked at: those of a task of which nothing is under way that was seen. */
@@ -109,9 +112,9 @@ export const explain = (
     case "Acknowledged":
       return { ...acknowledged(said, where, children), ...ofChildren(children) }
     case "DeadLettered": {
-      const { dlqId, queue, reason, when } = where
+      const { dlqId, exception, queue, reason, when } = where
       const name = dlqId === null ? "It has no record to replay it by." : `Replay it by its id, ${dlqId}.`
-      const sentence = `It was dead-lettered${at(when.timestamp)} to ${queue ?? "a queue"} for ${reason ?? "an unknown reason"}. ${name}`
+      const sentence = `It was dead-lettered${at(when.timestamp)} to ${queue ?? "a queue"} for ${why(reason, exception)}. ${name}`
       return {
         ...said,
         verdict: "dead_lettered",
@@ -119,13 +122,22 @@ export const explain = (
         queue_name: queue,
         dlq_id: dlqId,
         reason,
+        ...exceptionOf(exception),
         since: when.timestamp
       }
     }
     case "Rejected": {
-      const { queue, reason, when } = where
-      const sentence = `Its worker rejected it${at(when.timestamp)} for ${reason ?? "an unknown reason"}, and has no retries.`
-      return { ...said, verdict: "rejected", sentence, queue_name: queue, reason, since: when.timestamp }
+      const { exception, queue, reason, when } = where
+      const sentence = `Its worker rejected it${at(when.timestamp)} for ${why(reason, exception)}, and has no retries.`
+      return {
+        ...said,
+        verdict: "rejected",
+        sentence,
+        queue_name: queue,
+        reason,
+        ...exceptionOf(exception),
+        since: when.timestamp
+      }
     }
     case "BeingHandled": {
       const { attempt, consumer, queue, when } = where
@@ -141,13 +153,13 @@ export const explain = (
       }
     }
     case "WaitingForRetry": {
-      const { attempt, maxRetries, queue, reason, retryQueue, when } = where
-      const retry = { retry_attempt: attempt, max_retries: maxRetries, reason }
+      const { attempt, exception, maxRetries, queue, reason, retryQueue, when } = where
+      const retry = { retry_attempt: attempt, max_retries: maxRetries, reason, ...exceptionOf(exception) }
       if (queue !== null && isOver(where, now)) return { ...inQueue(said, queue, untilOf(where), inspection), ...retry }
       const until = untilOf(where)
       const sentence = `Retry ${attempt ?? "?"} of ${maxRetries ?? "?"} waits in ${retryQueue ?? "a retry queue"}${
         until === null ? ", whose delay is not known" : ` until ${until}`
-      }, because of ${reason ?? "a failure"}.`
+      }, because of ${why(reason, exception)}.`
       return {
         ...said,
         ...retry,
@@ -266,6 +278,17 @@ const inQueue = (said: Blank, queue: string, from: string | null, inspection: In
 
 const many = (messages: number): string => (messages === 1 ? "1 message is" : `${messages} messages are`)
 
+/** A sentence has room for so much of a message; its member has all of it. */
+const longestMessage = 200
+
+const why = (reason: string | null, { message, type }: Exception): string => {
+  const text = message === null ? "" : `: ${message.slice(0, longestMessage).trim().replace(/\.$/, "")}`
+  if (type === null || type === reason) return `${reason ?? "an unknown reason"}${text}`
+  return `${reason ?? "an unknown reason"} (${type}${text})`
+}
+
+const exceptionOf = ({ message, type }: Exception) => ({ exception_type: type, exception_message: message })
+
 const at = (timestamp: string | null): string => (timestamp === null ? "" : ` at ${timestamp}`)
 const since = (timestamp: string | null): string => (timestamp === null ? "" : ` since ${timestamp}`)
 
@@ -284,6 +307,8 @@ const nothing: Omit<Explanation, "task_id"> = {
   max_retries: null,
   dlq_id: null,
   reason: null,
+  exception_type: null,
+  exception_message: null,
   status: null,
   children: null,
   open_children: [],

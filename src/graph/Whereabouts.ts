@@ -21,10 +21,17 @@ export type Whereabouts =
       /** None: it was observed, and is not recorded. */
       readonly dlqId: string | null
       readonly reason: string | null
+      readonly exception: Exception
       readonly when: Instant
     }
   /** Its worker has no retries: it went to the queue's dead-letter exchange, or nowhere. */
-  | { readonly _tag: "Rejected"; readonly queue: string | null; readonly reason: string | null; readonly when: Instant }
+  | {
+      readonly _tag: "Rejected"
+      readonly queue: string | null
+      readonly reason: string | null
+      readonly exception: Exception
+      readonly when: Instant
+    }
   | {
       readonly _tag: "WaitingForRetry"
       readonly retryQueue: string | null
@@ -32,6 +39,7 @@ export type Whereabouts =
       readonly attempt: number | null
       readonly maxRetries: number | null
       readonly reason: string | null
+      readonly exception: Exception
       readonly when: Instant
     }
   | {
@@ -45,6 +53,14 @@ export type Whereabouts =
   /** To a stage whose queue is not known. */
   | { readonly _tag: "Published"; readonly stage: string; readonly when: Instant }
   | { readonly _tag: "Unknown"; readonly missing: ReadonlyArray<Missing> }
+
+/** What a worker met, as far as it was kept. */
+export interface Exception {
+  readonly type: string | null
+  readonly message: string | null
+}
+
+export const noException: Exception = { type: null, message: null }
 
 /** What would tell more, if it were there. */
 export type Missing = "status" | "observations" | "queue_of_the_task"
@@ -126,6 +142,8 @@ const followed = (observations: ReadonlyArray<Seen>, inboxes: Inboxes) => {
   }
   let [acked, received]: [Seen | undefined, Seen | undefined] = [undefined, undefined]
   let aggregated = false
+  /** Of each queue, what was met last on it: retries and dead letters are observed after what caused them. */
+  const exceptions = new Map<string | null, Exception>()
   for (const seen of observations) {
     const queue = seen.text("queue_name")
     const key = seen.text("message_id") ?? queue ?? ""
@@ -142,9 +160,11 @@ const followed = (observations: ReadonlyArray<Seen>, inboxes: Inboxes) => {
       if (seen.type === "AggregationMessageAcked") aggregated = true
       else acked = seen
     } else if (seen.type === "TaskMessageRejected" || /(StageFailed|HandlerFailed)$/.test(seen.type)) {
+      if (seen.type !== "TaskMessageRejected") exceptions.set(queue, exceptionOf(seen))
+      const exception = exceptions.get(queue) ?? noException
       // with retries, what becomes of it is told next
       if (queue !== null && seen.flag("requeue")) put(key, { _tag: "Queued", queue, when: seen })
-      else put(key, { _tag: "Rejected", queue, reason: reason ?? seen.text("exception_type"), when: seen })
+      else put(key, { _tag: "Rejected", queue, reason: reason ?? exception.type, exception, when: seen })
     } else if (seen.type === "WorkflowMessagePublished") {
       const stage = seen.text("stage") ?? "unknown"
       const inbox = inboxes.ofStage(stage, queue)
@@ -162,10 +182,12 @@ const followed = (observations: ReadonlyArray<Seen>, inboxes: Inboxes) => {
         attempt: seen.count("retry_attempt"),
         maxRetries: seen.count("max_retries"),
         reason,
+        exception: exceptions.get(source) ?? noException,
         when: seen
       })
     } else if (/DeadLetterPublished$/.test(seen.type)) {
-      put(lastIn(source), { _tag: "DeadLettered", queue, dlqId: null, reason, when: seen })
+      const exception = exceptions.get(source) ?? noException
+      put(lastIn(source), { _tag: "DeadLettered", queue, dlqId: null, reason, exception, when: seen })
     }
   }
   return { open: [...open.values()], acked, aggregated, received }
@@ -203,10 +225,28 @@ const recorded = (
     const { dlq_id: dlqId, queue_name: queue, reason, replay_target_queue_name: target, state } = letter.record
     return state === "replayed" && target !== null
       ? { _tag: "Queued", queue: target, when: letter.when }
-      : { _tag: "DeadLettered", queue, dlqId, reason, when: seen?.when ?? letter.when }
+      : {
+          _tag: "DeadLettered",
+          queue,
+          dlqId,
+          reason,
+          exception: recordedException(letter.record),
+          when: seen?.when ?? letter.when
+        }
   }
   return seen ?? { _tag: "Unknown", missing: ["observations"] }
 }
+
+const exceptionOf = (seen: Seen): Exception => ({
+  type: seen.text("exception_type"),
+  // empty where it is not to be kept
+  message: seen.text("exception_message") || null
+})
+
+const recordedException = ({ exception_message, exception_type }: DeadLetterSummary): Exception => ({
+  type: exception_type,
+  message: exception_message ?? null
+})
 
 const targetOf = ({ meta }: SeenStatus): string | undefined => {
   const lineage = meta["manual_retry"]

@@ -10,6 +10,8 @@ import * as DeliveryLoop from "./DeliveryLoop.ts"
 import type { JsonObject } from "./Envelope.ts"
 import type { EnvelopeError, InvalidPublish, SettingsError } from "./Errors.ts"
 import { type Both, both } from "./ExactJson.ts"
+import { ExceptionDetails, redacted } from "./ExceptionDetails.ts"
+import * as FailureLog from "./FailureLog.ts"
 import * as HandlerFailure from "./HandlerFailure.ts"
 import * as HandlerMetrics from "./HandlerMetrics.ts"
 import * as Observation from "./Observation.ts"
@@ -58,6 +60,7 @@ export const make = Effect.fnUntraced(function* <R>(
   const redelivery = retryPolicy && (yield* Effect.fromResult(Redelivery.make(broker, client, queue, retryPolicy)))
   const consumer = { client, name, queue, maxRetries: retryPolicy?.maxRetries ?? null }
   const observe = yield* observing(options.observationSink)
+  const redact = yield* ExceptionDetails
   const record = DeadLetterRecording.make(name, options.dlqStore, observe)
   const place = { consumer_name: name, queue_name: queue }
 
@@ -99,7 +102,7 @@ export const make = Effect.fnUntraced(function* <R>(
             settled: observe.later((at) => Observation.of("AggregationMessageAcked", at, { ...place, ...child }))
           }),
         onFailure: (cause) => {
-          const failure = HandlerFailure.ofCause(cause)
+          const failure = redacted(redact, HandlerFailure.ofCause(cause))
           observe((at) =>
             Observation.of("AggregationHandlerFailed", at, {
               ...place,
@@ -117,15 +120,20 @@ export const make = Effect.fnUntraced(function* <R>(
 
   const failed = Effect.fnUntraced(function* (
     delivery: Delivery,
-    failure: Redelivery.Failure & { readonly text: string },
+    failure: Redelivery.Failure,
     child: Child,
     read: { readonly context: AggregationContext; readonly meta: JsonObject } | undefined
   ): Effect.fn.Return<DeliveryLoop.Verdict, Redelivery.Unredelivered> {
     const kind = failure.exceptionType ?? failure.reason
-    if (redelivery === undefined) return { settle: "reject", failure: kind }
+    const failedAttempt = { consumer: name, queue, taskId: child.task_id, failure, attempt: child.retry_attempt }
+    if (redelivery === undefined) {
+      yield* FailureLog.log({ ...failedAttempt, maxRetries: 0, went: undefined })
+      return { settle: "reject", failure: kind }
+    }
     const went = yield* redelivery.redeliver(delivery, failure)
     const { _tag, attempt, queue: target, reason } = went
     const { maxRetries } = redelivery.policy
+    yield* FailureLog.log({ ...failedAttempt, maxRetries, went })
     const type = _tag === "Retry" ? "AggregationRetryScheduled" : "AggregationDeadLetterPublished"
     observe((at) =>
       Observation.of(type, at, {
@@ -160,7 +168,13 @@ export const make = Effect.fnUntraced(function* <R>(
     failed(
       delivery,
       // nothing was thrown where bytes are no JSON
-      { reason, exceptionType: reason === "malformed_json" ? null : _tag, text: message, retryable: false },
+      redacted(redact, {
+        reason,
+        exceptionType: reason === "malformed_json" ? null : _tag,
+        text: message,
+        stack: "",
+        retryable: false
+      }),
       {
         task_id: null,
         parent_task_id: null,

@@ -30,6 +30,10 @@ export const DeadLetterRecord = Schema.Struct({
   correlation_id: N,
   reason: Schema.String,
   exception_type: N,
+  /** At most 2,000 characters; `null` where there was none, or it is not to be kept. */
+  exception_message: Schema.optionalKey(N),
+  /** At most 8,000 characters; `null` as of the message. */
+  exception_stack: Schema.optionalKey(N),
   retry_attempt: Schema.Int,
   max_retries: Schema.Int,
   /** As published. Times are ISO texts, bytes are base64, and integers that JSON cannot hold are texts. */
@@ -66,6 +70,10 @@ export interface DeadLettered {
   readonly taskId: string | null
   readonly reason: FailureReason
   readonly exceptionType: string | null
+  /** Empty: none is kept. */
+  readonly exceptionMessage: string
+  /** Empty: none is kept. */
+  readonly exceptionStack: string
   readonly attempt: number
   readonly maxRetries: number
   /** As published. */
@@ -85,6 +93,8 @@ export const recordOf = (dead: DeadLettered): DeadLetterRecord => {
     correlation_id: properties.correlationId ?? null,
     reason: dead.reason,
     exception_type: dead.exceptionType,
+    exception_message: dead.exceptionMessage || null,
+    exception_stack: dead.exceptionStack || null,
     retry_attempt: dead.attempt,
     max_retries: dead.maxRetries,
     headers: Object.fromEntries(Object.entries(dead.headers).map(([name, value]) => [name, json(value)])),

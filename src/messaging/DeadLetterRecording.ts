@@ -62,6 +62,8 @@ export const make = (consumerName: string, sink: DeadLetterSink | undefined, obs
           taskId,
           reason: went.reason,
           exceptionType: failure.exceptionType,
+          exceptionMessage: failure.text,
+          exceptionStack: failure.stack,
           attempt: went.attempt,
           maxRetries: redelivery.policy.maxRetries,
           headers: went.headers,

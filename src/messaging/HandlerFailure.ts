@@ -8,6 +8,8 @@ export interface HandlerFailure {
   readonly exceptionType: string
   /** What it says of itself, cut off where it is long; may be empty. */
   readonly text: string
+  /** Its stack trace, with those of its causes, cut off where it is long; may be empty. */
+  readonly stack: string
   /** `false`: it said that trying again is pointless. */
   readonly retryable: boolean
 }
@@ -24,13 +26,14 @@ export interface Telling {
 /** A typed failure goes before a defect; a handler that interrupted itself failed as well. */
 export const ofCause = (cause: Cause.Cause<unknown>): HandlerFailure => {
   const failure = Cause.findError(cause)
-  if (Result.isSuccess(failure)) return of(failure.success)
+  if (Result.isSuccess(failure)) return { ...of(failure.success), stack: stackOf(cause) }
   const defect = Cause.findDie(cause)
-  if (Result.isSuccess(defect)) return of(defect.success.defect)
+  if (Result.isSuccess(defect)) return { ...of(defect.success.defect), stack: stackOf(cause) }
   return {
     reason: "handler_error",
     exceptionType: "Interrupted",
     text: "The handler was interrupted.",
+    stack: "",
     retryable: true
   }
 }
@@ -40,7 +43,13 @@ export const of = (error: unknown): HandlerFailure => {
   try {
     return told(error)
   } catch {
-    return { reason: "handler_error", exceptionType: "Error", text: "The error could not be read.", retryable: true }
+    return {
+      reason: "handler_error",
+      exceptionType: "Error",
+      text: "The error could not be read.",
+      stack: "",
+      retryable: true
+    }
   }
 }
 
@@ -48,6 +57,7 @@ const told = (error: unknown): HandlerFailure => ({
   reason: reasonOf(error),
   exceptionType: exceptionType(error),
   text: textOf(error).slice(0, maxTextLength),
+  stack: error instanceof Error ? (error.stack ?? "").slice(0, maxStackLength) : "",
   retryable: !(isObject(error) && "retryable" in error && error.retryable === false)
 })
 
@@ -60,6 +70,15 @@ export const exceptionType = (error: unknown): string => {
 
 /** It is kept many times over. */
 const maxTextLength = 2_000
+const maxStackLength = 8_000
+
+const stackOf = (cause: Cause.Cause<unknown>): string => {
+  try {
+    return Cause.pretty(cause).slice(0, maxStackLength)
+  } catch {
+    return ""
+  }
+}
 
 const textOf = (error: unknown): string => {
   if (typeof error === "string") return error

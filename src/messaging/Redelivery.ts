@@ -15,6 +15,10 @@ export interface Failure {
   readonly reason: RetryHeaders.FailureReason
   /** `null`: no exception was the cause. */
   readonly exceptionType: string | null
+  /** What the exception, or whoever read the message, says of it; may be empty. */
+  readonly text: string
+  /** May be empty. */
+  readonly stack: string
   /** `false`: trying again is pointless. */
   readonly retryable: boolean
 }

@@ -5,6 +5,7 @@ import * as ConsumerOptions from "./ConsumerOptions.ts"
 import * as ConsumerTimeout from "./ConsumerTimeout.ts"
 import * as DeliveryLoop from "./DeliveryLoop.ts"
 import { SettingsError } from "./Errors.ts"
+import { ExceptionDetails } from "./ExceptionDetails.ts"
 import type { TaskHandler } from "./Handler.ts"
 import * as Observation from "./Observation.ts"
 import { observing } from "./ObservationSink.ts"
@@ -61,7 +62,8 @@ export const make = Effect.fnUntraced(function* <R>(
     retryStatuses: options.retryStatuses ?? new RetryStatusConfig(),
     dlqStore: options.dlqStore,
     isRouted: routing._tag === "Routed",
-    observe
+    observe,
+    redact: yield* ExceptionDetails
   })
 
   const prepare = Effect.all(

@@ -10,6 +10,8 @@ import type { Verdict } from "./DeliveryLoop.ts"
 import type { JsonObject } from "./Envelope.ts"
 import type { EnvelopeError } from "./Errors.ts"
 import { both } from "./ExactJson.ts"
+import { type Redact, redacted } from "./ExceptionDetails.ts"
+import * as FailureLog from "./FailureLog.ts"
 import type { TaskHandler } from "./Handler.ts"
 import { type Consumer, endedByHandOver, HandlerContext } from "./HandlerContext.ts"
 import * as HandlerFailure from "./HandlerFailure.ts"
@@ -39,6 +41,7 @@ export interface Settings<R> {
   /** A batch travels by one task type, so others in it went to the wrong worker. */
   readonly isRouted: boolean
   readonly observe: Observe
+  readonly redact: Redact
 }
 
 /** The handler did not end in time. */
@@ -136,8 +139,9 @@ export const make = <R>(settings: Settings<R>) => {
     delivery: Delivery,
     task: TaskEnvelope.TaskEnvelope,
     context: HandlerContext,
-    failure: HandlerFailure.HandlerFailure
+    told: HandlerFailure.HandlerFailure
   ): Effect.fn.Return<Verdict, Unpublished> {
+    const failure = redacted(settings.redact, told)
     const attempt = attemptOf(task, context)
     observe((at) =>
       Observation.of("TaskHandlerFailed", at, {
@@ -148,6 +152,7 @@ export const make = <R>(settings: Settings<R>) => {
       })
     )
     if (redelivery === undefined) {
+      yield* FailureLog.log(failedOnce(failure, attempt))
       if (lifecycleStatuses.enabled) yield* lifecycle(task, context, lifecycleStatuses.failure(failure.text), true)
       return rejected(attempt, failure.reason, failure.exceptionType)
     }
@@ -170,7 +175,7 @@ export const make = <R>(settings: Settings<R>) => {
     redelivery: Redelivery,
     delivery: Delivery,
     failure: Failure,
-    attempt: Pick<Attempt, "correlation_id" | "task_type"> & { readonly task_id: string | null }
+    attempt: Omit<Attempt, "task_id"> & { readonly task_id: string | null }
   ) {
     const { policy, sourceQueue } = redelivery
     const went = yield* redelivery.redeliver(delivery, failure)
@@ -189,24 +194,27 @@ export const make = <R>(settings: Settings<R>) => {
         task_type
       })
     )
+    yield* FailureLog.log({ ...failedOnce(failure, attempt), maxRetries: policy.maxRetries, went })
     yield* record({ redelivery, delivery, failure, went, taskId: task_id })
     return went
   })
 
   const unreadable = (delivery: Delivery, error: EnvelopeError, taskId: string | null) =>
     // nothing was thrown where bytes are no JSON
-    unfit(delivery, error.reason, error.reason === "malformed_json" ? null : error._tag, taskId)
+    unfit(delivery, error.reason, error.reason === "malformed_json" ? null : error._tag, taskId, error.message)
 
   const unfit = (
     delivery: Delivery,
     reason: RetryHeaders.FailureReason,
     exceptionType: string | null,
-    taskId: string | null
+    taskId: string | null,
+    text = ""
   ): Effect.Effect<Verdict, Unpublished> => {
-    const correlationId = delivery.properties.correlationId ?? null
-    if (redelivery === undefined) return Effect.succeed(rejected(nobody(delivery, taskId), reason))
-    const attempt = { task_id: taskId, correlation_id: correlationId, task_type: null }
-    const failure = { reason, exceptionType, retryable: false }
+    const attempt = nobody(delivery, taskId)
+    const failure = redacted(settings.redact, { reason, exceptionType, text, stack: "", retryable: false })
+    if (redelivery === undefined) {
+      return Effect.as(FailureLog.log(failedOnce(failure, attempt)), rejected(attempt, reason))
+    }
     return Effect.as(redeliver(redelivery, delivery, failure, attempt), elsewhere(failure))
   }
 
@@ -217,7 +225,10 @@ export const make = <R>(settings: Settings<R>) => {
     now: Timestamp.Timestamp
   ): Effect.Effect<Verdict, Unpublished> => {
     if (redelivery === undefined) {
-      return Effect.succeed(rejected(nobody(delivery, null), "unsupported_batch_envelope"))
+      const [reason, attempt] = ["unsupported_batch_envelope", nobody(delivery, null)]
+      const text = "A consumer without a retry policy takes no batches"
+      const failure = { reason, exceptionType: null, text, stack: "" }
+      return Effect.as(FailureLog.log(failedOnce(failure, attempt)), rejected(attempt, reason))
     }
     const read = BatchEnvelope.read(message, now, (item) => aliases.inbound(item))
     if (Result.isFailure(read)) return unreadable(delivery, read.failure, null)
@@ -245,6 +256,19 @@ export const make = <R>(settings: Settings<R>) => {
         Observation.of("TaskLifecycleStatusPublished", at, { ...attemptOf(task, context), status: said.status })
       )
     })
+
+  const failedOnce = (
+    failure: FailureLog.Failed["failure"],
+    { retry_attempt, task_id }: Omit<Attempt, "task_id"> & { readonly task_id: string | null }
+  ): FailureLog.Failed => ({
+    consumer: consumer.name,
+    queue: consumer.queue,
+    taskId: task_id,
+    failure,
+    attempt: retry_attempt,
+    maxRetries: 0,
+    went: undefined
+  })
 
   const receivedOf = (delivery: Delivery, raw: JsonObject) => ({
     ...place,

@@ -8,6 +8,8 @@ import * as DeadLetterRecording from "./DeadLetterRecording.ts"
 import * as DeliveryLoop from "./DeliveryLoop.ts"
 import { type EnvelopeError, type InvalidPublish, SettingsError } from "./Errors.ts"
 import { type Both, both } from "./ExactJson.ts"
+import { ExceptionDetails, redacted } from "./ExceptionDetails.ts"
+import * as FailureLog from "./FailureLog.ts"
 import * as HandlerFailure from "./HandlerFailure.ts"
 import * as HandlerMetrics from "./HandlerMetrics.ts"
 import * as Lineage from "./Lineage.ts"
@@ -99,10 +101,11 @@ export const make = <R>(
     const redelivery = policy && (yield* Effect.fromResult(Redelivery.make(broker, client, queue, policy)))
     const dedup = yield* dedupOf(stage)
     const observe = yield* observing(options.observationSink)
+    const redact = yield* ExceptionDetails
     const record = DeadLetterRecording.make(consumerName, options.dlqStore, observe)
     const desk = { client, consumerName, stage, maxRetries: policy?.maxRetries ?? null, observe }
 
-    const told = (delivery: Delivery, envelope: WorkflowEnvelope.WorkflowEnvelope | undefined) => ({
+    const about = (delivery: Delivery, envelope: WorkflowEnvelope.WorkflowEnvelope | undefined) => ({
       consumer_name: consumerName,
       queue_name: queue,
       stage: name,
@@ -116,25 +119,32 @@ export const make = <R>(
     const failed = Effect.fnUntraced(function* (
       delivery: Delivery,
       envelope: WorkflowEnvelope.WorkflowEnvelope | undefined,
-      failure: Redelivery.Failure & { readonly text: string }
+      told: Redelivery.Failure
     ): Effect.fn.Return<DeliveryLoop.Verdict, Redelivery.Unredelivered> {
+      const failure = redacted(redact, told)
       const { exceptionType, reason, text } = failure
       observe((at) =>
         Observation.of("WorkflowStageFailed", at, {
-          ...told(delivery, envelope),
+          ...about(delivery, envelope),
           exception_type: exceptionType ?? reason,
           exception_message: text,
           requeue: false
         })
       )
-      if (redelivery === undefined) return { settle: "reject", failure: exceptionType ?? reason }
+      const taskId = envelope?.task_id ?? null
+      const failedAttempt = { consumer: consumerName, queue, taskId, failure, attempt: attemptOf(delivery) }
+      if (redelivery === undefined) {
+        yield* FailureLog.log({ ...failedAttempt, maxRetries: 0, went: undefined })
+        return { settle: "reject", failure: exceptionType ?? reason }
+      }
       const went = yield* redelivery.redeliver(delivery, failure)
       const { _tag, attempt, queue: target } = went
       const { maxRetries } = redelivery.policy
+      yield* FailureLog.log({ ...failedAttempt, maxRetries, went })
       observe((at) =>
         Observation.of(_tag === "Retry" ? "ConsumerRetryScheduled" : "ConsumerDeadLetterPublished", at, {
           consumer_name: consumerName,
-          task_id: envelope?.task_id ?? null,
+          task_id: taskId,
           queue_name: target,
           source_queue_name: queue,
           retry_attempt: attempt,
@@ -144,7 +154,7 @@ export const make = <R>(
           task_type: null
         })
       )
-      yield* record({ redelivery, delivery, failure, went, taskId: envelope?.task_id ?? null })
+      yield* record({ redelivery, delivery, failure, went, taskId })
       if (envelope !== undefined && retryStatuses.enabled) {
         const { meta, ...said } =
           _tag === "Retry"
@@ -178,7 +188,7 @@ export const make = <R>(
           onSuccess: (): Effect.Effect<DeliveryLoop.Verdict> =>
             Effect.succeed({
               settle: "ack",
-              settled: observe.later((at) => Observation.of("WorkflowStageAcked", at, told(delivery, envelope)))
+              settled: observe.later((at) => Observation.of("WorkflowStageAcked", at, about(delivery, envelope)))
             }),
           onFailure: (cause) => failed(delivery, envelope, HandlerFailure.ofCause(cause))
         }
@@ -216,10 +226,10 @@ export const make = <R>(
       if (Result.isFailure(kept)) return failed(delivery, envelope, HandlerFailure.of(kept.failure))
       observe((at) =>
         Observation.of("WorkflowMessageReceived", at, {
-          ...told(delivery, envelope),
+          ...about(delivery, envelope),
           delivery_tag: delivery.deliveryTag,
           redelivered: delivery.redelivered,
-          retry_attempt: RetryHeaders.attemptOf(delivery.properties.headers ?? {})
+          retry_attempt: attemptOf(delivery)
         })
       )
       return dedup === undefined ? handle(delivery, envelope) : handleOnce(dedup, delivery, read.success)
@@ -267,6 +277,8 @@ export const layer = <R>(
 ): Layer.Layer<never, InvalidPublish | SettingsError, Broker | BrokerClient | R> =>
   Layer.effectDiscard(Effect.flatMap(make(options), ({ run }) => Effect.forkScoped(run)))
 
+const attemptOf = ({ properties: { headers = {} } }: Delivery): number => RetryHeaders.attemptOf(headers)
+
 const correlationIdOf = (
   { properties }: Delivery,
   envelope: WorkflowEnvelope.WorkflowEnvelope | undefined
@@ -285,6 +297,7 @@ const unreadable = ({ message, reason }: EnvelopeError) => ({
   // what the specification calls "no exception"
   exceptionType: reason === "malformed_json" ? null : "EnvelopeError",
   text: message,
+  stack: "",
   retryable: false
 })
 

@@ -20,6 +20,11 @@ export {
   SettingsError,
   TopologyError
 } from "./Errors.ts"
+export {
+  type Details as ExceptionTexts,
+  ExceptionDetails,
+  omitted as omittedExceptionDetails
+} from "./ExceptionDetails.ts"
 export * as Handler from "./Handler.ts"
 export type { HandlerContext, StatusDetails } from "./HandlerContext.ts"
 export { type ManyTasksOptions, TasksUnpublished } from "./ManyTasks.ts"

@@ -3,7 +3,10 @@ import { DeadLetterRecord } from "../messaging/DeadLetter.ts"
 import type { RedisError } from "../services/Redis.ts"
 
 /** A record without what is large. */
-export type DeadLetterSummary = Omit<DeadLetterRecord, "headers" | "body" | "raw_body_b64" | "properties">
+export type DeadLetterSummary = Omit<
+  DeadLetterRecord,
+  "exception_stack" | "headers" | "body" | "raw_body_b64" | "properties"
+>
 
 /** All that is given must hold. `exception_type: null`: those that no exception caused. */
 export const DeadLetterFilter = Schema.Struct({

@@ -18,6 +18,8 @@ export const of = (record: DeadLetterRecord) => {
     failure: {
       reason: record.reason,
       exception_type: record.exception_type,
+      exception_message: record.exception_message ?? null,
+      exception_stack: record.exception_stack ?? null,
       terminal_retry_attempt: record.retry_attempt
     },
     retry: {

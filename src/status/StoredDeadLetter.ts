@@ -69,6 +69,7 @@ const Changing = DeadLetterRecord.mapFields(
 const Fixed = Schema.fromJsonString(
   DeadLetterRecord.mapFields(
     Struct.omit([
+      "exception_stack",
       "headers",
       "body",
       "raw_body_b64",
@@ -84,7 +85,7 @@ const Fixed = Schema.fromJsonString(
 )
 
 const Content = Schema.fromJsonString(
-  DeadLetterRecord.mapFields(Struct.pick(["headers", "raw_body_b64", "properties"]))
+  DeadLetterRecord.mapFields(Struct.pick(["exception_stack", "headers", "raw_body_b64", "properties"]))
 )
 
 const text = (reply: Reply | undefined): string | null => (typeof reply === "string" ? reply : null)

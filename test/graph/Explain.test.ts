@@ -169,6 +169,9 @@ describe("explain: why a task is not done", () => {
       reason: "handler_error"
     })
     assert.deepInclude(explained(given), { verdict: "dead_lettered", dlq_id: null })
+    const told = explained({ ...given, letters: [record(3.002, { exception_message: "no such mailbox" })] })
+    assert.deepInclude(told, { exception_type: "Error", exception_message: "no such mailbox" })
+    assert.include(told.sentence, "for handler_error (Error: no such mailbox). Replay it")
     assert.deepInclude(explained({ letters: [record(3)], said: [["failed", 3]] }), { dlq_id: "dlq-3" })
   })
 
@@ -183,14 +186,18 @@ describe("explain: why a task is not done", () => {
       origin_stage: null,
       correlation_id: null,
       exception_type: "NoInk",
-      exception_message: null,
+      exception_message: "The well is dry.",
       requeue: false
     })
     const topologies = [workflow()]
-    assert.deepInclude(explained({ topologies, observed: [staged(1, "write", "m1"), failed] }), {
+    const told = explained({ topologies, observed: [staged(1, "write", "m1"), failed] })
+    assert.deepInclude(told, {
       verdict: "rejected",
-      reason: "NoInk"
+      reason: "NoInk",
+      exception_type: "NoInk",
+      exception_message: "The well is dry."
     })
+    assert.include(told.sentence, "for NoInk: The well is dry, and has no retries.")
     const requeued = { ...failed, requeue: true }
     assert.deepInclude(explained({ topologies, observed: [staged(1, "write", "m1"), requeued] }), {
       asked: "write.queue",

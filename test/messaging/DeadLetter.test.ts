@@ -24,6 +24,8 @@ const dead = (content: string | Uint8Array, properties: Properties = {}, headers
     taskId: "task-123",
     reason: "handler_error",
     exceptionType: "RangeError",
+    exceptionMessage: "no such page",
+    exceptionStack: "",
     attempt: 3,
     maxRetries: 3,
     headers,

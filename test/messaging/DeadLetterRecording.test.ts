@@ -5,6 +5,7 @@ import * as AggregationWorkerRuntime from "../../src/messaging/AggregationWorker
 import { BrokerClient } from "../../src/messaging/BrokerClient.ts"
 import type { ConsumerOptions } from "../../src/messaging/ConsumerOptions.ts"
 import type { DeadLetterRecord } from "../../src/messaging/DeadLetter.ts"
+import * as ExceptionDetails from "../../src/messaging/ExceptionDetails.ts"
 import * as Handler from "../../src/messaging/Handler.ts"
 import { RetryPolicy } from "../../src/messaging/RetryPolicy.ts"
 import * as TaskConsumer from "../../src/messaging/TaskConsumer.ts"
@@ -12,6 +13,7 @@ import * as WorkflowConsumer from "../../src/messaging/WorkflowConsumer.ts"
 import * as WorkflowHandler from "../../src/messaging/WorkflowHandler.ts"
 import { atWork, desk, observer, pass, settleDown } from "./AtWork.ts"
 import { letters } from "./Letters.ts"
+import { logged } from "./Logged.ts"
 import { sharded, shared, workflow } from "./SampleTopologies.ts"
 
 const failing = () => Effect.fail(new RangeError("no such page"))
@@ -52,6 +54,114 @@ const consumers = [
     )
   }
 ]
+
+describe.each(consumers)("what a $name tells of an attempt that failed", ({ publish, queue, topology, work }) => {
+  const failing = Effect.fnUntraced(function* (options: ConsumerOptions = {}) {
+    const records: Array<DeadLetterRecord> = []
+    const observed = observer()
+    const dlqStore = { record: (record: DeadLetterRecord) => Effect.sync(() => records.push(record)) }
+    yield* work({
+      retryPolicy: new RetryPolicy({ max_retries: 1 }),
+      dlqStore,
+      observationSink: observed.sink,
+      ...options
+    })
+    yield* publish
+    yield* settleDown
+    yield* pass("30 seconds")
+    const messages = observed.all().flatMap((seen) => ("exception_message" in seen ? [seen.exception_message] : []))
+    return { record: records[0], messages }
+  })
+
+  it.effect("is why it failed and what follows, for each attempt", () => {
+    const { entries, layer } = logged()
+    return Effect.gen(function* () {
+      yield* failing()
+      const told = entries().filter(({ fields }) => "exception_type" in fields)
+      assert.deepStrictEqual(
+        told.map(({ level, sentence }) => [level, sentence]),
+        [
+          [
+            "Warn",
+            `Task t1 failed on ${queue}, in attempt 1 of 2: RangeError: no such page. It is tried again in 30s.`
+          ],
+          [
+            "Error",
+            `Task t1 failed on ${queue}, in attempt 2 of 2: RangeError: no such page. It is in the dead-letter queue ${queue}.dlq.`
+          ]
+        ]
+      )
+      for (const [index, { fields }] of told.entries()) {
+        assert.deepInclude(fields, {
+          queue,
+          task_id: "t1",
+          retry_attempt: index,
+          max_retries: 1,
+          reason: "handler_error",
+          exception_type: "RangeError",
+          exception_message: "no such page"
+        })
+        assert.match(String(fields["exception_stack"]), /no such page[\s\S]*DeadLetterRecording\.test/)
+      }
+    }).pipe(Effect.scoped, Effect.provide([desk({ topology }), layer]))
+  })
+
+  it.effect("is an error where the consumer has no retries", () => {
+    const { entries, layer } = logged()
+    return Effect.gen(function* () {
+      yield* work({})
+      yield* publish
+      yield* settleDown
+      const [told] = entries().filter(({ fields }) => "exception_type" in fields)
+      assert.strictEqual(told?.level, "Error")
+      assert.strictEqual(
+        told?.sentence,
+        `Task t1 failed on ${queue}, in attempt 1 of 1: RangeError: no such page. It is rejected, as its consumer has no retry policy.`
+      )
+    }).pipe(Effect.scoped, Effect.provide([desk({ topology }), layer]))
+  })
+
+  it.effect("stands in the record of its dead letter", () =>
+    Effect.gen(function* () {
+      const { record } = yield* failing()
+      assert.deepInclude(record, { exception_type: "RangeError", exception_message: "no such page" })
+      assert.match(record?.exception_stack ?? "", /no such page[\s\S]*DeadLetterRecording\.test/)
+    }).pipe(Effect.scoped, Effect.provide(desk({ topology })))
+  )
+
+  it.effect("is its type alone where nothing else may be kept, or where what masks it fails", () => {
+    const { entries, layer } = logged()
+    const throwing: ExceptionDetails.Redact = () => {
+      throw new Error("cannot mask")
+    }
+    return Effect.gen(function* () {
+      for (const redact of [ExceptionDetails.omitted, throwing]) {
+        const { messages, record } = yield* failing().pipe(
+          Effect.scoped,
+          Effect.provide(desk({ topology })),
+          Effect.provideService(ExceptionDetails.ExceptionDetails, redact)
+        )
+        assert.deepInclude(record, { exception_type: "RangeError", exception_message: null, exception_stack: null })
+        assert.deepStrictEqual(new Set(messages), new Set([""]))
+      }
+      assert.include(JSON.stringify(entries()), "RangeError")
+      assert.notInclude(JSON.stringify(entries()), "no such page")
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("is masked as the program asks", () =>
+    Effect.gen(function* () {
+      const { record } = yield* failing().pipe(
+        Effect.provideService(ExceptionDetails.ExceptionDetails, ({ stack, text }, type) => ({
+          text: `${type}: ${text.replace("page", "…")}`,
+          stack: stack.replaceAll("page", "…")
+        }))
+      )
+      assert.strictEqual(record?.exception_message, "RangeError: no such …")
+      assert.notInclude(record?.exception_stack, "page")
+    }).pipe(Effect.scoped, Effect.provide(desk({ topology })))
+  )
+})
 
 describe.each(consumers)("the dlq_store of a $name", ({ publish, queue, topology, work }) => {
   it.effect("is told of a dead letter when it is safe in its queue, and of no retry", () =>

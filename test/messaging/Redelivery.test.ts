@@ -56,7 +56,13 @@ const refusing = (broker: Broker["Service"], outcomes: ReadonlyArray<Outcome>, p
 
 const tooLong: Outcome = { _tag: "Refused", reason: "invalid", detail: "too long" }
 
-const failed: Redelivery.Failure = { reason: "handler_error", exceptionType: "Boom", retryable: true }
+const failed: Redelivery.Failure = {
+  reason: "handler_error",
+  exceptionType: "Boom",
+  text: "out of ink",
+  stack: "",
+  retryable: true
+}
 
 describe("Redelivery", () => {
   it.effect(
@@ -107,7 +113,7 @@ describe("Redelivery", () => {
       const sent = [
         yield* redeliver(last, failed),
         yield* redeliver(fresh, { ...failed, retryable: false }),
-        yield* redeliver(fresh, { reason: "malformed_json", exceptionType: null, retryable: true })
+        yield* redeliver(fresh, { ...failed, reason: "malformed_json", exceptionType: null })
       ]
       for (const { _tag, queue } of sent) assert.deepStrictEqual([_tag, queue], ["DeadLetter", "tasks.queue.dlq"])
       assert.deepStrictEqual(

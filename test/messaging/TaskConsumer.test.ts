@@ -511,8 +511,9 @@ describe("TaskConsumer", () => {
         yield* drop(queue, '{"task_id":"t1"}', { correlationId: "c1", contentType: "application/json" })
         yield* TestClock.adjust("30 seconds")
         yield* settleDown
-        const { dlq_id, ...rest } = only(records)
+        const { dlq_id, exception_stack, ...rest } = only(records)
         assert.match(dlq_id, /^[0-9a-f]{64}$/)
+        assert.match(exception_stack ?? "", /^RangeError: no such page\n/)
         assert.deepStrictEqual(rest, {
           queue_name: deadLetters,
           source_queue_name: queue,
@@ -521,6 +522,7 @@ describe("TaskConsumer", () => {
           correlation_id: "c1",
           reason: "handler_error",
           exception_type: "RangeError",
+          exception_message: "no such page",
           retry_attempt: 1,
           max_retries: 1,
           headers: {

@@ -1,0 +1,49 @@
+import { Context } from "effect"
+
+/** What a handler's exception says of itself. */
+export interface Details {
+  /** Its message. */
+  readonly text: string
+  /** Its stack trace, with those of its causes. */
+  readonly stack: string
+}
+
+/**
+ * What is kept of an exception, wherever it is kept: in dead letters, observations, statuses and the log. Its type is
+ * always kept. Where this throws, nothing but the type is.
+ */
+export type Redact = (details: Details, exceptionType: string | null) => Details
+
+/**
+ * Consumers ask for it when they are made. Default: everything is kept. To mask what must not be stored, provide
+ * another:
+ *
+ * ```ts
+ * const masked = Layer.succeed(ExceptionDetails, ({ stack, text }) => ({
+ *   text: text.replaceAll(/\d{12,19}/g, "…"),
+ *   stack: stack.replaceAll(/\d{12,19}/g, "…")
+ * }))
+ * ```
+ */
+export const ExceptionDetails = Context.Reference<Redact>("svc/messaging/ExceptionDetails", {
+  defaultValue: () => (details) => details
+})
+
+const nothing: Details = { text: "", stack: "" }
+
+/** For those who must not keep messages of exceptions: only types are kept. */
+export const omitted: Redact = () => nothing
+
+/** `failure` with the details that may be kept. */
+export const redacted = <F extends Details & { readonly exceptionType: string | null }>(
+  redact: Redact,
+  failure: F
+): F => {
+  const { exceptionType, stack, text } = failure
+  try {
+    const kept = redact({ text, stack }, exceptionType)
+    return { ...failure, text: kept.text, stack: kept.stack }
+  } catch {
+    return { ...failure, ...nothing }
+  }
+}
