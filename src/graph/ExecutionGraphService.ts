@@ -184,7 +184,8 @@ export const layer = (options: Options): Layer.Layer<ExecutionGraphService, Sett
         }
         const queue = queueToInspect(where, now)
         const inspection = queue === undefined ? "unavailable" : yield* inspect(queue)
-        return Option.some(explain(taskId, where, { inspection, children }, now))
+        const status = Evidence.statuses(own.statuses).entries.at(-1)
+        return Option.some(explain(taskId, where, { inspection, children, status }, now))
       })
 
       const inTurn = Semaphore.withPermits(yield* Semaphore.make(requestsAtOnce), 1)

@@ -43,7 +43,7 @@ export const Explanation = Schema.Struct({
   /** Of what its worker met last, where it was kept. */
   exception_type: N,
   exception_message: N,
-  /** Its last, where that is what is known of it. */
+  /** The last status of the task, where the verdict rests on it or nothing better is known. */
   status: N,
   /** How many children were looked at: those of a task of which nothing is under way that was seen. */
   children: I,
@@ -81,10 +81,17 @@ export const openChildren = (
 /** Whether they may be what it waits for. */
 export const childrenSayMore = ({ _tag }: Whereabouts): boolean => _tag === "Acknowledged" || _tag === "Unknown"
 
-/** What was looked at beside the evidence of the task itself. */
+/** What was looked at beside the whereabouts of the task. */
 export interface Looked {
   readonly inspection: Inspection
   readonly children: Children
+  /** The last status of the task. */
+  readonly status?: LastStatus | undefined
+}
+
+export interface LastStatus {
+  readonly status: string
+  readonly timestamp: string | null
 }
 
 const unseen: Looked = { inspection: "unavailable", children: noChildren }
@@ -96,7 +103,15 @@ export const queueToInspect = (where: Whereabouts, now: number): string | undefi
 }
 
 /** `now`: epoch milliseconds. */
-export const explain = (
+export const explain = (taskId: string, where: Whereabouts, looked: Looked, now: number): Explanation => {
+  const told = fromWhereabouts(taskId, where, looked, now)
+  const { status: last } = looked
+  if (told.verdict !== "unknown" || last === undefined) return told
+  const sentence = sentences(told.sentence, `Its last status is ${last.status}${at(last.timestamp)}.`)
+  return { ...told, sentence, status: last.status }
+}
+
+const fromWhereabouts = (
   taskId: string,
   where: Whereabouts,
   { children, inspection }: Looked,

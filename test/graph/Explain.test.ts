@@ -60,7 +60,8 @@ const explained = (given: Given) => {
   const { children = noChildren, inspection = "unavailable", now = 100 } = given
   const where = whereIs(given, children.looked > 0)
   const millis = toMillis(at(now))
-  return { asked: queueToInspect(where, millis), ...explain(T, where, { inspection, children }, millis) }
+  const status = Evidence.statuses(statuses(T, ...(given.said ?? []))).entries.at(-1)
+  return { asked: queueToInspect(where, millis), ...explain(T, where, { inspection, children, status }, millis) }
 }
 
 const stageAcked = (seconds: number, stage: string, message_id: string) =>
@@ -386,7 +387,9 @@ describe("explain: why a task is not done", () => {
   it("nobody knows, and what is missing", () => {
     assert.deepInclude(explained({ said: [["processing", 1]] }), {
       verdict: "unknown",
-      sentence: "It cannot be told: the observations would be needed.",
+      sentence:
+        "It cannot be told: the observations would be needed. Its last status is processing at 2026-04-06T10:00:01Z.",
+      status: "processing",
       missing_evidence: ["observations"]
     })
     assert.deepInclude(explained({ topologies: [workflow()] }), { missing_evidence: ["status", "observations"] })
