@@ -1,5 +1,5 @@
 import { Effect, Option } from "effect"
-import { Broker } from "../services/Broker.ts"
+import { Broker, type BrokerError } from "../services/Broker.ts"
 import { DeadLetterStore, type IndexedQueue } from "./DeadLetterStore.ts"
 
 /** The index and the broker, of one dead-letter queue. */
@@ -14,6 +14,10 @@ export interface QueueComparison extends IndexedQueue {
 
 const inspectedAtOnce = 16
 
+/** No question to any queue would be answered now. */
+export const isAway = ({ reason }: BrokerError): boolean =>
+  reason === "unreachable" || reason === "lost" || reason === "timeout" || reason === "closed"
+
 const nothingIndexed = {
   indexed_count: 0,
   open_count: 0,
@@ -25,7 +29,7 @@ const nothingIndexed = {
 /** The queues that are indexed, each by one question to the broker. */
 export const indexed = Effect.gen(function* () {
   const store = yield* DeadLetterStore
-  return yield* Effect.forEach(yield* store.queues, compared, { concurrency: inspectedAtOnce })
+  return yield* allCompared(yield* store.queues)
 })
 
 /** With those that are named. What is neither indexed nor there is left out. */
@@ -34,32 +38,41 @@ export const withNamed = Effect.fnUntraced(function* (names: ReadonlyArray<strin
   const known = yield* store.queues
   const missing = [...new Set(names)].filter((name) => !known.some(({ queue_name }) => queue_name === name))
   const all = [...known, ...missing.map((queue_name) => ({ queue_name, ...nothingIndexed }))]
-  const queues = yield* Effect.forEach(all, compared, { concurrency: inspectedAtOnce })
+  const queues = yield* allCompared(all)
   return queues
     .filter(({ exists, indexed_count }) => exists !== false || indexed_count > 0)
     .toSorted((one, other) => (one.queue_name < other.queue_name ? -1 : 1))
 })
 
-const compared = Effect.fnUntraced(function* (queue: IndexedQueue) {
+/**
+ * Asks the broker about each queue. The first question that finds no broker ends all of them: each would wait for as long,
+ * and learn no more.
+ */
+const allCompared = Effect.fnUntraced(function* (queues: ReadonlyArray<IndexedQueue>) {
   const broker = yield* Broker
-  const answer = yield* Effect.option(broker.inspect(queue.queue_name))
-  if (Option.isNone(answer)) {
-    return {
-      ...queue,
-      exists: null,
-      message_count: null,
-      verdict: "no_answer",
-      explanation: "The broker did not answer: only the index is known."
-    } satisfies QueueComparison
-  }
-  const messages = Option.match(answer.value, { onNone: () => null, onSome: ({ messages }) => messages })
-  return {
-    ...queue,
-    exists: messages !== null,
-    message_count: messages,
-    ...verdictOf(queue, messages)
-  } satisfies QueueComparison
+  const answers = new Map<string, number | null>()
+  const ask = Effect.fnUntraced(function* ({ queue_name }: IndexedQueue) {
+    const answer = yield* Effect.catch(broker.inspect(queue_name), (error) =>
+      isAway(error) ? Effect.fail(error) : Effect.undefined
+    )
+    if (answer === undefined) return
+    answers.set(queue_name, Option.match(answer, { onNone: () => null, onSome: ({ messages }) => messages }))
+  })
+  yield* Effect.ignore(Effect.forEach(queues, ask, { concurrency: inspectedAtOnce, discard: true }))
+  return queues.map((queue) => comparison(queue, answers.get(queue.queue_name)))
 })
+
+/** `messages`: `null` where the broker has no such queue, `undefined` where it did not answer. */
+const comparison = (queue: IndexedQueue, messages: number | null | undefined): QueueComparison =>
+  messages === undefined
+    ? {
+        ...queue,
+        exists: null,
+        message_count: null,
+        verdict: "no_answer",
+        explanation: "The broker did not answer: only the index is known."
+      }
+    : { ...queue, exists: messages !== null, message_count: messages, ...verdictOf(queue, messages) }
 
 /** A replay leaves the message in its queue, so in the end as many messages lie there as records are indexed. */
 export const verdictOf = (

@@ -1,5 +1,6 @@
 import { type Duration, Effect, Layer, Metric, Option, Schedule } from "effect"
 import { Broker } from "../services/Broker.ts"
+import { isAway } from "./DeadLetterQueues.ts"
 
 const messages = Metric.gauge("svc_queue_messages", { description: "Messages that are ready in a queue" })
 const consumers = Metric.gauge("svc_queue_consumers", { description: "Consumers of a queue" })
@@ -21,7 +22,11 @@ export const layer = ({ every = "15 seconds", queues }: Options): Layer.Layer<ne
         yield* Metric.update(Metric.withAttributes(consumers, { queue }), found.consumers)
       })
       // a broker that is away is told of elsewhere; the gauges keep what was seen last
-      const round = Effect.forEach(queues, (queue) => Effect.ignore(look(queue)), { discard: true })
-      yield* Effect.forkScoped(Effect.repeat(round, Schedule.spaced(every)))
+      const round = Effect.forEach(
+        queues,
+        (queue) => Effect.catch(look(queue), (error) => (isAway(error) ? Effect.fail(error) : Effect.void)),
+        { discard: true }
+      )
+      yield* Effect.forkScoped(Effect.repeat(Effect.ignore(round), Schedule.spaced(every)))
     })
   )
