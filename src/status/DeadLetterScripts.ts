@@ -27,6 +27,7 @@ local record = redis.call('HMGET', recordKey(id), 'state', 'group', 'bytes', ${I
 redis.call('ZADD', base .. 'by:all', seq, id)
 ${Index.fields.map((field, i) => `redis.call('ZADD', indexOf('${field}', record[${i + 4}]), seq, id)`).join("\n")}
 redis.call('ZADD', base .. 'queues', seq, record[4])
+redis.call('ZADD', times('queue', record[4]), '0', timed(id))
 enter(id, seq, record[1], record[4], record[2])
 redis.call('HINCRBY', KEYS[1], 'bytes', record[3])
 redis.call('HINCRBY', KEYS[1], 'indexed', '1')
@@ -48,6 +49,7 @@ return 1`,
     }
     const queue = String(values[0])
     call("ZADD", `${base}queues`, seq, queue)
+    Index.enterTimes(index, id, queue)
     Index.enter(index, id, { seq, state: String(state), queue, group: String(group) })
     call("HINCRBY", stats, "bytes", String(bytes))
     call("HINCRBY", stats, "indexed", "1")
@@ -174,7 +176,7 @@ return answer`,
 /** More dead-letter queues than anybody has. */
 const maxQueues = 1_000
 
-/** Without arguments. For each queue: name, records of it, records in each state, when its newest was dead-lettered. */
+/** Without arguments. For each queue: name, records of it, records in each state, the time of its newest dead letter. */
 export const queues: Script<ReadonlyArray<ReadonlyArray<Reply>>> = {
   name: "dlq-queues",
   lua: `${Index.prelude}
@@ -185,7 +187,7 @@ for i, queue in ipairs(redis.call('ZREVRANGEBYSCORE', base .. 'queues', '+inf', 
   for s, state in ipairs({ ${Index.states.map((state) => `'${state}'`).join(", ")} }) do
     states[s] = redis.call('ZCARD', indexOf('queue_state', state .. ':' .. queue))
   end
-  answer[i] = { queue, redis.call('ZCARD', of), states[1], states[2], states[3], redis.call('HGET', recordKey(last(of)), 'at') }
+  answer[i] = { queue, redis.call('ZCARD', of), states[1], states[2], states[3], timeOf(last(times('queue', queue)), last(of)) }
 end
 return answer`,
   step: (call, keys) => {
@@ -197,7 +199,7 @@ return answer`,
           queue,
           call("ZCARD", index.base + of),
           ...Index.states.map((state) => call("ZCARD", `${index.base}by:queue_state:${state}:${queue}`)),
-          call("HGET", Index.recordKey(index, String(Index.newest(index, of))), "at")
+          Index.newestTime(index, "queue", queue)
         ]
       }
     )
@@ -214,7 +216,7 @@ local found = redis.call('ZREVRANGEBYSCORE', base .. 'groups', ARGV[1], '-inf', 
 for i = 1, #found, 2 do
   local of = indexOf('group', found[i])
   answer[#answer + 1] = { found[i], found[i + 1], redis.call('ZCARD', of),
-    redis.call('HGET', recordKey(last(of)), 'at'), redis.call('HGET', recordKey(first(of)), 'at') }
+    timeOf(last(times('group', found[i])), last(of)), timeOf(first(times('group', found[i])), first(of)) }
 end
 return answer`,
   step: (call, keys, [above = "", limit = ""]) => {
@@ -222,13 +224,12 @@ return answer`,
     const found = Index.texts(
       call("ZREVRANGEBYSCORE", `${index.base}groups`, above, "-inf", "WITHSCORES", "LIMIT", "0", limit)
     )
-    const at = (id: Reply) => call("HGET", Index.recordKey(index, String(id)), "at")
     return [
       call("HGET", index.stats, "seq") ?? "0",
       ...Arr.chunksOf(found, 2).map(([group = "", seq = ""]) => {
         const of = Index.indexOf("group", group)
         const count = call("ZCARD", index.base + of)
-        return [group, seq, count, at(Index.newest(index, of)), at(Index.oldest(index, of))]
+        return [group, seq, count, Index.newestTime(index, "group", group), Index.oldestTime(index, "group", group)]
       })
     ]
   },

@@ -92,7 +92,15 @@ const settlement: fc.Arbitrary<Settlement> = fc.oneof(
 const action = fc.oneof(
   {
     weight: 4,
-    arbitrary: fc.record({ _tag: fc.constant("Record" as const), id, queue, reason, exception, size: fc.nat(600) })
+    arbitrary: fc.record({
+      _tag: fc.constant("Record" as const),
+      id,
+      queue,
+      reason,
+      exception,
+      at: small(["2026-11-20T12:00:00+00:00", "2026-11-20T12:00:00.500000+00:00", "2026-11-21T00:00:00+00:00"]),
+      size: fc.nat(600)
+    })
   },
   fc.record({
     _tag: fc.constant("List" as const),
@@ -176,6 +184,7 @@ const play = Effect.fnUntraced(function* (
             queue_name: action.queue,
             reason: action.reason,
             exception_type: action.exception,
+            dead_lettered_at: action.at,
             raw_body_b64: Buffer.alloc(action.size).toString("base64")
           })
         )
