@@ -34,25 +34,27 @@ export interface Options {
   readonly messagesPath?: Path
   /** Default: `/dlq/groups`. */
   readonly groupsPath?: Path
-  /** One job, and its end, are behind it. Default: `/dlq/replays`. */
+  /** One job, and its end, are behind it. Without `ReplayJobs` there is no such route. Default: `/dlq/replays`. */
   readonly replaysPath?: Path
 }
 
-type Requirements = DeadLetterStore | ReplayJobs | Broker
+type Requirements = DeadLetterStore | Broker
 
 /** A list of ten thousand ids fits in. */
 const maxBody = ByteSize.mebibytes(1)
 
 /**
  * Dead letters over HTTP: what is indexed, what the broker says of it, and replays of one and of many. Details carry the
- * task's statuses where a `StatusStore` is there. Somebody has to work on the jobs: `ReplayWorker.layer`.
+ * task's statuses where a `StatusStore` is provided. There are routes of replay jobs where `ReplayJobs` are provided;
+ * somebody has to work on those: `ReplayWorker.layer`.
  */
 export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRouter.HttpRouter | Requirements> =>
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
       // without the layer's scope: a request has its own
-      const services = Context.pick(DeadLetterStore, ReplayJobs, Broker)(yield* Effect.context<Requirements>())
+      const services = Context.pick(DeadLetterStore, Broker)(yield* Effect.context<Requirements>())
       const statuses = yield* Effect.serviceOption(StatusStore)
+      const replayJobs = yield* Effect.serviceOption(ReplayJobs)
       const holding = yield* LargeAnswers.make
       const room = BodyRoom.make()
       const aliases = options.aliasConfig ?? new ContractAliasConfig()
@@ -77,10 +79,13 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
       yield* add("GET", `${messages}/:dlq_id`, holding(detail(aliases, statuses)))
       yield* add("POST", `${messages}/:dlq_id/replay`, replayOne)
       yield* add("GET", options.groupsPath ?? "/dlq/groups", groups)
-      yield* add("POST", replays, start(aliases, room))
-      yield* add("GET", replays, jobs(aliases))
-      yield* add("GET", `${replays}/:replay_id`, job(aliases))
-      yield* add("POST", `${replays}/:replay_id/cancel`, cancel(aliases))
+      if (Option.isSome(replayJobs)) {
+        const { value: jobs } = replayJobs
+        yield* add("POST", replays, start(jobs, aliases, room))
+        yield* add("GET", replays, listJobs(jobs, aliases))
+        yield* add("GET", `${replays}/:replay_id`, job(jobs, aliases))
+        yield* add("POST", `${replays}/:replay_id/cancel`, cancel(jobs, aliases))
+      }
       if (options.brokerDlqQueueNames !== undefined) {
         const path = options.brokerQueuesPath ?? "/broker/dlq/queues"
         yield* add("GET", path, brokerQueues(options.brokerDlqQueueNames))
@@ -217,11 +222,12 @@ const groups = Effect.gen(function* () {
   return ok({ groups: items, next_cursor })
 })
 
-const start = (aliases: ContractAliasConfig, { holding }: BodyRoom.BodyRoom["Service"]) =>
-  holding(Number(maxBody))(started(aliases))
+type Jobs = ReplayJobs["Service"]
 
-const started = Effect.fnUntraced(function* (aliases: ContractAliasConfig) {
-  const jobs = yield* ReplayJobs
+const start = (jobs: Jobs, aliases: ContractAliasConfig, { holding }: BodyRoom.BodyRoom["Service"]) =>
+  holding(Number(maxBody))(started(jobs, aliases))
+
+const started = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasConfig) {
   const { headers, text } = yield* HttpServerRequest.HttpServerRequest
   const idempotencyKey = headers["idempotency-key"]
   if (idempotencyKey !== undefined && (idempotencyKey === "" || idempotencyKey.length > 255)) {
@@ -236,22 +242,21 @@ const started = Effect.fnUntraced(function* (aliases: ContractAliasConfig) {
   return ok(shownJob(aliases, created.job), created.existing ? 200 : 202)
 })
 
-const jobs = Effect.fnUntraced(function* (aliases: ContractAliasConfig) {
-  const { items, next_cursor } = yield* (yield* ReplayJobs).list(yield* taken(Parameters.page(yield* Requested.query)))
+const listJobs = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasConfig) {
+  const { items, next_cursor } = yield* jobs.list(yield* taken(Parameters.page(yield* Requested.query)))
   return ok({ replays: items.map((job) => shownJob(aliases, job)), next_cursor })
 })
 
-const job = Effect.fnUntraced(function* (aliases: ContractAliasConfig) {
-  const replays = yield* ReplayJobs
+const job = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasConfig) {
   const id = yield* parameter("replay_id")
-  const found = yield* replays.get(id)
+  const found = yield* jobs.get(id)
   if (found === undefined) return yield* plain(404, `There is no replay job ${id}.`)
-  return ok({ ...shownJob(aliases, found), problems: yield* replays.problems(id) })
+  return ok({ ...shownJob(aliases, found), problems: yield* jobs.problems(id) })
 })
 
-const cancel = Effect.fnUntraced(function* (aliases: ContractAliasConfig) {
+const cancel = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasConfig) {
   const id = yield* parameter("replay_id")
-  const found = yield* (yield* ReplayJobs).cancel(id)
+  const found = yield* jobs.cancel(id)
   if (found === undefined) return yield* plain(404, `There is no replay job ${id}.`)
   if (found.state === "finished") return yield* plain(409, `The replay job ${id} has finished already.`)
   return ok(shownJob(aliases, found))

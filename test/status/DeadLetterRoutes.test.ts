@@ -1,11 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
 import { ContractAliasConfig } from "../../src/messaging/Aliases.ts"
-import { Broker } from "../../src/services/Broker.ts"
+import { Broker, BrokerError } from "../../src/services/Broker.ts"
 import { DeadLetterStore } from "../../src/status/DeadLetterStore.ts"
+import * as RedisDLQStore from "../../src/status/RedisDLQStore.ts"
 import { StatusStore } from "../../src/status/StatusStore.ts"
 import { eventually } from "../Eventually.ts"
-import { drained, queue, start, stores, variants } from "./DeadLetterServer.ts"
+import { drained, inMemory, queue, start, stores, variants } from "./DeadLetterServer.ts"
 import { deadLetter } from "./DeadLetters.ts"
 
 describe.each(variants)("dead letters over HTTP, $name", ({ doors, skip }) => {
@@ -221,6 +222,37 @@ describe.each(variants)("dead letters over HTTP, $name", ({ doors, skip }) => {
     }).pipe(Effect.scoped, Effect.provide(stores().pipe(Layer.provideMerge(doors))))
   )
 
+  live("tells the times of dead letters, in whatever order they were indexed", () =>
+    Effect.gen(function* () {
+      const store = yield* DeadLetterStore
+      const { get, post } = yield* start()
+      const source = yield* queue("source")
+      const record = (id: string, time: string) =>
+        store.record(
+          deadLetter(id, {
+            queue_name: "tasks.dlq",
+            source_queue_name: source,
+            dead_lettered_at: `2026-11-20T12:00:${time}+00:00`
+          })
+        )
+      yield* record("newest", "05.000001")
+      yield* record("newer", "05")
+      yield* record("oldest", "01")
+      yield* record("older", "02")
+      const times = Effect.gen(function* () {
+        const [queue] = (yield* get("/dlq/queues")).body.queues
+        const [group] = (yield* get("/dlq/groups")).body.groups
+        return [queue.last_indexed_at, group.oldest_dead_lettered_at, group.newest_dead_lettered_at].map((time) =>
+          time.slice(17)
+        )
+      })
+      assert.deepStrictEqual(yield* times, ["05.000001+00:00", "01+00:00", "05.000001+00:00"])
+      assert.strictEqual((yield* post("/dlq/messages/id-newest/replay")).status, 200)
+      assert.strictEqual((yield* post("/dlq/messages/id-oldest/replay")).status, 200)
+      assert.deepStrictEqual(yield* times, ["05.000001+00:00", "02+00:00", "05+00:00"])
+    }).pipe(Effect.scoped, Effect.provide(stores().pipe(Layer.provideMerge(doors))))
+  )
+
   live("groups what is open by queue, reason and exception, and takes replayed ones out", () =>
     Effect.gen(function* () {
       const store = yield* DeadLetterStore
@@ -285,4 +317,42 @@ const statuses = Layer.succeed(StatusStore, {
         json: JSON.stringify({ task_id, status })
       }))
     })
+})
+
+describe("dead letters over HTTP", () => {
+  it.live("wait for a broker that is away once, and not for each queue", () =>
+    Effect.gen(function* () {
+      const store = yield* DeadLetterStore
+      for (let n = 0; n < 40; n++) yield* store.record(deadLetter(n, { queue_name: `tasks.${n}.dlq` }))
+      let waits = 0
+      const away = { ...(yield* Broker) }
+      const inspect = () =>
+        Effect.suspend(() => {
+          waits++
+          return Effect.delay(
+            Effect.fail(new BrokerError({ operation: "inspect", reason: "unreachable", message: "Nobody is there." })),
+            "50 millis"
+          )
+        })
+      const { get } = yield* Effect.provideService(start(), Broker, { ...away, inspect })
+      const { queues } = (yield* get("/dlq/queues")).body
+      assert.lengthOf(queues, 40)
+      for (const { exists, message_count, verdict } of queues) {
+        assert.deepStrictEqual([exists, message_count, verdict], [null, null, "no_answer"])
+      }
+      assert.isAtMost(waits, 16)
+    }).pipe(Effect.scoped, Effect.provide(stores().pipe(Layer.provideMerge(inMemory))))
+  )
+
+  it.live("have no routes of replay jobs where nobody provides jobs", () =>
+    Effect.gen(function* () {
+      const store = yield* DeadLetterStore
+      yield* store.record(deadLetter(1))
+      const { get, post } = yield* start({}, { worker: null })
+      assert.strictEqual((yield* get("/dlq/messages/id-1")).status, 200)
+      for (const path of ["/dlq/replays", "/dlq/replays/x/cancel"]) {
+        assert.strictEqual((yield* post(path, { ids: ["id-1"] })).status, 404)
+      }
+    }).pipe(Effect.scoped, Effect.provide(RedisDLQStore.layer().pipe(Layer.provideMerge(inMemory))))
+  )
 })

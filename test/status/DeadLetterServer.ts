@@ -62,7 +62,14 @@ export const start = Effect.fnUntraced(function* (
   const context = yield* Layer.build(
     Layer.provideMerge(routes, NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0 }))
   )
-  if (worker !== null) yield* Layer.build(ReplayWorker.layer({ lookEvery: "20 millis", perSecond: 100_000, ...worker }))
+  const jobs = yield* Effect.serviceOption(ReplayJobs.ReplayJobs)
+  if (worker !== null && Option.isSome(jobs)) {
+    yield* Layer.build(
+      ReplayWorker.layer({ lookEvery: "20 millis", perSecond: 100_000, ...worker }).pipe(
+        Layer.provide(Layer.succeed(ReplayJobs.ReplayJobs, jobs.value))
+      )
+    )
+  }
   const { address } = Context.get(context, HttpServer.HttpServer)
   const url = `http://127.0.0.1:${"port" in address ? address.port : 0}`
   const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
@@ -72,7 +79,8 @@ export const start = Effect.fnUntraced(function* (
         headers,
         ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) })
       })
-      return { status: answer.status, body: await answer.json() }
+      const text = await answer.text()
+      return { status: answer.status, body: text === "" ? undefined : JSON.parse(text) }
     })
   return {
     url,
