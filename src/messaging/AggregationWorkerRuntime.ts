@@ -23,7 +23,10 @@ export interface AggregationWorkerRuntime<R> {
   readonly client: BrokerClient["Service"]
   /** Of the groups, in their order. */
   readonly queues: ReadonlyArray<string>
-  /** Initialises the client, and lets the consumers run beside. Does nothing while they run. */
+  /**
+   * Initialises the client, declares and binds the queues of all groups, and lets the consumers run beside. An event that
+   * is published once it has succeeded is aggregated. Does nothing while they run.
+   */
   readonly start: Effect.Effect<void, InitializeError, R>
   /** Succeeds when every event that was taken is settled, or given back: those that hang are interrupted in the end. */
   readonly stop: Effect.Effect<void>
@@ -56,6 +59,11 @@ export const make = Effect.fnUntraced(function* <R>(
   const start = Effect.gen(function* () {
     if (running.length > 0) return
     yield* client.initialize
+    // each consumer declares its queue too, but only when its loop comes to it
+    yield* Effect.forEach(shardGroups, (shards) => client.ensureAggregationQueue(shards), { discard: true }).pipe(
+      // the groups were checked when the runtime was made
+      Effect.catchTag("InvalidPublish", Effect.die)
+    )
     running = yield* Effect.forEach(consumers, ({ run }) => Effect.forkIn(run, scope))
     yield* Effect.forkIn(LeftoverShards.warn(client, LeftoverShards.candidates(aggregation, shardGroups)), scope)
   })

@@ -1,10 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Latch, Layer, Option, Scope } from "effect"
+import { TestClock } from "effect/testing"
 import * as BrokerMemory from "../../layers/BrokerMemory.ts"
 import * as AggregationHandler from "../../src/messaging/AggregationHandler.ts"
 import * as AggregationWorkerRuntime from "../../src/messaging/AggregationWorkerRuntime.ts"
 import { BrokerClient } from "../../src/messaging/BrokerClient.ts"
-import { Broker } from "../../src/services/Broker.ts"
+import { Broker, type Declarations } from "../../src/services/Broker.ts"
 import { desk, pass, settleDown } from "./AtWork.ts"
 import { logged } from "./Logged.ts"
 import { sharded, shared } from "./SampleTopologies.ts"
@@ -47,6 +48,29 @@ describe("AggregationWorkerRuntime", () => {
         "3 svc-aggregation-worker-1"
       ])
       yield* stop
+    }).pipe(Effect.scoped, Effect.provide(desk({ topology })))
+  )
+
+  it.effect("aggregates what is published right after it has started, however slow the broker declares", () =>
+    Effect.gen(function* () {
+      const seen: Array<unknown> = []
+      const broker = yield* Broker
+      const slow = { ...broker, declare: (what: Declarations) => Effect.delay(broker.declare(what), "1 second") }
+      const publishing = Effect.gen(function* () {
+        const { start } = yield* AggregationWorkerRuntime.make({
+          topology,
+          shardGroups: [[0], [3, 1], [2]],
+          handler: AggregationHandler.make(({ meta }) => Effect.sync(() => seen.push(meta["aggregation_shard"])))
+        })
+        yield* start
+        for (const parent of ["p0", "p1", "p2", "p3"]) yield* publish(parent)
+      })
+      yield* Effect.forkScoped(Effect.provideService(publishing, Broker, slow))
+      for (let second = 0; second < 20; second++) {
+        yield* settleDown
+        yield* TestClock.adjust("1 second")
+      }
+      assert.deepStrictEqual(seen.sort(), [0, 1, 2, 3])
     }).pipe(Effect.scoped, Effect.provide(desk({ topology })))
   )
 
