@@ -63,9 +63,13 @@ export interface DeadLetterSink {
 
 /** What is known of a dead letter when it was published. */
 export interface DeadLettered {
-  readonly delivery: Delivery
+  /** The message that failed. */
+  readonly delivery: Pick<Delivery, "content" | "properties">
+  /** The dead-letter queue. */
   readonly queue: string
+  /** Where a replay goes to. */
   readonly sourceQueue: string
+  /** Where its retries waited; `null` without any. */
   readonly retryQueue: string | null
   readonly taskId: string | null
   readonly reason: FailureReason
@@ -74,13 +78,19 @@ export interface DeadLettered {
   readonly exceptionMessage: string
   /** Empty: none is kept. */
   readonly exceptionStack: string
+  /** Which retry failed; 0: the first delivery. */
   readonly attempt: number
   readonly maxRetries: number
-  /** As published. */
+  /** As they were published to the dead-letter queue. */
   readonly headers: Fields
   readonly at: Timestamp
 }
 
+/**
+ * The record of a dead letter, for a `DeadLetterSink` or `DeadLetterStore.record`. Consumers of the library record their
+ * own; a worker that dead-letters by itself makes one of what it published. The same arguments give the same `dlq_id`, so
+ * that recording twice is recording once.
+ */
 export const recordOf = (dead: DeadLettered): DeadLetterRecord => {
   const { content, properties } = dead.delivery
   const deadLetteredAt = withOffset(dead.at)

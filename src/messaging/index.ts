@@ -10,7 +10,12 @@ export * as AggregationWorkerRuntime from "./AggregationWorkerRuntime.ts"
 export { type AliasParameters, ContractAliasConfig } from "./Aliases.ts"
 export type { BatchEnvelope } from "./BatchEnvelope.ts"
 export { BrokerClient, type ClientOptions, type PublishError, type PublishOptions } from "./BrokerClient.ts"
-export { DeadLetterRecord, type DeadLetterSink } from "./DeadLetter.ts"
+export {
+  type DeadLettered,
+  DeadLetterRecord,
+  type DeadLetterSink,
+  recordOf as deadLetterRecordOf
+} from "./DeadLetter.ts"
 export type { JsonObject } from "./Envelope.ts"
 export {
   ContractError,
