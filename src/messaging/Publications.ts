@@ -94,7 +94,7 @@ export const workflow = (
 ): Result.Result<Publication, InvalidPublish | EnvelopeError | ContractError> =>
   Result.gen(function* () {
     const { routingKey, stage } = yield* destination(topology, target)
-    const sent = { ...envelope, stage: stage.name }
+    const sent = { ...envelope, stage: stage.name, correlation_id: WorkflowEnvelope.correlationId(envelope) }
     const { origin_stage: origin } = sent
     const source = origin === undefined ? undefined : yield* RoutingKey.stage(topology, origin, "origin_stage")
     yield* StageContract.checkPublish(source, stage, sent)
@@ -104,7 +104,7 @@ export const workflow = (
       routingKey,
       content: yield* WorkflowEnvelope.encode(sent),
       properties: properties({
-        correlationId: WorkflowEnvelope.correlationId(sent),
+        correlationId: sent.correlation_id,
         priority: yield* priorityFor(stage.family, sent.priority, options.capabilities),
         headers: {
           task_id: sent.task_id,
@@ -144,27 +144,56 @@ export const aggregationStatus = (topology: Topology, event: unknown, options: S
     return yield* statusPublication(topology, complete, routingKey, options)
   })
 
-export interface RawOptions {
+/**
+ * What a publisher said of its message that the library neither writes nor reads. It stays with the message: without its
+ * encoding a body cannot be read.
+ */
+export interface Description {
+  readonly contentEncoding?: string | undefined
+  readonly replyTo?: string | undefined
+  readonly messageId?: string | undefined
+  /** Of whole seconds. */
+  readonly timestamp?: Date | undefined
+  readonly type?: string | undefined
+  readonly appId?: string | undefined
+}
+
+export interface RawOptions extends Description {
   readonly correlationId?: string | undefined
-  readonly headers?: Fields
+  readonly headers?: Fields | undefined
   /** Default: `application/json`. */
   readonly contentType?: string | undefined
   readonly priority?: number | undefined
   /** Default: true. */
-  readonly persistent?: boolean
+  readonly persistent?: boolean | undefined
 }
 
 /** Bytes as they are, straight to a queue: retries, dead letters, replays. */
 export const raw = (
   queue: string,
   content: Uint8Array,
-  { contentType, correlationId, headers = {}, persistent = true, priority }: RawOptions
+  { contentType, correlationId, headers = {}, persistent = true, priority, ...described }: RawOptions
 ): Publication => ({
   purpose: "retries",
   exchange: "",
   routingKey: queue,
   content,
-  properties: { ...properties({ correlationId, priority, headers }), persistent, contentType: contentType ?? json }
+  properties: {
+    ...properties({ correlationId, priority, headers }),
+    persistent,
+    contentType: contentType ?? json,
+    ...description(described)
+  }
+})
+
+/** Not `expiration`, which counted from the first publish, and not `userId`, which must be that of who publishes. */
+export const description = ({ appId, contentEncoding, messageId, replyTo, timestamp, type }: Description) => ({
+  ...(contentEncoding !== undefined && { contentEncoding }),
+  ...(replyTo !== undefined && { replyTo }),
+  ...(messageId !== undefined && { messageId }),
+  ...(timestamp !== undefined && { timestamp }),
+  ...(type !== undefined && { type }),
+  ...(appId !== undefined && { appId })
 })
 
 const json = "application/json"

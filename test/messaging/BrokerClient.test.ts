@@ -376,7 +376,8 @@ describe("BrokerClient", () => {
               action: "plan",
               payload: {},
               meta: {},
-              spec_version: "1.0"
+              spec_version: "1.0",
+              correlation_id: "t1"
             },
             properties: {
               contentType: "application/json",

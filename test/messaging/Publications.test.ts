@@ -234,6 +234,19 @@ describe("workflow work", () => {
     assert.strictEqual(Result.getOrThrow(WorkflowEnvelope.fromBytes(sent.content, "x")).stage, "writer")
   })
 
+  it("has a correlation id in its body: its own, else its task id, behind everything else", () => {
+    const bodyOf = (given: object): unknown =>
+      JSON.parse(
+        Buffer.from(
+          Result.getOrThrow(Publications.workflow(workflow, handOver(given), { _tag: "Entry", route: "start" })).content
+        ).toString()
+      )
+    assert.deepInclude(bodyOf({ correlation_id: "c" }), { correlation_id: "c" })
+    assert.deepInclude(bodyOf({ correlation_id: "" }), { correlation_id: "t" })
+    const body = Object(bodyOf({ own: 1 }))
+    assert.deepStrictEqual(Object.entries(body).at(-1), ["correlation_id", "t"])
+  })
+
   it("goes to an entry by its key, and becomes work of the target", () => {
     const sent = Result.getOrThrow(Publications.workflow(workflow, handOver({}), { _tag: "Entry", route: "start" }))
     assert.strictEqual(sent.routingKey, "planner.start.in")
