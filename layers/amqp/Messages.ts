@@ -62,7 +62,11 @@ export const propertiesOf = (received: Message["properties"]): Properties => {
   if (received.headers !== undefined) properties.headers = Fields.fromWire(received.headers)
   if (received.priority !== undefined) properties.priority = received.priority
   if (received.expiration !== undefined) properties.expiration = Number(received.expiration)
-  if (received.timestamp !== undefined) properties.timestamp = new Date(received.timestamp * 1_000)
+  if (received.timestamp !== undefined) {
+    // other programs write what they like: microseconds, taken for seconds, are no date
+    const timestamp = new Date(received.timestamp * 1_000)
+    if (Headers.isTime(timestamp)) properties.timestamp = timestamp
+  }
   return properties
 }
 

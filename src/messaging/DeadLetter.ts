@@ -7,7 +7,7 @@ import { type Timestamp, withOffset } from "./Timestamp.ts"
 
 const N = Schema.NullOr(Schema.String)
 
-/** Beside content type, correlation id and headers: what a replay gives back to the message. */
+/** Beside content type, correlation id and headers: the properties that a replay gives back to the message. */
 const MessageProperties = Schema.Struct({
   priority: Schema.optionalKey(Schema.Int),
   content_encoding: Schema.optionalKey(Schema.String),
@@ -120,7 +120,7 @@ export const recordOf = (dead: DeadLettered): DeadLetterRecord => {
   }
 }
 
-/** Not `expiration`, which counted from the first publish, and not `userId`, which must be that of who publishes. */
+/** The same as `Publications.description`, with the priority, by the names of the record. */
 const propertiesOf = (given: Properties): typeof MessageProperties.Type => ({
   ...(given.priority !== undefined && { priority: given.priority }),
   ...(given.contentEncoding !== undefined && { content_encoding: given.contentEncoding }),

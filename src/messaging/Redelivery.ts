@@ -94,11 +94,18 @@ export const make = (
         return Effect.as(held(Effect.andThen(declaredLately, stored), sourceQueue), given.headers)
       }
       const { contentType, correlationId, priority } = properties
-      const whole = { correlationId, contentType, priority, headers: RetryHeaders.of(inherited, told) }
+      const described = Publications.description(properties)
+      const whole = { ...described, correlationId, contentType, priority, headers: RetryHeaders.of(inherited, told) }
       const published = yield* Effect.catchIf(storedWith(whole), isUnfit, () =>
         storedWith({
           correlationId: fitting(correlationId),
           contentType: fitting(contentType),
+          contentEncoding: fitting(described.contentEncoding),
+          replyTo: fitting(described.replyTo),
+          messageId: fitting(described.messageId),
+          timestamp: described.timestamp,
+          type: fitting(described.type),
+          appId: fitting(described.appId),
           priority,
           headers: RetryHeaders.of(RetryHeaders.brief(RetryHeaders.carried(inherited)), told)
         })

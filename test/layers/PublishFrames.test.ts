@@ -56,6 +56,31 @@ describe("PublishFrames", () => {
   })
 })
 
+describe("properties that arrive", () => {
+  const received = {
+    contentType: undefined,
+    contentEncoding: undefined,
+    headers: undefined,
+    deliveryMode: undefined,
+    priority: undefined,
+    correlationId: undefined,
+    replyTo: undefined,
+    expiration: undefined,
+    messageId: undefined,
+    timestamp: undefined,
+    type: undefined,
+    userId: undefined,
+    appId: undefined,
+    clusterId: undefined
+  }
+
+  it("have a timestamp where it is a date, which microseconds in place of seconds are not", () => {
+    const of = (timestamp: number) => Messages.propertiesOf({ ...received, timestamp }).timestamp
+    assert.deepStrictEqual(of(1_775_469_600), new Date("2026-04-06T10:00:00Z"))
+    assert.isUndefined(of(1_775_469_600_000_000))
+  })
+})
+
 const short = fc.oneof(fc.string({ maxLength: 40 }), fc.string({ unit: "binary", maxLength: 60 }))
 
 const numbers = fc.oneof(

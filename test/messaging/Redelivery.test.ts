@@ -56,6 +56,16 @@ const refusing = (broker: Broker["Service"], outcomes: ReadonlyArray<Outcome>, p
 
 const tooLong: Outcome = { _tag: "Refused", reason: "invalid", detail: "too long" }
 
+/** Properties that the library neither writes nor reads. */
+const described = {
+  contentEncoding: "gzip",
+  replyTo: "answers",
+  messageId: "m1",
+  timestamp: new Date("2026-04-06T10:00:00Z"),
+  type: "book.page",
+  appId: "reader"
+}
+
 const failed: Redelivery.Failure = {
   reason: "handler_error",
   exceptionType: "Boom",
@@ -75,9 +85,10 @@ describe("Redelivery", () => {
           contentType: "application/x-mine",
           correlationId: "c1",
           priority: 7,
-          headers: { task_id: "t1", nothing: null }
+          headers: { task_id: "t1", nothing: null },
+          ...described
         }
-        const delivery = yield* delivered(properties)
+        const delivery = yield* delivered({ ...properties, expiration: 60_000, userId: "guest" })
         assert.deepInclude(yield* redeliver(delivery, failed, { batch_id: "b1" }), {
           _tag: "Retry",
           attempt: 1,
@@ -90,7 +101,13 @@ describe("Redelivery", () => {
         const [letter, ...others] = yield* letters("tasks.queue")
         assert.deepStrictEqual(others, [])
         assert.deepStrictEqual(letter?.body, { task_id: "t1" })
-        assert.deepInclude(letter?.properties, { contentType: "application/x-mine", correlationId: "c1", priority: 7 })
+        assert.deepInclude(letter?.properties, {
+          contentType: "application/x-mine",
+          correlationId: "c1",
+          priority: 7,
+          ...described
+        })
+        assert.doesNotHaveAnyKeys(letter?.properties, ["expiration", "userId"])
         assert.deepInclude(letter?.properties.headers, {
           task_id: "t1",
           nothing: null,
@@ -108,7 +125,7 @@ describe("Redelivery", () => {
     Effect.gen(function* () {
       const { prepare, redeliver } = yield* redelivery()
       yield* prepare
-      const last = yield* delivered({ headers: { "x-svc-retry-attempt": 3 } })
+      const last = yield* delivered({ ...described, headers: { "x-svc-retry-attempt": 3 } })
       const fresh = yield* delivered()
       const sent = [
         yield* redeliver(last, failed),
@@ -116,8 +133,10 @@ describe("Redelivery", () => {
         yield* redeliver(fresh, { ...failed, reason: "malformed_json", exceptionType: null })
       ]
       for (const { _tag, queue } of sent) assert.deepStrictEqual([_tag, queue], ["DeadLetter", "tasks.queue.dlq"])
+      const dead = yield* letters("tasks.queue.dlq")
+      assert.deepInclude(dead[0]?.properties, described)
       assert.deepStrictEqual(
-        (yield* letters("tasks.queue.dlq")).map(({ properties: { headers = {} } }) => [
+        dead.map(({ properties: { headers = {} } }) => [
           headers["x-svc-retry-attempt"],
           headers["x-svc-failure-reason"],
           headers["x-svc-exception-type"]
@@ -193,12 +212,12 @@ describe("Redelivery", () => {
         const went = yield* Effect.gen(function* () {
           const { prepare, redeliver } = yield* redelivery()
           yield* prepare
-          return yield* redeliver(yield* delivered({ correlationId: "c1", headers }), failure)
+          return yield* redeliver(yield* delivered({ correlationId: "c1", headers, ...described }), failure)
         }).pipe(Effect.provide(refusing(yield* Broker, [tooLong], publishes)))
         assert.deepStrictEqual(publishes, ["Refused", "Confirmed"])
         const [letter] = yield* letters(went.queue)
         assert.deepStrictEqual(letter?.body, { task_id: "t1" })
-        assert.strictEqual(letter?.properties.correlationId, "c1")
+        assert.deepInclude(letter?.properties, { correlationId: "c1", ...described })
         assert.deepInclude(letter?.properties.headers, went.headers)
         assert.deepInclude(went.headers, {
           task_id: "t1",

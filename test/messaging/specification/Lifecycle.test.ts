@@ -43,6 +43,32 @@ onBothBrokers("delivery and retry lifecycle", (provided) => {
     }).pipe(provided)
   )
 
+  it.live("a message of another program keeps its properties, retried and dead-lettered", () =>
+    Effect.gen(function* () {
+      const properties = {
+        contentType: "application/json",
+        contentEncoding: "identity",
+        correlationId: "c1",
+        replyTo: "answers",
+        messageId: "m1",
+        timestamp: new Date("2026-04-06T10:00:00Z"),
+        type: "page.resize",
+        appId: "publisher"
+      }
+      const { client, deadLetters, queue } = yield* working(
+        Handler.make(() => noSuchPage),
+        { retries: 1 }
+      )
+      yield* ready(deadLetters, 0)
+      const content = Buffer.from('{"task_id":"t1","task_type":"resize"}')
+      yield* client.publish({ purpose: "tasks", exchange: "", routingKey: queue, content, properties })
+      yield* ready(deadLetters, 1)
+      const [dead] = yield* letters(deadLetters)
+      assert.deepInclude(dead?.properties, properties)
+      assert.strictEqual(dead?.properties.headers?.["x-svc-retry-attempt"], 1)
+    }).pipe(provided)
+  )
+
   it.live("any attempt n, handler raises: attempt n+1 up to max_retries, then dead-lettered", () =>
     Effect.gen(function* () {
       const attempts: Array<readonly [number, Field | undefined]> = []
