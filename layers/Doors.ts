@@ -27,14 +27,10 @@ export const isOfTasks = (role: Role): role is TasksRole => tasksRoles.some((one
 
 export type Door = "database" | "redis" | "broker" | "upstream"
 
-/** The doors that the program of a role goes through. */
-export const usedBy: Readonly<Record<Role, ReadonlyArray<Door>>> = {
-  gateway: ["database", "redis", "upstream"],
-  control: ["database", "redis", "upstream"],
-  messaging: ["redis", "broker"],
-  status: ["redis", "broker"],
-  graph: ["redis", "broker"],
-  all: ["database", "redis", "broker", "upstream"]
+/** The doors that the program of a role goes through; the broker in `all` only for the example. */
+export const usedBy = ({ example, role }: Pick<Doors, "role" | "example">): ReadonlyArray<Door> => {
+  if (isOfTasks(role)) return ["redis", "broker"]
+  return role === "all" && example ? ["database", "redis", "broker", "upstream"] : ["database", "redis", "upstream"]
 }
 
 export const databaseVariants = ["postgres", "embedded"] as const
@@ -49,6 +45,8 @@ export interface Wish {
   readonly redis: Option.Option<(typeof redisVariants)[number]>
   readonly broker: Option.Option<(typeof brokerVariants)[number]>
   readonly upstream: Option.Option<(typeof upstreamVariants)[number]>
+  /** Whether the example's tasks are worked on and told of, also on real servers. */
+  readonly example: boolean
 }
 
 /** A door and what it is built on, in words for the banner. */
@@ -60,6 +58,8 @@ interface Chosen<A, E> {
 
 export interface Doors {
   readonly role: Role
+  /** Whether the program works on the example's tasks, and tells of them. */
+  readonly example: boolean
   readonly database: Chosen<Database, SqlError.SqlError>
   readonly redis: Chosen<Redis, RedisError>
   readonly broker: Chosen<Broker, BrokerError>
@@ -95,20 +95,27 @@ const choices = <Database, Redis, Broker>(wish: Wish, urls: Urls<Database, Redis
 export const problems = (wish: Wish, urls: Urls): ReadonlyArray<string> => {
   const { broker, database, redis } = choices(wish, urls)
   return [
+    ...(isOfTasks(wish.role) && !wish.example
+      ? [
+          `The role ${wish.role} has the example's tasks alone, and does not bring them to real servers by itself: add --example. Tasks of your own have workers and a status server in a program of yours.`
+        ]
+      : []),
     ...missing("--database postgres", "DATABASE_URL", database),
     ...missing("--redis ioredis", "REDIS_URL", redis),
     ...missing("--broker amqp", "RABBITMQ_URL", broker),
-    ...unshared(wish.role, "database", "database", "DATABASE_URL", database),
-    ...unshared(wish.role, "redis", "Redis", "REDIS_URL", redis),
-    ...unshared(wish.role, "broker", "broker", "RABBITMQ_URL", broker)
+    ...unshared(wish, "database", "database", "DATABASE_URL", database),
+    ...unshared(wish, "redis", "Redis", "REDIS_URL", redis),
+    ...unshared(wish, "broker", "broker", "RABBITMQ_URL", broker)
   ]
 }
 
 /** A variant for each door, of a wish without `problems`. */
 export const choose = (wish: Wish, settings: Settings): Doors => {
   const { broker, database, redis } = choices(wish, settings)
+  const nothingIsShared = Option.isNone(database.url) && Option.isNone(redis.url) && Option.isNone(broker.url)
   return {
     role: wish.role,
+    example: wish.example || (wish.role === "all" && nothingIsShared),
     database: Option.match(database.url, {
       onNone: () => ({ variant: "embedded", remark: endsWithProcess, layer: DatabaseEmbedded.layer }),
       onSome: (url) => ({
@@ -208,14 +215,14 @@ const missing = (flag: string, variable: string, { unset }: VariantSelection<unk
   unset ? [`${flag} needs ${variable}, which is not set.`] : []
 
 const unshared = (
-  role: Role,
+  wish: Wish,
   door: Door,
   name: string,
   variable: string,
   { unset, url }: VariantSelection<unknown>
 ): ReadonlyArray<string> =>
-  role !== "all" && usedBy[role].includes(door) && !unset && Option.isNone(url)
+  wish.role !== "all" && usedBy(wish).includes(door) && !unset && Option.isNone(url)
     ? [
-        `The role ${role} shares its ${name} with other processes, and an in-process one is shared with nobody: set ${variable}, or run the role all.`
+        `The role ${wish.role} shares its ${name} with other processes, and an in-process one is shared with nobody: set ${variable}, or run the role all.`
       ]
     : []

@@ -25,7 +25,7 @@ const line = (name: string, text: string) => `  ${name.padEnd(10)}${text}`
 
 /** What runs on what, and what will be lost. */
 export const banner = (doors: Doors, settings: Settings): Effect.Effect<void> => {
-  const used = usedBy[doors.role]
+  const used = usedBy(doors)
   const warnings = [
     ...(used.includes("database") && doors.database.variant === "postgres" && Option.isNone(settings.encryptionKey)
       ? ["GATEWAY_ENCRYPTION_KEY is not set: upstream credentials are stored as they are"]
@@ -45,6 +45,9 @@ export const banner = (doors: Doors, settings: Settings): Effect.Effect<void> =>
     [
       `svc-runtime, role ${doors.role}`,
       ...used.map((door) => line(door, `${doors[door].variant} (${doors[door].remark})`)),
+      ...(doors.role === "all" && !doors.example
+        ? [line("example", "off: with real servers it runs where it is asked for, by --example")]
+        : []),
       ...warnings.map((warning) => line("warning", warning))
     ].join("\n")
   )

@@ -45,13 +45,19 @@ const command = Command.make(
     role: Argument.Literals("role", Doors.roles).pipe(
       Argument.withDefault("all"),
       Argument.withDescription(
-        "gateway: the proxy listener; control: the operator API; messaging: the workers of the example; status: statuses, event streams and dead letters of its tasks; graph: their execution graphs; all: in one process"
+        "gateway: the proxy listener; control: the operator API; all: both in one process, and the example's tasks where no real server is used; messaging, with --example: workers of the example's tasks; status: their statuses, event streams and dead letters; graph: their execution graphs"
       )
     ),
     database: variant("database", Doors.databaseVariants, "DATABASE_URL"),
     redis: variant("redis", Doors.redisVariants, "REDIS_URL"),
     broker: variant("broker", Doors.brokerVariants, "RABBITMQ_URL"),
-    upstream: variant("upstream", Doors.upstreamVariants, "UPSTREAM_BASE_URL, or that of a family,")
+    upstream: variant("upstream", Doors.upstreamVariants, "UPSTREAM_BASE_URL, or that of a family,"),
+    example: Flag.Boolean("example").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription(
+        "Works on the example's tasks, also on real servers; the role all does so by itself where it uses none"
+      )
+    )
   },
   run
 ).pipe(

@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, type Scope } from "effect"
 
-import type { Role } from "../layers/Doors.ts"
+import { isOfTasks, type Role } from "../layers/Doors.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 
@@ -37,6 +37,8 @@ export interface Options {
   readonly role?: Role
   readonly environment?: Readonly<Record<string, string>>
   readonly flags?: ReadonlyArray<string>
+  /** Whether the example's tasks are worked on, also on real servers. Default: in the roles that have nothing else. */
+  readonly example?: boolean
   /** Node strips the types itself, as with `npm start`, or has tsx do it. Default: `node`. */
   readonly types?: "node" | "tsx"
   /** The operator token to use; by default a fresh one, set as `GATEWAY_ADMIN_TOKEN`. */
@@ -58,7 +60,8 @@ const bare = () => ({
 /** Starts a process and answers at once, whether or not it will ever listen. */
 export const launch = (options: Options) => {
   const { environment = {}, flags = [], role = "all", types = "node" } = options
-  return command([role, ...flags], environment, types)
+  const example = options.example ?? isOfTasks(role)
+  return command([role, ...flags, ...(example ? ["--example"] : [])], environment, types)
 }
 
 /** The program with those words behind its name. */
@@ -114,8 +117,11 @@ const listeners: Readonly<Record<Role, ReadonlyArray<string>>> = {
   messaging: ["control"],
   status: ["control", "status"],
   graph: ["control", "status"],
-  all: ["control", "proxy", "status"]
+  all: ["control", "proxy"]
 }
+
+const listenersOf = (role: Role, example = false): ReadonlyArray<string> =>
+  role === "all" && example ? [...listeners.all, "status"] : listeners[role]
 
 /** A started process, ended with the scope. */
 export const start = (options: Options): Effect.Effect<RunningGateway, never, Scope.Scope> =>
@@ -127,7 +133,7 @@ export const start = (options: Options): Effect.Effect<RunningGateway, never, Sc
         ...options,
         environment: { GATEWAY_ADMIN_TOKEN: adminToken, ...options.environment }
       })
-      await ready(child, output, listeners[role])
+      await ready(child, output, listenersOf(role, options.example))
       const control = listening(output(), "control") ?? ""
       const running: RunningGateway = {
         pid: child.pid ?? 0,

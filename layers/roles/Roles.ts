@@ -63,7 +63,7 @@ const tasks = (
 const operated = (doors: Doors, role: Exclude<Role, TasksRole>, settings: Settings) =>
   beforeAll(settings).pipe(
     Layer.provide(listeners(role, settings)),
-    Layer.provide(role === "all" ? allOfTasks(settings).pipe(Layer.provide(doors.broker.layer)) : Layer.empty),
+    Layer.provide(doors.example ? allOfTasks(settings).pipe(Layer.provide(doors.broker.layer)) : Layer.empty),
     Layer.provide(Start.prepare(settings)),
     Layer.provide([
       lifecycleOfRole,

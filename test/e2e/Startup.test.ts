@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
+import { eventually } from "../Eventually.ts"
 import * as RunningGateway from "../RunningGateway.ts"
 import { chat } from "./Calls.ts"
 import * as Deployment from "./Deployment.ts"
@@ -76,6 +77,52 @@ describe.skipIf(!Deployment.available)("start-up: a role", () => {
       for (const variable of ["UPSTREAM_SERVICE_KEY", "UPSTREAM_ANTHROPIC_SERVICE_KEY"]) {
         assert.strictEqual(banner.includes(`${variable} is not set`), role === "gateway")
       }
+    })
+  )
+})
+
+describe("start-up: the example", () => {
+  it.live("runs in the role all where no real server is used", () =>
+    Effect.gen(function* () {
+      const gateway = yield* RunningGateway.start({})
+      assert.match(gateway.output(), /^ {2}broker +memory/m)
+      assert.isNotEmpty(gateway.status)
+      yield* eventually(
+        Effect.sync(() => gateway.output()),
+        (output) => output.includes("The example lends"),
+        "30 seconds"
+      )
+    })
+  )
+
+  it.live.skipIf(!Deployment.available)("is left alone on real servers, and keeps nothing there", () =>
+    Effect.gen(function* () {
+      const deployment = yield* Deployment.make({ environment: { RABBITMQ_URL: "amqp://127.0.0.1:1" } })
+      const gateway = yield* deployment.start()
+      assert.match(
+        gateway.output(),
+        /^ {2}example +off: with real servers it runs where it is asked for, by --example$/m
+      )
+      assert.notMatch(gateway.output(), /^ {2}(broker|status) /m)
+      // one answer, so that the process is at work
+      assert.strictEqual((yield* Effect.promise(() => fetch(`${gateway.control}/admin-ui/readyz`))).status, 200)
+      assert.deepStrictEqual(yield* deployment.redis("KEYS", deployment.key("*example*")), [])
+      gateway.signal("SIGTERM")
+      assert.strictEqual(yield* Effect.promise(() => gateway.exited), 0)
+      assert.notInclude(gateway.output(), "The example")
+    })
+  )
+
+  it.live.skipIf(!Deployment.available)("runs on real servers where it is asked for", () =>
+    Effect.gen(function* () {
+      const deployment = yield* Deployment.make()
+      const gateway = yield* deployment.start({ example: true })
+      assert.match(gateway.output(), /^ {2}broker +memory/m)
+      yield* eventually(
+        Effect.sync(() => gateway.output()),
+        (output) => output.includes("The example lends"),
+        "30 seconds"
+      )
     })
   )
 })

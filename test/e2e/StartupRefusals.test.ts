@@ -154,6 +154,15 @@ describe("a start that cannot be: configuration", () => {
     })
   )
 
+  it.live.each(["messaging", "status", "graph"] as const)("the role %s without --example", (role) =>
+    Effect.gen(function* () {
+      const environment = { RABBITMQ_URL: "amqp://127.0.0.1:1", REDIS_URL: "redis://127.0.0.1:1" }
+      const ended = yield* refused({ role, environment, example: false })
+      assert.strictEqual(ended[1].code, 78)
+      readable(ended, new RegExp(`The role ${role} has the example's tasks alone.*: add --example`))
+    })
+  )
+
   it.live("mistakes of the environment and doors that are missing, at once", () =>
     Effect.gen(function* () {
       const environment = { LOG_LEVEL: "canary-level", REDIS_URL: "canary-redis" }
@@ -283,7 +292,7 @@ describe("a start that cannot be: what the program needs is not there", () => {
     Effect.gen(function* () {
       const { origin } = yield* serve(() => {})
       const { host } = new URL(origin)
-      const ended = yield* refused({ environment: { ...(yield* ownDatabase), [variable]: host } })
+      const ended = yield* refused({ environment: { ...(yield* ownDatabase), [variable]: host }, example: true })
       readable(ended, new RegExp(`A listener cannot open: .*EADDRINUSE.*${host}\\. ${variable} can give it another`))
     })
   )
