@@ -69,6 +69,7 @@ export class EnvelopeError extends Schema.TaggedError<EnvelopeError>()("Envelope
  * - `batch_id_required`, `empty_batch`: of batch publishing.
  * - `not_a_workflow`, `only_workflow`: the operation belongs to the other kind of topology.
  * - `unknown_stage`, `unknown_entry`, `unroutable_key`: no stage of this topology is meant.
+ * - `status_too_large`: a status has more bytes than hubs store.
  * - `routing_key`: AMQP cannot carry it.
  */
 export class InvalidPublish extends Schema.TaggedError<InvalidPublish>()("InvalidPublish", {
@@ -88,6 +89,7 @@ export class InvalidPublish extends Schema.TaggedError<InvalidPublish>()("Invali
     "unknown_stage",
     "unknown_entry",
     "unroutable_key",
+    "status_too_large",
     "routing_key"
   ]),
   field: Schema.String,

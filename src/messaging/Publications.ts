@@ -217,18 +217,25 @@ const statusPublication = (
   event: StatusEvent.PublishedStatus,
   routingKey: string,
   { trace }: StatusOptions
-): Result.Result<Publication, EnvelopeError> =>
-  Result.map(StatusEvent.encode(trace === undefined ? event : traced(event, trace)), (content) => ({
-    purpose: "statuses",
-    exchange: status.exchange,
-    routingKey,
-    content,
-    properties: properties({
-      correlationId: event.correlation_id,
-      priority: 0,
-      headers: { task_id: event.task_id, status: event.status }
-    })
-  }))
+): Prepared =>
+  Result.flatMap(StatusEvent.encode(trace === undefined ? event : traced(event, trace)), (content) =>
+    content.byteLength > status.maxEventBytes
+      ? refused("status_too_large", "status_max_event_bytes", tooLarge(event, content.byteLength, status.maxEventBytes))
+      : Result.succeed({
+          purpose: "statuses",
+          exchange: status.exchange,
+          routingKey,
+          content,
+          properties: properties({
+            correlationId: event.correlation_id,
+            priority: 0,
+            headers: { task_id: event.task_id, status: event.status }
+          })
+        })
+  )
+
+const tooLarge = ({ status, task_id }: StatusEvent.PublishedStatus, bytes: number, maxBytes: number): string =>
+  `The status ${status} of task ${task_id} has ${bytes} bytes, and hubs store no more than ${maxBytes}. Keep a large result in a store of your own and publish where it is, or raise status_max_event_bytes in the topologies of publishers and hubs.`
 
 const traced = (event: StatusEvent.PublishedStatus, trace: TraceIds): StatusEvent.PublishedStatus =>
   event["trace_id"] === undefined && event["span_id"] === undefined ? { ...event, ...trace } : event

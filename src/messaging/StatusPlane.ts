@@ -31,6 +31,11 @@ export interface StatusParameters {
    * begins with the first event, and such a consumer with the last chunk. Histories are asked for their own. Streams only.
    */
   readonly status_stream_initial_offset?: StreamOffset
+  /**
+   * How many bytes a status may have as it travels: clients refuse to publish larger ones, and hubs do not store them.
+   * Publishers and hubs must agree on it. 1,024 to 16,777,216. Default: 1,048,576.
+   */
+  readonly status_max_event_bytes?: number
   readonly status_queue_arguments_overrides?: Fields
   readonly status_queue_kwargs?: Fields
 }
@@ -46,7 +51,11 @@ export interface StatusPlane {
   readonly consumerArguments: Fields
   /** `status_stream_initial_offset` as it was given: a status hub that was told nothing loses nothing. */
   readonly initialOffset: StreamOffset | undefined
+  readonly maxEventBytes: number
 }
+
+/** Of one status, where its topology says nothing. */
+const defaultMaxEventBytes = 1_048_576
 
 export const make = (parameters: StatusParameters, findings: Findings): StatusPlane => {
   const streams = parameters.status_use_streams ?? true
@@ -58,6 +67,8 @@ export const make = (parameters: StatusParameters, findings: Findings): StatusPl
       "cannot be set together with status_use_streams, which is on by default: the broker never deletes streams"
     )
   }
+  const { status_max_event_bytes: maxEventBytes = defaultMaxEventBytes } = parameters
+  findings.integer("status_max_event_bytes", maxEventBytes, 1_024, 16_777_216)
   const isOffset = isStreamOffset(offset)
   if (!isOffset) {
     // a wrong one closes the whole connection (541)
@@ -89,7 +100,8 @@ export const make = (parameters: StatusParameters, findings: Findings): StatusPl
     family,
     isStream: family.queueType === "stream",
     consumerArguments: family.queueType === "stream" && isOffset ? { "x-stream-offset": offset } : {},
-    initialOffset: isOffset ? parameters.status_stream_initial_offset : undefined
+    initialOffset: isOffset ? parameters.status_stream_initial_offset : undefined,
+    maxEventBytes
   }
 
   function bytes(field: "status_stream_max_length_gb" | "status_stream_max_segment_size_mb", unit: number) {

@@ -35,8 +35,6 @@ export interface Options {
    */
   readonly consumeArguments?: Fields | undefined
   readonly observationSink?: ObservationSink | undefined
-  /** Larger events are left out, as malformed: 1,024 to 16,777,216 bytes. Default: 1,048,576. */
-  readonly maxEventBytes?: number
   /**
    * Of the key that says how far a stream is stored; the same as that of the store that is filled, so that two stores of
    * one stream do not share it. Without braces. Default: `"task"`.
@@ -73,6 +71,7 @@ const bookmarkWithin = "2 seconds"
 /**
  * Copies the status queue or stream of the client's topology into the store. An event is acknowledged when it is stored;
  * what the store does not take is held, and tried again until it does, so an outage of Redis costs time and nothing else.
+ * Events above the topology's `status_max_event_bytes` are left out as malformed; the library's clients publish none.
  * A crash gives events again that are stored, and the store knows them. Events of one task are stored in their order,
  * those of different tasks at once.
  *
@@ -102,7 +101,7 @@ export const make = Effect.fnUntraced(function* (
   const read = StatusMessage.reader({
     aliases: options.aliasConfig ?? client.aliases,
     sanitizeMetaKeys: options.sanitizeMetaKeys,
-    maxEventBytes: options.maxEventBytes ?? defaultMaxEventBytes
+    maxEventBytes: status.maxEventBytes
   })
   const order = new TaskOrder()
   const bookmark = StreamBookmark.make(redis, broker, {
@@ -317,13 +316,10 @@ export const layer = (
 /** Not of the store, which comes back, but of one key: until somebody deletes it, Redis refuses whatever is written there. */
 const isForeign = (error: RedisError): boolean => /\bWRONGTYPE\b/.test(error.message)
 
-const defaultMaxEventBytes = 1_048_576
-
 const refusalOf = (options: Options, isStream: boolean): SettingsError | undefined => {
   const findings = new Findings()
   const { prefix = "task" } = options
   findings.integer("prefetch", options.prefetch, 1, 65_535)
-  findings.integer("maxEventBytes", options.maxEventBytes, 1_024, 16_777_216)
   if (prefix.trim() === "" || /[{}]/.test(prefix)) findings.mistake("prefix", "must not be blank, or hold { or }")
   const { idleRetrySeconds: pause } = options
   if (pause !== undefined && !(pause > 0 && pause <= 86_400)) {

@@ -41,7 +41,7 @@ export const reader = ({ maxEventBytes, ...options }: Options) => {
   const read = shown(options)
   return (content: Uint8Array, now: Timestamp): Result.Result<StatusEvent.PublishedStatus, Malformed> => {
     if (content.byteLength > maxEventBytes) {
-      const detail = `It has ${content.byteLength} bytes, and may have ${maxEventBytes} (maxEventBytes).`
+      const detail = `It has ${content.byteLength} bytes, and may have ${maxEventBytes} (status_max_event_bytes of the topology).`
       return Result.fail({ reason: "oversized", detail })
     }
     const event = read(content)

@@ -13,6 +13,7 @@ import {
 } from "../../src/messaging/TaskTopology.ts"
 import * as WorkflowEnvelope from "../../src/messaging/WorkflowEnvelope.ts"
 import { SharedStatusWorkflowTopology } from "../../src/messaging/WorkflowTopology.ts"
+import * as SampleTopologies from "./SampleTopologies.ts"
 
 const now = "2026-04-06T10:00:00Z"
 const tasks = { status_exchange: "status", status_queue: "sq", tasks_exchange: "tasks", tasks_queue: "tq" }
@@ -211,6 +212,22 @@ describe("a status", () => {
       own: 1
     })
     assert.deepStrictEqual(StatusEvent.eventId(body), Result.succeed(body.event_id ?? ""))
+  })
+
+  it("is refused above the limit of its topology, which the error names with the way out", () => {
+    const small = SampleTopologies.sharded({ status_max_event_bytes: 1_024 })
+    const event = {
+      task_id: "t",
+      status: "completed",
+      meta: { parent_task_id: "p" },
+      result: { text: "x".repeat(1_024) }
+    }
+    for (const publication of [Publications.status, Publications.aggregationStatus]) {
+      const refused = publication(small, event, { now, unique: "u" })
+      assert.strictEqual(reason(refused), "status_too_large")
+      const { message } = Result.getOrThrow(Result.flip(refused))
+      assert.match(message, /completed of task t has \d+ bytes.*no more than 1024.*raise status_max_event_bytes/)
+    }
   })
 
   it("for aggregation is refused without a parent", () => {

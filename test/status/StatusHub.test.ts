@@ -144,11 +144,10 @@ const suite = <E>(name: string, world: Layer.Layer<Broker | Redis, E>) =>
 
       it.effect(`${plane}: leaves out what is no event, and says so`, () =>
         Effect.gen(function* () {
-          const { client, drop, hub, ids, store, until } = yield* desk(streams)
+          const { client, drop, hub, ids, store, until } = yield* desk(streams, { status_max_event_bytes: 200_000 })
           const seen = observer()
           yield* hub({
             observationSink: seen.sink,
-            maxEventBytes: 200_000,
             sanitizeMetaKeys: ["token"],
             aliasConfig: new ContractAliasConfig({ field_aliases: { status: "state" } })
           })
@@ -185,6 +184,28 @@ const suite = <E>(name: string, world: Layer.Layer<Broker | Redis, E>) =>
             correlation_id: "t"
           })
           assert.strictEqual((yield* ids("t"))[1], "last")
+        }).pipe(Effect.scoped)
+      )
+
+      it.effect(`${plane}: stores the largest status that the client publishes`, () =>
+        Effect.gen(function* () {
+          const maxBytes = 1_500_000
+          const { client, hub, store, until } = yield* desk(streams, { status_max_event_bytes: maxBytes })
+          yield* hub()
+          const overhead = Buffer.byteLength(JSON.stringify({ ...event("t", "e"), result: { text: "" } }))
+          const done = (length: number) => ({
+            ...event("t", "e", { status: "completed" }),
+            result: { text: "x".repeat(length) }
+          })
+          const largest = maxBytes - overhead - "completed".length + "processing".length
+          const { field, message, reason } = yield* Effect.flip(client.publishStatus(done(largest + 1))).pipe(
+            Effect.flatMap((error) => (error._tag === "InvalidPublish" ? Effect.succeed(error) : Effect.die(error)))
+          )
+          assert.deepStrictEqual([reason, field], ["status_too_large", "status_max_event_bytes"])
+          assert.include(message, `${maxBytes + 1} bytes`)
+          yield* client.publishStatus(done(largest))
+          yield* until("t", 1)
+          assert.strictEqual((yield* store.latest("t"))?.status, "completed")
         }).pipe(Effect.scoped)
       )
 
@@ -487,14 +508,13 @@ describe("StatusHub", () => {
       })
       const { mistakes } = yield* make({
         prefetch: 0,
-        maxEventBytes: 1,
         prefix: "{",
         idleRetrySeconds: 0,
         consumeArguments: { "x-stream-offset": "bogus" }
       })
       assert.deepStrictEqual(
         mistakes.map(({ field }) => field),
-        ["prefetch", "maxEventBytes", "prefix", "idleRetrySeconds", "consumeArguments.x-stream-offset"]
+        ["prefetch", "prefix", "idleRetrySeconds", "consumeArguments.x-stream-offset"]
       )
       const offset = { consumeArguments: { "x-stream-offset": "first" } }
       assert.match((yield* make(offset, false)).message, /is of streams alone/)
