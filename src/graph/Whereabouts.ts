@@ -1,3 +1,4 @@
+import { isOfAggregation } from "../messaging/StatusEvent.ts"
 import type { DeadLetterSummary } from "../status/DeadLetterStore.ts"
 import { type Instant, unknown } from "./Drawing.ts"
 import { instantOf, type Seen, type SeenStatus } from "./Evidence.ts"
@@ -78,7 +79,8 @@ export interface TaskEvidence {
 
 export const whereabouts = (evidence: TaskEvidence): Whereabouts => {
   const { inboxes, isTerminal, observations, statuses } = evidence
-  const last = statuses.at(-1)
+  // what a worker of aggregation says of the task's part is no progress of the task
+  const last = statuses.findLast((one) => isTerminal(one.status) || !isOfAggregation(one)) ?? statuses.at(-1)
   const ended = last !== undefined && isTerminal(last.status) ? last : undefined
   const letter = latestLetter(evidence.deadLetters)
   const { acked, aggregated, open, received } = followed(observations, inboxes)

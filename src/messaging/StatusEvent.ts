@@ -128,3 +128,7 @@ export const parentTaskId = ({ meta }: Pick<StatusEvent, "meta">): string | unde
   const text = typeof parent === "number" ? String(parent) : JSON.isRawJSON(parent) ? parent.rawJSON : parent
   return typeof text === "string" && text.trim() !== "" ? text : undefined
 }
+
+/** Whether it tells of the task's part in its parent: then it is no progress of the task's own. */
+export const isOfAggregation = ({ meta }: Pick<StatusEvent, "meta">): boolean =>
+  meta["aggregation_role"] !== undefined && meta["aggregation_role"] !== null

@@ -1,4 +1,5 @@
 import type { HistoryOptions, StatusHistory, StoredStatus } from "./StatusStore.ts"
+import * as TaskEnd from "./TaskEnd.ts"
 
 /**
  * Why a stream starts over.
@@ -43,6 +44,8 @@ export interface Bounds {
 export class ClientProgress {
   /** The last that went out, or that the client had before. */
   #at: Position | undefined
+  /** The terminal status that holds at that place. */
+  #end: Position | undefined
   /** Of a client that resumes, until the first read has looked for it. */
   #lastEventId: string | undefined
   #startsOver: ResetReason | undefined
@@ -55,15 +58,18 @@ export class ClientProgress {
   /** The newest event when the history was last read to its end. */
   #newestRead: number | undefined
   readonly #isLastEvent: (event: StoredStatus, lastEventId: string) => boolean
+  readonly #isTerminal: (status: string) => boolean
   readonly #bounds: Bounds
 
   constructor(options: {
     readonly lastEventId: string | undefined
+    readonly isTerminal: (status: string) => boolean
     readonly isLastEvent: (event: StoredStatus, lastEventId: string) => boolean
     readonly bounds: Bounds
   }) {
     this.#lastEventId = options.lastEventId
     this.#isLastEvent = options.isLastEvent
+    this.#isTerminal = options.isTerminal
     this.#bounds = options.bounds
   }
 
@@ -72,10 +78,10 @@ export class ClientProgress {
     return this.#stale && this.#waiting.length === 0
   }
 
-  /** The last event that went out, if the store said that nothing newer was there. */
-  get newest(): Position | undefined {
+  /** The terminal status that ended the task, if the store said that nothing newer was there. */
+  get end(): Position | undefined {
     const settled = !this.#stale && !this.#reading && this.#waiting.length === 0
-    return settled && this.#at?.sequence === this.#newestRead ? this.#at : undefined
+    return settled && this.#at?.sequence === this.#newestRead ? this.#end : undefined
   }
 
   /** Events may have been missed. */
@@ -129,6 +135,7 @@ export class ClientProgress {
       const found = history.events.findLast((event) => this.#isLastEvent(event, resumes))
       if (found === undefined) return { ...this.#restart(history, unfound(history), live), resumed: false }
       this.#at = positionOf(found)
+      for (const event of history.events) if (event.sequence <= found.sequence) this.#passed(event)
       return { ...this.#continue(history, live), resumed: true }
     }
     if (this.#startsOver !== undefined) return this.#restart(history, this.#startsOver, live)
@@ -140,18 +147,26 @@ export class ClientProgress {
     return { replayed: 0 }
   }
 
-  /** Everything that waits goes out. */
-  take(): { readonly events: ReadonlyArray<StoredStatus>; readonly historical: number } {
-    const taken = { events: this.#waiting, historical: this.#historical }
-    const last = this.#waiting.at(-1)
+  /** Everything that waits goes out. `ended`: the last of it leaves the task at its end. */
+  take(): { readonly events: ReadonlyArray<StoredStatus>; readonly historical: number; readonly ended: boolean } {
+    const events = this.#waiting
+    const historical = this.#historical
+    const last = events.at(-1)
+    for (const event of events) this.#passed(event)
     if (last !== undefined) this.#at = positionOf(last)
     this.#drop()
-    return taken
+    return { events, historical, ended: this.#end !== undefined }
+  }
+
+  #passed(event: StoredStatus): void {
+    const end = TaskEnd.after<Position>(this.#end, event, this.#isTerminal)
+    this.#end = end === event ? positionOf(event) : end
   }
 
   #restart(history: StatusHistory, reason: ResetReason, live: ReadonlyArray<StoredStatus>): Arrival {
     this.#startsOver = undefined
     this.#at = undefined
+    this.#end = undefined
     const arrival = this.#continue(history, live)
     return { ...arrival, reset: { reason, from: history.events[0] } }
   }
@@ -195,7 +210,7 @@ export class ClientProgress {
   }
 }
 
-const positionOf = ({ eventId, sequence, status }: StoredStatus): Position => ({ eventId, sequence, status })
+const positionOf = ({ json: _, ...position }: StoredStatus): Position => position
 
 const same = (one: Position, other: Position): boolean =>
   one.sequence === other.sequence && one.eventId === other.eventId

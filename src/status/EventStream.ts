@@ -60,8 +60,8 @@ export class EventStream extends Context.Service<
   EventStream,
   {
     /**
-     * The frames of a stream that belongs to the scope. It ends after the terminal status of a task that nothing newer
-     * follows, also for who had it before.
+     * The frames of a stream that belongs to the scope. It ends after the terminal status of a task that is not taken up
+     * again by a later status, also for who had it before.
      */
     readonly open: (
       taskId: string,
@@ -83,7 +83,6 @@ const make = Effect.fnUntraced(function* (
   const findings = new Findings()
   const settings = read(options, findings)
   if (findings.mistakes.length > 0) return yield* SettingsError.of("EventStream", findings.mistakes)
-  const { terminalStatuses } = settings
   const store = yield* StatusStore
   const clock = yield* Clock.Clock
   const metrics = yield* Effect.context<never>()
@@ -169,7 +168,7 @@ const make = Effect.fnUntraced(function* (
       stream.reset = undefined
       resets.updateUnsafe(1, metrics)
     }
-    const { events, historical } = stream.progress.take()
+    const { ended, events, historical } = stream.progress.take()
     for (const [index, event] of events.entries()) {
       const frame = frameOf(event)
       if (frame === undefined) {
@@ -189,7 +188,7 @@ const make = Effect.fnUntraced(function* (
       )
     }
     // that nothing newer follows a terminal status is for the store to say
-    if (events.length > historical && terminalStatuses.has(events.at(-1)?.status)) stream.progress.doubt()
+    if (events.length > historical && ended) stream.progress.doubt()
     return chunks
   }
 
@@ -213,9 +212,9 @@ const make = Effect.fnUntraced(function* (
       }
       const chunks = outgoing(stream)
       if (Arr.isReadonlyArrayNonEmpty(chunks)) return hand(chunks)
-      const { newest } = stream.progress
-      if (terminalStatuses.has(newest?.status)) {
-        stream.endedBy = newest
+      const { end } = stream.progress
+      if (end !== undefined) {
+        stream.endedBy = end
         return Cause.done()
       }
       if (stream.mayRead) return Effect.andThen(readHistory(stream, lastEventId), pull(stream, lastEventId))
@@ -288,7 +287,6 @@ export const drainFirst: Layer.Layer<never, never, EventStream> = Layer.effectDi
 type Chunks = Arr.NonEmptyReadonlyArray<Uint8Array>
 
 interface Settings extends Limits {
-  readonly terminalStatuses: TerminalStatusSet
   readonly maxOpenStreams: number
   readonly maxOpenStreamsPerAddress: number
   readonly sweepMs: number
@@ -303,8 +301,9 @@ const read = (options: Options, findings: Findings): Settings => {
   const maxOpenStreams = findings.integer("maxOpenStreams", options.maxOpenStreams ?? 10_000, 1, 1_000_000) ?? 0
   const perAddress = options.maxOpenStreamsPerAddress ?? Share.of(maxOpenStreams)
   const keepaliveMs = keepalive === null ? undefined : seconds("keepaliveIntervalSeconds", keepalive, 3_600)
+  const { terminalStatuses = new TerminalStatusSet() } = options
   return {
-    terminalStatuses: options.terminalStatuses ?? new TerminalStatusSet(),
+    isTerminal: (status) => terminalStatuses.has(status),
     maxOpenStreams,
     maxOpenStreamsPerAddress: findings.integer("maxOpenStreamsPerAddress", perAddress, 1, 1_000_000) ?? 0,
     bounds: {

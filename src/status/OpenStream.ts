@@ -4,6 +4,7 @@ import type { Follower } from "./StatusFollows.ts"
 import type { StoredStatus } from "./StatusStore.ts"
 
 export interface Limits {
+  readonly isTerminal: (status: string) => boolean
   readonly bounds: Bounds
   readonly keepaliveMs: number | undefined
   readonly stalledMs: number
@@ -43,7 +44,12 @@ export class OpenStream implements Follower {
     now: number
   ) {
     this.taskId = taskId
-    this.progress = new ClientProgress({ lastEventId, isLastEvent, bounds: limits.bounds })
+    this.progress = new ClientProgress({
+      lastEventId,
+      isLastEvent,
+      isTerminal: limits.isTerminal,
+      bounds: limits.bounds
+    })
     this.#limits = limits
     this.#handedAt = now
   }

@@ -2,7 +2,7 @@ import { Effect, Layer, Metric, Stream } from "effect"
 import { isShort, isText } from "../messaging/Envelope.ts"
 import { SettingsError } from "../messaging/Errors.ts"
 import { Findings } from "../messaging/Parameters.ts"
-import { type PublishedStatus, parentTaskId } from "../messaging/StatusEvent.ts"
+import { isOfAggregation, type PublishedStatus, parentTaskId } from "../messaging/StatusEvent.ts"
 import { Redis, type Reply } from "../services/Redis.ts"
 import * as EventId from "./EventId.ts"
 import * as Rarely from "./Rarely.ts"
@@ -147,8 +147,13 @@ const memberOf = (eventId: string): string =>
   Buffer.byteLength(eventId) <= maxMemberBytes && isText(eventId) ? eventId : EventId.hashOf(eventId)
 
 /** Three lines with the sequence in front of them: JSON text has no line breaks of its own. */
-const written = (event: PublishedStatus): string =>
-  `${JSON.stringify([event.event_id, event.status])}\n${JSON.stringify(event)}`
+const written = (event: PublishedStatus): string => {
+  const { event_id, status, timestamp } = event
+  const named = isOfAggregation(event) ? [event_id, status, timestamp, ofAggregation] : [event_id, status, timestamp]
+  return `${JSON.stringify(named)}\n${JSON.stringify(event)}`
+}
+
+const ofAggregation = "aggregation"
 
 const entriesOf = (reply: Reply): ReadonlyArray<StoredStatus> =>
   Array.isArray(reply) ? reply.map(String).flatMap((entry) => entryOf(entry) ?? []) : []
@@ -159,17 +164,22 @@ const entryOf = (entry: string): StoredStatus | undefined => {
   if (head < 1 || body < 0) return undefined
   const named = namedBy(entry.slice(head + 1, body))
   if (named === undefined) return undefined
-  const [eventId, status] = named
-  return { sequence: Number(entry.slice(0, head)), eventId, status, json: entry.slice(body + 1) }
+  return { sequence: Number(entry.slice(0, head)), ...named, json: entry.slice(body + 1) }
 }
 
-/** The id of an event, and its status; none in what somebody else has written or published there. */
-const namedBy = (line: string): readonly [eventId: string, status: string] | undefined => {
+/** What the second line says; none in what somebody else has written or published there. */
+const namedBy = (line: string): Omit<StoredStatus, "sequence" | "json"> | undefined => {
   try {
     const named: unknown = JSON.parse(line)
     if (!Array.isArray(named)) return undefined
-    const [eventId, status]: ReadonlyArray<unknown> = named
-    return typeof eventId === "string" && typeof status === "string" ? [eventId, status] : undefined
+    const [eventId, status, timestamp, role]: ReadonlyArray<unknown> = named
+    if (typeof eventId !== "string" || typeof status !== "string") return undefined
+    return {
+      eventId,
+      status,
+      ...(typeof timestamp === "string" && { timestamp }),
+      ...(role === ofAggregation && { ofAggregation: true })
+    }
   } catch {
     return undefined
   }

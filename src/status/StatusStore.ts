@@ -1,13 +1,13 @@
 import { Context, type Effect, type Scope, type Stream } from "effect"
 import type { PublishedStatus } from "../messaging/StatusEvent.ts"
 import type { RedisError } from "../services/Redis.ts"
+import type { Said } from "./TaskEnd.ts"
 
 /** A status event as it is kept. */
-export interface StoredStatus {
+export interface StoredStatus extends Said {
   /** Its place among the events of its task: from 1, without a gap, in the order of storing. */
   readonly sequence: number
   readonly eventId: string
-  readonly status: string
   /** The event itself, with canonical names. */
   readonly json: string
 }

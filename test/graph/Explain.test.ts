@@ -318,6 +318,18 @@ describe("explain: why a task is not done", () => {
     assert.deepInclude(explained({ said: [["completed", 2]] }), { verdict: "finished" })
   })
 
+  it("it is: what aggregation says of a finished child takes nothing back", () => {
+    const aggregation = { aggregation_role: "aggregation" }
+    const said = [
+      ["completed", 2],
+      ["retrying", 3, aggregation]
+    ] as const
+    assert.deepInclude(explained({ said: [["aggregating", 1, aggregation], ...said] }), {
+      verdict: "finished",
+      status: "completed"
+    })
+  })
+
   it("it is, or is not: acknowledged, and its last status is not terminal", () => {
     const told = explained({ observed: [received(1), acked(2)], said: [["aggregating", 1.5]] })
     assert.deepInclude(told, {

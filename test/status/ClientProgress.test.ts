@@ -98,7 +98,12 @@ const read = (
 }
 
 const progressOf = (bounds: { readonly events: number; readonly size: number }, lastEventId?: string) =>
-  new ClientProgress({ lastEventId, isLastEvent: ({ eventId }, last) => eventId === last, bounds })
+  new ClientProgress({
+    lastEventId,
+    isLastEvent: ({ eventId }, last) => eventId === last,
+    isTerminal: () => true,
+    bounds
+  })
 
 const step = fc.oneof(
   { arbitrary: fc.constant("store" as const), weight: 6 },
@@ -194,7 +199,7 @@ class World {
 
   check(): void {
     if (this.#stored.length > 0) assert.deepStrictEqual(this.#received, this.#stored.slice(this.#begins))
-    assert.strictEqual(this.#progress.newest?.eventId, this.#received.at(-1)?.eventId)
+    assert.strictEqual(this.#progress.end?.eventId, this.#received.at(-1)?.eventId)
   }
 
   #store(): StoredStatus {

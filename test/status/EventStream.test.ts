@@ -22,9 +22,11 @@ const kept = 20
 
 const task = () => `task-${randomUUID()}`
 
-const store = (id: string, events: ReadonlyArray<readonly [id: string, status: string]>) =>
+type Stored = readonly [id: string, status: string, more?: Parameters<typeof event>[2]]
+
+const store = (id: string, events: ReadonlyArray<Stored>) =>
   Effect.flatMap(StatusStore, (store) =>
-    Effect.forEach(events, ([one, status]) => store.store(event(id, one, { status })), { discard: true })
+    Effect.forEach(events, ([one, status, more]) => store.store(event(id, one, { status, ...more })), { discard: true })
   )
 
 const frame = (id: string, one: string, status: string) =>
@@ -113,6 +115,49 @@ const suite = <E>(name: string, redis: Layer.Layer<Redis, E>) =>
         yield* later.until(({ ended }) => ended)
         assert.deepStrictEqual(client.ids, ["e1", "e2", "e3"])
         assert.deepStrictEqual(later.ids, ["e2", "e3"])
+      })
+    )
+
+    it.effect("end behind stragglers, and behind what aggregation says of a finished child", () =>
+      Effect.gen(function* () {
+        const { url } = yield* served()
+        const minutes = (minute: number) => ({ timestamp: `2026-11-20T12:0${minute}:00Z` })
+        const aggregation = { meta: { aggregation_role: "aggregation" } }
+        const histories: ReadonlyArray<ReadonlyArray<Stored>> = [
+          [
+            ["e1", "processing", minutes(0)],
+            ["e2", "aggregating", { ...minutes(1), ...aggregation }],
+            ["e3", "completed", minutes(2)],
+            ["e4", "retrying", { ...minutes(3), ...aggregation }]
+          ],
+          [
+            ["e1", "processing", minutes(0)],
+            ["e2", "completed", minutes(2)],
+            ["e3", "searching", minutes(1)]
+          ]
+        ]
+        for (const history of histories) {
+          const ids = history.map(([id]) => id)
+          const live = task()
+          const early = yield* connect(`${url}/events/${live}`)
+          yield* early.until(({ text }) => text === ready)
+          for (const one of history) yield* store(live, [one])
+          yield* early.until(({ ended }) => ended)
+          // it ends with the terminal status, or with what was stored by then
+          assert.deepStrictEqual(early.ids, ids.slice(0, early.ids.length))
+          for (const last of ids) {
+            const late = yield* connect(`${url}/events/${live}`, { "last-event-id": last })
+            yield* late.until(({ ended }) => ended)
+            assert.deepStrictEqual(late.ids, ids.slice(ids.indexOf(last) + 1))
+          }
+          const replayed = yield* connect(`${url}/events/${live}`, { "last-event-id": "e1" })
+          yield* replayed.until(({ ended }) => ended)
+          yield* store(live, [["again", "processing", minutes(5)]])
+          const open = yield* connect(`${url}/events/${live}`)
+          yield* open.until(({ ids }) => ids.at(-1) === "again")
+          yield* store(live, [["end", "completed", minutes(6)]])
+          yield* open.until(({ ended }) => ended)
+        }
       })
     )
 

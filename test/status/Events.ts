@@ -4,7 +4,7 @@ import type { PublishedStatus } from "../../src/messaging/StatusEvent.ts"
 export const event = (
   task: string,
   id: string,
-  more: Partial<Pick<PublishedStatus, "status" | "meta" | "message">> = {}
+  more: Partial<Pick<PublishedStatus, "status" | "meta" | "message" | "timestamp">> = {}
 ): PublishedStatus => ({
   task_id: task,
   status: "processing",
