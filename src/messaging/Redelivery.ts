@@ -159,7 +159,7 @@ const isPassing = (error: Unredelivered): boolean => {
 }
 
 /** Well below the half hour after which a broker takes a delivery back. */
-const holding = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")]).pipe(
+export const holding = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")]).pipe(
   Schedule.jittered,
   Schedule.upTo({ duration: "1 minute" })
 )

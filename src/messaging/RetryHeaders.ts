@@ -6,6 +6,8 @@ export const maxRetries = "x-svc-max-retries"
 export const sourceQueue = "x-svc-source-queue"
 export const failureReason = "x-svc-failure-reason"
 export const exceptionType = "x-svc-exception-type"
+/** Of a dead letter that was published to its queue again: true. */
+export const replayedFromDlq = "x-svc-replayed-from-dlq"
 /** How many headers of the message were left behind on its way here, for want of room. */
 export const headersLeftOut = "x-svc-headers-left-out"
 

@@ -8,7 +8,7 @@ export interface Claim {
   /** `StageContract.dedupSignature`. */
   readonly signature: string
   readonly messageId: string
-  /** The broker has given it to somebody before: what that one has claimed is claimed again. */
+  /** It was delivered before, or is a retry or a replay: what its earlier delivery has claimed is claimed again. */
   readonly redelivered: boolean
 }
 
@@ -44,7 +44,10 @@ export class StageDedup extends Context.Service<
     })
   })
 
-  /** Of all processes that share a Redis. A claim whose process died is given up after a day, or by its own redelivery. */
+  /**
+   * Of all processes that share a Redis. A claim that was not released, as its process died or Redis was away, is claimed
+   * again by a redelivery, a retry or a replay of its own message, and by others after a day.
+   */
   static readonly layerRedis = Layer.effect(
     StageDedup,
     Effect.map(Redis, (redis) =>

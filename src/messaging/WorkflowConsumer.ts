@@ -1,5 +1,5 @@
 import { hash } from "node:crypto"
-import { Duration, Effect, Layer, Option, Result, Schema } from "effect"
+import { Duration, Effect, Exit, Layer, Option, Result, Schema } from "effect"
 import { Broker, type Delivery } from "../services/Broker.ts"
 import { BrokerClient } from "./BrokerClient.ts"
 import * as ConsumerOptions from "./ConsumerOptions.ts"
@@ -20,7 +20,7 @@ import * as RetryHeaders from "./RetryHeaders.ts"
 import { RetryPolicy } from "./RetryPolicy.ts"
 import * as RoutingKey from "./RoutingKey.ts"
 import * as StageContract from "./StageContract.ts"
-import { StageDedup } from "./StageDedup.ts"
+import { type Claim, StageDedup } from "./StageDedup.ts"
 import { RetryStatusConfig } from "./StatusSettings.ts"
 import * as TaskStatuses from "./TaskStatuses.ts"
 import * as TopologyPlan from "./TopologyPlan.ts"
@@ -175,24 +175,31 @@ export const make = <R>(
       return { settle: "ack", failure: exceptionType ?? reason }
     })
 
-    const handle = (delivery: Delivery, envelope: WorkflowEnvelope.WorkflowEnvelope) =>
-      Effect.matchCauseEffect(
+    const handled = (delivery: Delivery, envelope: WorkflowEnvelope.WorkflowEnvelope) =>
+      Effect.exit(
         HandlerMetrics.timed(
           delivery.queue,
           inTime(
             stage,
             Effect.suspend(() => handler.handle(envelope, WorkflowContext.make(desk, delivery, envelope)))
           )
-        ),
-        {
-          onSuccess: (): Effect.Effect<DeliveryLoop.Verdict> =>
-            Effect.succeed({
-              settle: "ack",
-              settled: observe.later((at) => Observation.of("WorkflowStageAcked", at, about(delivery, envelope)))
-            }),
-          onFailure: (cause) => failed(delivery, envelope, HandlerFailure.ofCause(cause))
-        }
+        )
       )
+
+    const afterHandler = (
+      delivery: Delivery,
+      envelope: WorkflowEnvelope.WorkflowEnvelope,
+      exit: Exit.Exit<unknown, unknown>
+    ): Effect.Effect<DeliveryLoop.Verdict, Redelivery.Unredelivered> =>
+      Exit.isFailure(exit)
+        ? failed(delivery, envelope, HandlerFailure.ofCause(exit.cause))
+        : Effect.succeed({
+            settle: "ack",
+            settled: observe.later((at) => Observation.of("WorkflowStageAcked", at, about(delivery, envelope)))
+          })
+
+    const handle = (delivery: Delivery, envelope: WorkflowEnvelope.WorkflowEnvelope) =>
+      Effect.flatMap(handled(delivery, envelope), (exit) => afterHandler(delivery, envelope, exit))
 
     const handleOnce = (
       dedup: StageDedup["Service"],
@@ -204,16 +211,23 @@ export const make = <R>(
       const signature = StageContract.dedupSignature(stage, exact)
       if (Result.isFailure(signature)) return failed(delivery, envelope, HandlerFailure.of(signature.failure))
       if (signature.success === undefined) return handle(delivery, envelope)
-      const { redelivered } = delivery
-      const claim = { stage: name, taskId, signature: signature.success, messageId, redelivered }
-      return Effect.acquireUseRelease(
+      const claim = {
+        stage: name,
+        taskId,
+        signature: signature.success,
+        messageId,
+        redelivered: wasDelivered(delivery)
+      }
+      // released before a retry is published, which may come at once and claims the same
+      const ended = Effect.acquireUseRelease(
         dedup.claim(claim),
         (isClaimed) =>
           isClaimed
-            ? handle(delivery, envelope)
-            : failed(delivery, envelope, HandlerFailure.of(new DedupConflict({ stage: name, message: conflict }))),
-        (isClaimed) => (isClaimed ? Effect.ignore(dedup.release(claim)) : Effect.void)
+            ? handled(delivery, envelope)
+            : Effect.succeed(Exit.fail(new DedupConflict({ stage: name, message: conflict }))),
+        (isClaimed) => (isClaimed ? release(dedup, claim) : Effect.void)
       )
+      return Effect.flatMap(ended, (exit) => afterHandler(delivery, envelope, exit))
     }
 
     const work = (delivery: Delivery): Effect.Effect<DeliveryLoop.Verdict, unknown, R> => {
@@ -285,6 +299,33 @@ const correlationIdOf = (
 ): string | null => envelope?.correlation_id || properties.correlationId || envelope?.task_id || null
 
 const conflict = "Another message is the same work, and is being worked on."
+
+/** Earlier deliveries of this message have ended: the broker returned it, its worker retried it, or somebody replayed it. */
+const wasDelivered = ({ properties: { headers = {} }, redelivered }: Delivery): boolean =>
+  redelivered || RetryHeaders.attemptOf(headers) > 0 || headers[RetryHeaders.replayedFromDlq] === true
+
+/**
+ * A claim that is not released keeps other messages from the same work for a day, so the delivery is held until Redis is
+ * back, for a minute. An interrupted handler waits for nothing: its message comes again and claims again.
+ */
+const release = (dedup: StageDedup["Service"], claim: Claim): Effect.Effect<void> => {
+  const released = dedup.release(claim)
+  return released.pipe(
+    Effect.catchIf(
+      ({ retryable }) => retryable,
+      () =>
+        Effect.interruptible(
+          Effect.retry(released, { while: ({ retryable }) => retryable, schedule: Redelivery.holding })
+        )
+    ),
+    Effect.catch((error) =>
+      Effect.logWarning(
+        `Task ${claim.taskId} stays claimed in stage ${claim.stage} for a day: other messages for the same work are dead-lettered`,
+        error.message
+      )
+    )
+  )
+}
 
 /** Of a body without one: the same for every delivery of the message, as its retries and its claims are known by it. */
 const messageIdOf = ({ content, properties: { headers = {} } }: Delivery): string => {

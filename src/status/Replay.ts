@@ -215,7 +215,7 @@ const headersOf = ({ dlq_id, headers }: DeadLetterRecord, at: string): Fields =>
     "x-svc-original-retry-attempt": headers[RetryHeaders.retryAttempt] ?? null,
     "x-svc-original-failure-reason": reason ?? null,
     "x-svc-original-exception-type": exceptionType ?? null,
-    "x-svc-replayed-from-dlq": true,
+    [RetryHeaders.replayedFromDlq]: true,
     "x-svc-dlq-id": dlq_id,
     "x-svc-replayed-at": at
   }

@@ -11,6 +11,7 @@ import * as WorkflowConsumer from "../../src/messaging/WorkflowConsumer.ts"
 import type { WorkflowContext } from "../../src/messaging/WorkflowContext.ts"
 import * as WorkflowHandler from "../../src/messaging/WorkflowHandler.ts"
 import { Broker } from "../../src/services/Broker.ts"
+import { RedisError } from "../../src/services/Redis.ts"
 import { atWork, desk, observer, pass, settleDown } from "./AtWork.ts"
 import { letters } from "./Letters.ts"
 import { by, shared, workflow } from "./SampleTopologies.ts"
@@ -800,6 +801,71 @@ describe("WorkflowConsumer", () => {
         assert.deepStrictEqual(seen, ["m1", "m2"])
         assert.deepStrictEqual(yield* reasonsIn("write.queue.dlq"), [["dedup_conflict", "DedupConflict"]])
       }).pipe(Effect.scoped, Effect.provide(Layer.merge(desk({ topology }), StageDedup.layerMemory)))
+    )
+
+    /** A store whose releases fail so often: Redis is away. */
+    const unreleased = (failures: number) =>
+      Layer.effect(
+        StageDedup,
+        Effect.map(StageDedup, (dedup) => {
+          let left = failures
+          const away = new RedisError({ operation: "script", retryable: true, cause: new Error("Redis is away") })
+          const release: typeof dedup.release = (claim) =>
+            Effect.suspend(() => (left-- > 0 ? Effect.fail(away) : dedup.release(claim)))
+          return StageDedup.of({ ...dedup, release })
+        })
+      ).pipe(Layer.provide(StageDedup.layerMemory))
+
+    it.effect("releases its claim later where Redis is away at first, and is retried after that", () =>
+      Effect.gen(function* () {
+        const seen: Array<string> = []
+        yield* atWork(
+          WorkflowConsumer.make({
+            stage: "write",
+            retryPolicy: new RetryPolicy({ max_retries: 1, delay_ms: 1_000 }),
+            handler: WorkflowHandler.make(({ message_id }, { retryAttempt }) => {
+              seen.push(`${message_id} ${retryAttempt}`)
+              return retryAttempt === 0 ? Effect.fail("x") : Effect.void
+            })
+          })
+        )
+        yield* send("write", { message_id: "m1", payload: { request: 1 } })
+        yield* pass("30 seconds")
+        yield* pass("1 second")
+        assert.deepStrictEqual(seen, ["m1 0", "m1 1"])
+        yield* send("write", { message_id: "m2", payload: { request: 1 } })
+        yield* pass("1 second")
+        yield* pass("1 second")
+        assert.deepStrictEqual(seen, ["m1 0", "m1 1", "m2 0", "m2 1"])
+        assert.deepStrictEqual(yield* letters("write.queue.dlq"), [])
+      }).pipe(Effect.scoped, Effect.provide(Layer.merge(desk({ topology }), unreleased(3))))
+    )
+
+    it.effect("lets retries and replays of a message claim again what was never released", () =>
+      Effect.gen(function* () {
+        const seen: Array<number> = []
+        yield* atWork(
+          WorkflowConsumer.make({
+            stage: "write",
+            retryPolicy: new RetryPolicy({ max_retries: 1, delay_ms: 1_000 }),
+            handler: WorkflowHandler.make((_, { retryAttempt }) => {
+              seen.push(retryAttempt)
+              return Effect.fail("x")
+            })
+          })
+        )
+        yield* send("write", { message_id: "m1", payload: { request: 1 } })
+        for (let n = 0; n < 3; n++) yield* pass("2 minutes")
+        assert.deepStrictEqual(seen, [0, 1])
+        assert.deepStrictEqual(yield* reasonsIn("write.queue.dlq"), [["handler_error", "string"]])
+        const headers = { message_id: "m1", "x-svc-retry-attempt": 0, "x-svc-replayed-from-dlq": true }
+        const client = yield* BrokerClient
+        const body = '{"task_id":"t1","stage":"write","message_id":"m1","payload":{"request":1}}'
+        yield* client.publishRawToQueue("write.queue", Buffer.from(body), { headers })
+        for (let n = 0; n < 3; n++) yield* pass("2 minutes")
+        assert.deepStrictEqual(seen, [0, 1, 0, 1])
+        assert.deepStrictEqual(yield* reasonsIn("write.queue.dlq"), [["handler_error", "string"]])
+      }).pipe(Effect.scoped, Effect.provide(Layer.merge(desk({ topology }), unreleased(Infinity))))
     )
 
     it.effect("works again on a message whose worker lost its connection, and on one that failed", () =>
