@@ -13,7 +13,8 @@ import { streams } from "./redis-memory/Streams.ts"
 import { strings } from "./redis-memory/Strings.ts"
 
 export interface Options {
-  readonly prefix: string
+  /** Of every key and channel, as with a Redis that others use too. Default: none. */
+  readonly prefix?: string
 }
 
 const commands: ReadonlyMap<string, Commands[string]> = new Map(
@@ -35,7 +36,7 @@ const callOf =
  * Redis within the process, on the clock of whoever calls: the commands of this product, `Script.step` instead of Lua,
  * and channels that reach this process only. Nothing is shared with another process, and nothing outlives this one.
  */
-const make = (options: Options): Redis["Service"] => {
+const make = ({ prefix = "" }: Options): Redis["Service"] => {
   const channels = Inbox.fanout(RedisReply.lagging)
   const keyspace = new Keyspace()
   const call = callOf({ keys: keyspace, publish: channels.publish })
@@ -49,7 +50,7 @@ const make = (options: Options): Redis["Service"] => {
       }
     })
   return Redis.of({
-    key: RedisReply.keyOf(options.prefix),
+    key: RedisReply.keyOf(prefix),
     command: (name, ...args) => perform("command", () => call(name, ...args)),
     run: (script, keys, args) => perform("script", () => script.decode(script.step(call, keys, args.map(String)))),
     subscribe: (channel) => Effect.map(channels.follow(channel), (inbox) => inbox.messages),
@@ -57,4 +58,4 @@ const make = (options: Options): Redis["Service"] => {
   })
 }
 
-export const layer = (options: Options): Layer.Layer<Redis> => Layer.sync(Redis, () => make(options))
+export const layer = (options: Options = {}): Layer.Layer<Redis> => Layer.sync(Redis, () => make(options))

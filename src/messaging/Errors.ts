@@ -66,7 +66,7 @@ export class EnvelopeError extends Schema.TaggedError<EnvelopeError>()("Envelope
  *   message, which has one. `mixed_task_types`: it goes by one routing key.
  * - `parent_task_id_required`: aggregation is sharded by it. `no_aggregation`: the topology has no shards. `shard`: the
  *   list names none, or one that there is not.
- * - `batch_id_required`, `empty_batch`: of batch publishing.
+ * - `batch_id_required`, `empty_batch`: of batch publishing. `mode`: it is neither `individual` nor `batch_envelope`.
  * - `not_a_workflow`, `only_workflow`: the operation belongs to the other kind of topology.
  * - `unknown_stage`, `unknown_entry`, `unroutable_key`: no stage of this topology is meant.
  * - `status_too_large`: a status has more bytes than hubs store.
@@ -84,6 +84,7 @@ export class InvalidPublish extends Schema.TaggedError<InvalidPublish>()("Invali
     "shard",
     "batch_id_required",
     "empty_batch",
+    "mode",
     "not_a_workflow",
     "only_workflow",
     "unknown_stage",

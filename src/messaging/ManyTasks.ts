@@ -40,13 +40,20 @@ export const publications = (
 ): Result.Result<ReadonlyArray<Publication>, InvalidPublish | EnvelopeError> => {
   const { headers = {} } = options
   const known = { headers, ...(capabilities !== undefined && { capabilities }) }
+  const { mode = "individual" } = options
+  // of JavaScript or a configuration: a batch that nobody meant to take apart must not go one by one
+  if (mode !== "individual" && mode !== "batch_envelope") {
+    return refused("mode", "mode", "mode must be individual or batch_envelope.")
+  }
   if (options.mode !== "batch_envelope") {
+    if ("batchId" in options) return refused("mode", "mode", "A batchId is for the mode batch_envelope.")
     return Result.flatMap(readAll(tasks, now), (tasks) =>
       Result.all(tasks.map((task) => Publications.task(topology, task, known)))
     )
   }
   const { batchId, meta = {} } = options
-  if (batchId.trim() === "") return refused("batch_id_required", "batchId", "A batch envelope needs a batch id.")
+  if (typeof batchId !== "string" || batchId.trim() === "")
+    return refused("batch_id_required", "batchId", "A batch envelope needs a batch id.")
   if (tasks.length === 0) return refused("empty_batch", "tasks", "A batch envelope needs a task.")
   return Result.flatMap(BatchEnvelope.read({ batch_id: batchId, tasks, meta }, now), (batch) =>
     Result.map(Publications.batch(topology, batch, known), (publication) => [publication])

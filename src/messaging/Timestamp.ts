@@ -8,20 +8,20 @@ import { Effect, Schema, SchemaIssue, SchemaTransformation } from "effect"
  * Reads any ISO date-time (without an offset it is UTC) and numbers of the epoch: seconds, or milliseconds from
  * 20,000,000,000 on.
  */
-export const Timestamp = Schema.Union([Schema.String, Schema.Finite]).pipe(
+export const Timestamp = Schema.Unknown.pipe(
   Schema.decodeTo(
     Schema.String,
     SchemaTransformation.transformEffect({
-      decode: (input: string | number, options) => {
+      decode: (input: unknown, options) => {
         if (typeof input === "string" && canonical.test(input)) return Effect.succeed(input)
-        const instant = typeof input === "number" ? ofEpoch(input) : read(input)
+        const instant = typeof input === "number" ? ofEpoch(input) : typeof input === "string" ? read(input) : undefined
         return instant === undefined
           ? Effect.fail(
               new SchemaIssue.InvalidValue({ expected: "an ISO 8601 date-time or an epoch number" }, input, options)
             )
           : Effect.succeed(write(instant))
       },
-      encode: (text: string) => Effect.succeed<string | number>(text)
+      encode: (text: string) => Effect.succeed<unknown>(text)
     })
   )
 )

@@ -354,6 +354,15 @@ describe("BrokerClient", () => {
         const mode = "batch_envelope"
         assert.strictEqual(yield* reasonOf(publishTasks([one], { mode, batchId: " " })), "batch_id_required")
         assert.strictEqual(yield* reasonOf(publishTasks([], { mode, batchId: "b1" })), "empty_batch")
+        // as JavaScript or a configuration may have it
+        // @ts-expect-error
+        assert.strictEqual(yield* reasonOf(publishTasks([one], { mode })), "batch_id_required")
+        // @ts-expect-error
+        const misnamed = yield* Effect.flip(publishTasks([one], { mode: "batch", batchId: "b1" }))
+        assert.deepInclude(misnamed, { _tag: "InvalidPublish", reason: "mode", field: "mode" })
+        assert.match(misnamed.message, /individual or batch_envelope/)
+        // @ts-expect-error
+        assert.strictEqual(yield* reasonOf(publishTasks([one], { batchId: "b1" })), "mode")
         const two = [one, { task_id: "t2", task_type: "rotate" }]
         assert.strictEqual(yield* reasonOf(publishTasks(two, { mode, batchId: "b1" })), "mixed_task_types")
       }).pipe(Effect.provide(using({ topology: routed() })))

@@ -81,7 +81,7 @@ const programs = fc.array(
 )
 
 suite("memory", StageDedup.layerMemory)
-suite("Redis in memory", overRedis(RedisMemory.layer({ prefix: "svc-test:" })))
+suite("Redis in memory", overRedis(RedisMemory.layer()))
 
 describe.skipIf(TemporaryPrefix.server === null)("with a Redis", () => {
   suite("Redis", overRedis(TemporaryPrefix.layer))

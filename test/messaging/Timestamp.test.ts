@@ -5,6 +5,13 @@ import * as Timestamp from "../../src/messaging/Timestamp.ts"
 
 const read = Schema.decodeUnknownResult(Timestamp.Timestamp)
 
+describe("a Timestamp that is none", () => {
+  it.each([new Date(0), true, {}, null])("is refused with the name of its format: %j", (given) => {
+    const refused = read(given)
+    assert.include(Result.isFailure(refused) ? refused.failure.message : "", "an ISO 8601 date-time or an epoch number")
+  })
+})
+
 describe("Timestamp", () => {
   it.each([
     ["2026-04-06T10:00:00.123456Z", "2026-04-06T10:00:00.123456Z"],
