@@ -7,6 +7,7 @@ import type { RedisError } from "../services/Redis.ts"
 import { DeadLetterStore, type DeadLetterSummary } from "../status/DeadLetterStore.ts"
 import { type HistoryOptions, type StatusHistory, StatusStore } from "../status/StatusStore.ts"
 import { TerminalStatusSet } from "../status/TerminalStatusSet.ts"
+import * as WaitingMessages from "../status/WaitingMessages.ts"
 import type { IncompleteReason } from "./Completeness.ts"
 import * as Evidence from "./Evidence.ts"
 import { buildExecutionGraph, type ExecutionGraph, type GraphEvidence, isKnown } from "./ExecutionGraph.ts"
@@ -15,6 +16,7 @@ import {
   childrenSayMore,
   type Explanation,
   explain,
+  explainUnheardOf,
   type Inspection,
   openChildren,
   queueToInspect
@@ -173,7 +175,10 @@ export const layer = (options: Options): Layer.Layer<ExecutionGraphService, Sett
         const where = whereIs(own, ids.length > 0)
         const now = yield* Clock.currentTimeMillis
         const related = childrenSayMore(where) ? yield* childrenOf(ids.slice(0, childrenLimit), own) : []
-        if ([own, ...related].every((one) => entriesIn(one) === 0)) return Option.none()
+        if ([own, ...related].every((one) => entriesIn(one) === 0)) {
+          const waiting = yield* unheardOf
+          return waiting.length === 0 ? Option.none() : Option.some(explainUnheardOf(taskId, waiting))
+        }
         const children: Children = {
           looked: related.length,
           more: related.length < ids.length,
@@ -188,6 +193,7 @@ export const layer = (options: Options): Layer.Layer<ExecutionGraphService, Sett
         return Option.some(explain(taskId, where, { inspection, children, status }, now))
       })
 
+      const unheardOf = Effect.provideContext(WaitingMessages.queues, yield* Effect.context<never>())
       const inTurn = Semaphore.withPermits(yield* Semaphore.make(requestsAtOnce), 1)
       return ExecutionGraphService.of({
         graph: (taskId) => inTurn(graph(taskId)),

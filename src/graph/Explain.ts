@@ -1,4 +1,6 @@
 import { Schema } from "effect"
+import type { WaitingQueue } from "../status/WaitingMessages.ts"
+import * as WaitingMessages from "../status/WaitingMessages.ts"
 import type { Exception, Whereabouts } from "./Whereabouts.ts"
 
 const N = Schema.NullOr(Schema.String)
@@ -208,6 +210,20 @@ const fromWhereabouts = (
         ),
         missing_evidence: where.missing
       }
+  }
+}
+
+/** Of a task of which nothing is stored, while messages wait in the queues of workers. */
+export const explainUnheardOf = (taskId: string, waiting: ReadonlyArray<WaitingQueue>): Explanation => {
+  const only = waiting.length === 1 ? waiting[0] : undefined
+  return {
+    ...nothing,
+    task_id: taskId,
+    sentence: `Nothing was heard of it: no status, no observation, no dead letter. ${WaitingMessages.sentence(waiting)}`,
+    queue_name: only?.queue ?? null,
+    ready: only?.ready ?? null,
+    consumers: only?.consumers ?? null,
+    missing_evidence: ["status", "observations"]
   }
 }
 

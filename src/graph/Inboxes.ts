@@ -12,6 +12,16 @@ export class Inboxes {
     this.#workflows = topologies.filter((topology) => topology instanceof SharedStatusWorkflowTopology)
   }
 
+  /** All of them, each once. */
+  get all(): ReadonlyArray<string> {
+    return [
+      ...new Set([
+        ...this.#tasks.map(({ tasks: { queue } }) => queue),
+        ...this.#workflows.flatMap(({ stages }) => stages.map(({ queue }) => queue))
+      ])
+    ]
+  }
+
   /** `taskType`: where it is known. */
   ofTask(taskType: string | undefined): string | undefined {
     return only(

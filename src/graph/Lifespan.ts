@@ -13,7 +13,9 @@ import * as ReplayJobs from "../status/ReplayJobs.ts"
 import * as ReplayWorker from "../status/ReplayWorker.ts"
 import * as StatusHub from "../status/StatusHub.ts"
 import type { TerminalStatusSet } from "../status/TerminalStatusSet.ts"
+import * as WaitingMessages from "../status/WaitingMessages.ts"
 import * as ExecutionGraphService from "./ExecutionGraphService.ts"
+import { Inboxes } from "./Inboxes.ts"
 import * as RedisObservationStore from "./RedisObservationStore.ts"
 
 /** The parameters of the specification's `create_lifespan`; `redis_url` is the `Redis` that is provided. */
@@ -75,6 +77,7 @@ export const stores = ({ storeTtlSeconds, ...options }: Options) =>
 
 /** From the broker to clients: the hub, event streams and histories, and who works on replay jobs. */
 export const statuses = ({ aliasConfig, observationSink, topology, ...options }: Options) => {
+  const waiting = waitingMessages({ topology, ...options })
   const hub = StatusHub.layer({
     prefix: options.storePrefix ?? "svc",
     prefetch: options.hubPrefetch,
@@ -97,14 +100,22 @@ export const statuses = ({ aliasConfig, observationSink, topology, ...options }:
     stream,
     History.layer({ topology, aliasConfig, sanitizeMetaKeys: options.hubSanitizeMetaKeys }),
     ReplayJobs.layer({ prefix: options.dlqStorePrefix }),
+    waiting,
     BrokerClient.layer({ topology, aliasConfig })
   )
   return Layer.merge(hub, ReplayWorker.layer()).pipe(Layer.provideMerge(read))
 }
 
 /** Graphs and explanations of what is stored. */
-export const graphs = ({ otherTopologies, sseTerminalStatuses, topology }: Options) =>
-  ExecutionGraphService.layer({ topology, otherTopologies, terminalStatuses: sseTerminalStatuses })
+export const graphs = (options: Options) => {
+  const { otherTopologies, sseTerminalStatuses, topology } = options
+  return ExecutionGraphService.layer({ topology, otherTopologies, terminalStatuses: sseTerminalStatuses }).pipe(
+    Layer.provide(waitingMessages(options))
+  )
+}
+
+const waitingMessages = ({ otherTopologies = [], topology }: Options) =>
+  WaitingMessages.layer(new Inboxes([topology, ...otherTopologies]).all)
 
 /**
  * Everything between workers and whoever asks about their tasks: the hub and the worker of replay jobs at work, and what

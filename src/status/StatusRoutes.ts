@@ -13,6 +13,7 @@ import { type OutputAdapter, present } from "./PublicEvent.ts"
 import * as Refusals from "./Refusals.ts"
 import * as Requested from "./Requested.ts"
 import { StatusStore } from "./StatusStore.ts"
+import * as WaitingMessages from "./WaitingMessages.ts"
 
 export interface Options {
   /** Default: `/events/{task_id}`. */
@@ -57,13 +58,14 @@ export const layer = (options: Options = {}): Layer.Layer<never, SettingsError, 
       const paths = pathsOf(options, findings)
       if (findings.mistakes.length > 0) return yield* SettingsError.of("StatusRoutes", findings.mistakes)
       const provided = yield* Effect.context<never>()
+      const waiting = Effect.provideContext(WaitingMessages.queues, provided)
       const holding = yield* LargeAnswers.make
       const routes: Array<readonly [path: HttpRouter.PathInput, handler: Handler]> = []
       const add = <I, S>(service: Context.Key<I, S>, path: HttpRouter.PathInput, handler: (service: S) => Handler) =>
         Option.map(Context.getOption(provided, service), (found) => routes.push([path, handler(found)]))
       add(EventStream, paths.events, (stream) => events(stream, options))
       add(HistoryReader, paths.history, (reader) => history(reader, holding, options))
-      add(StatusStore, paths.status, (store) => latest(store, options))
+      add(StatusStore, paths.status, (store) => latest(store, waiting, options))
       for (const [path, handler] of routes) {
         yield* router.add("GET", path, Refusals.unbroken(handler))
         yield* Refusals.otherMethods(router, path, ["GET"])
@@ -152,17 +154,26 @@ const history = (reader: HistoryReader["Service"], holding: LargeAnswers.Holding
 const member = (name: string, offset: number | undefined): string =>
   offset === undefined ? "" : `,"${name}":${offset}`
 
-const latest = (store: StatusStore["Service"], { aliasConfig, latestOutputAdapter }: Options): Handler => {
+const latest = (
+  store: StatusStore["Service"],
+  waiting: typeof WaitingMessages.queues,
+  { aliasConfig, latestOutputAdapter }: Options
+): Handler => {
   const shown = present({ aliasConfig, outputAdapter: latestOutputAdapter })
   const field = aliasConfig?.fieldName("task_id") ?? "task_id"
   return withTaskId(aliasConfig, (taskId) =>
-    Effect.match(store.latest(taskId), {
-      onFailure: () => storeGone,
+    Effect.matchEffect(store.latest(taskId), {
+      onFailure: () => Effect.succeed(storeGone),
       onSuccess: (stored) => {
         const event = stored && shown(stored.json)
         return event === undefined
-          ? refusal(404, `No status is stored for ${field} ${JSON.stringify(taskId)}.`)
-          : json(`{${JSON.stringify(field)}:${JSON.stringify(taskId)},"event":${event}}`)
+          ? Effect.map(waiting, (waiting) =>
+              refusal(
+                404,
+                `No status is stored for ${field} ${JSON.stringify(taskId)}. ${WaitingMessages.sentence(waiting)}`.trim()
+              )
+            )
+          : Effect.succeed(json(`{${JSON.stringify(field)}:${JSON.stringify(taskId)},"event":${event}}`))
       }
     })
   )
