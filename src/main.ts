@@ -1,7 +1,7 @@
 import "./node-version.mjs"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Cause, Config, Console, Effect, Exit, Layer, Record, Result, Runtime, Schema } from "effect"
+import { Cause, Config, Console, Effect, Layer, Record, Result, Schema } from "effect"
 import { Argument, CliError, Command, Flag } from "effect/cli"
 import * as AuditCommands from "../layers/AuditCommands.ts"
 import * as Commands from "../layers/Commands.ts"
@@ -12,6 +12,7 @@ import * as Observability from "../layers/Observability.ts"
 import * as ReplayCommands from "../layers/ReplayCommands.ts"
 import * as Roles from "../layers/roles/Roles.ts"
 import * as Start from "../layers/Start.ts"
+import * as Teardown from "../layers/Teardown.ts"
 import { version } from "../layers/Version.ts"
 
 const refused = (message: ReadonlyArray<string>) => new Start.StartRefused({ message: message.join("\n") })
@@ -192,10 +193,6 @@ const replay = Command.make(
   Command.withDescription("Replays dead letters, and shows how far it is; SVC_STATUS_TOKEN is the process's token")
 )
 
-/** SIGTERM and SIGINT interrupt the program; having drained is success. */
-const teardown: Runtime.Teardown = (exit, onExit) =>
-  Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? onExit(0) : Runtime.defaultTeardown(exit, onExit)
-
 /** What ended the program, in words; a mistake on the command line has been shown with the help already. */
 const complain = (cause: Cause.Cause<unknown>) => {
   const error = Cause.findError(cause)
@@ -208,5 +205,5 @@ Command.run(Command.withSubcommands(command, [audit, secrets, operatorToken, con
 }).pipe(
   Effect.provide(NodeServices.layer),
   Effect.tapCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : complain(cause))),
-  NodeRuntime.runMain({ teardown, disableErrorReporting: true })
+  NodeRuntime.runMain({ teardown: Teardown.drained, disableErrorReporting: true })
 )

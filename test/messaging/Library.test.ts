@@ -1,13 +1,25 @@
+import { spawn } from "node:child_process"
 import { readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import * as BrokerMemory from "../../layers/BrokerMemory.ts"
 import { BrokerClient } from "../../src/messaging/index.ts"
+import { Broker } from "../../src/services/Broker.ts"
+import { end } from "../EndedProcess.ts"
+import { eventually } from "../Eventually.ts"
+import * as RunningBroker from "../RunningBroker.ts"
 import { listening } from "./StatusStream.ts"
 import { settleDown } from "./TaskWorker.ts"
 import * as WorkerExample from "./WorkerExample.ts"
 import * as WorkflowExample from "./WorkflowExample.ts"
+
+/** The example's names are fixed, also on a broker that others use. */
+const ofWorker = {
+  queues: ["mail.send", "mail.send.dlq", "mail.send.retry.10000ms.quorum", "mail.status"],
+  exchanges: ["mail.tasks", "mail.status"]
+}
 
 describe("the README's examples of messaging", () => {
   it.effect("a worker: takes what it understands, and dead-letters what does not meet its schema", () =>
@@ -45,8 +57,30 @@ describe("the README's examples of messaging", () => {
     )
   )
 
-  it.each(["./WorkerExample.ts", "./WorkflowExample.ts"])("%s stands in the README as it is here", (file) => {
-    const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8")
-    assert.include(read("../../README.md"), `\`\`\`ts\n${read(file).replaceAll("../../src/", "./src/")}\`\`\``)
-  })
+  it.live.skipIf(RunningBroker.server === null)("a program: works until SIGTERM, and exits with 0", () =>
+    Effect.gen(function* () {
+      const { inspect, remove } = yield* Broker
+      yield* Effect.addFinalizer(() => Effect.orDie(remove(ofWorker)))
+      const program = fileURLToPath(new URL("./WorkerProgram.ts", import.meta.url))
+      const env = { ...process.env, RABBITMQ_URL: Redacted.value(RunningBroker.url) }
+      const child = spawn(process.execPath, [program], { env, stdio: ["ignore", "ignore", "inherit"] })
+      yield* Effect.addFinalizer(() => end(child, "SIGKILL"))
+      yield* eventually(
+        inspect("mail.send"),
+        (found) => Option.isSome(found) && found.value.consumers > 0,
+        "60 seconds"
+      )
+      yield* end(child, "SIGTERM")
+      assert.strictEqual(child.exitCode, 0)
+    }).pipe(Effect.scoped, Effect.provide(RunningBroker.layer()))
+  )
+
+  it.each(["./WorkerExample.ts", "./WorkflowExample.ts", "./WorkerProgram.ts"])(
+    "%s stands in the README as it is here",
+    (file) => {
+      const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8")
+      const shown = read(file).replaceAll("../../", "./").replaceAll("./WorkerExample.ts", "./worker.ts")
+      assert.include(read("../../README.md"), `\`\`\`ts\n${shown}\`\`\``)
+    }
+  )
 })
