@@ -69,7 +69,9 @@ export const make = Effect.fnUntraced(function* <R>(
       const now = Timestamp.ofMillis(clock.currentTimeMillisUnsafe())
       const read = aliases.read("status", delivery.content)
       if (Result.isFailure(read)) return unreadable(delivery, read.failure)
-      const event = both(read.success, (message) => StatusEvent.read(message, now))
+      const event = both(read.success, (message) =>
+        Result.map(StatusEvent.readLeniently(message, now), ({ event }) => event)
+      )
       if (Result.isFailure(event)) return unreadable(delivery, event.failure)
       return handle(delivery, event.success, read.success.ordinary)
     })

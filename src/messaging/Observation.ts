@@ -161,7 +161,9 @@ const events = {
   SSEStreamEnded: event("SSEStreamEnded", "sse", { task_id: S, terminal_status: N, sent_count: I }),
   StatusHubStarted: event("StatusHubStarted", "status_hub", { queue_name: S }),
   StatusHubStoredEvent: event("StatusHubStoredEvent", "status_hub", { task_id: S, event_id: N, status: N }),
-  StatusHubMalformedMessage: event("StatusHubMalformedMessage", "status_hub", { reason: S }),
+  StatusHubMalformedMessage: event("StatusHubMalformedMessage", "status_hub", { task_id: N, reason: S }),
+  // of our own: `members` are their names, with commas between them
+  StatusHubMembersLeftOut: event("StatusHubMembersLeftOut", "status_hub", { task_id: S, event_id: N, members: S }),
   StatusHubStoreWriteFailed: event("StatusHubStoreWriteFailed", "status_hub", { task_id: S, ...exception }),
   StatusHubLoopError: event("StatusHubLoopError", "status_hub", loop)
 }

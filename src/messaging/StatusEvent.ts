@@ -82,6 +82,47 @@ export type PublishedStatus = StatusEvent & { readonly correlation_id: string; r
 export const read = (input: unknown, now: Timestamp): Result.Result<StatusEvent, EnvelopeError> =>
   decode(input, { meta: {}, timestamp: now, spec_version: specVersion })
 
+/** As another program sent it. */
+export interface Received {
+  readonly event: StatusEvent
+  /** Members that have a type of their own, and that the event is read without. */
+  readonly leftOut: ReadonlyArray<string>
+}
+
+/**
+ * Reads what another program sent: `null` means that a member is missing, and a member of a wrong type is left out. Only an
+ * event without a task or a status is no event.
+ */
+export const readLeniently = (input: JsonObject, now: Timestamp): Result.Result<Received, EnvelopeError> =>
+  Result.match(read(input, now), {
+    onSuccess: (event) => Result.succeed({ event, leftOut: [] }),
+    onFailure: ({ mistakes }) => {
+      const wrong = new Set(mistakes.map(({ field }) => field).filter((field) => !required.has(field)))
+      const rest = Object.fromEntries(Object.entries(input).filter(([name]) => !wrong.has(name)))
+      const leftOut = [...wrong].filter((name) => input[name] !== null)
+      return Result.map(read(rest, now), (event) => ({ event, leftOut }))
+    }
+  })
+
+const isNone = (value: unknown): boolean => value === undefined || value === null
+
+const required: ReadonlySet<string> = new Set(["task_id", "status"])
+
+/**
+ * `readLeniently`, ready to be stored. What came whole and with a `timestamp` of its own is known as `complete` knows it,
+ * anything else by the hash of what was sent: the same message, read again, is the same event.
+ */
+export const receive = (
+  input: JsonObject,
+  now: Timestamp
+): Result.Result<Received & { readonly event: PublishedStatus }, EnvelopeError> =>
+  Result.gen(function* () {
+    const { event, leftOut } = yield* readLeniently(input, now)
+    const isWhole = leftOut.length === 0 && !isNone(input["timestamp"])
+    const sent = isWhole ? "" : yield* leftOut.includes("event_id") ? contentId(input) : eventId(input)
+    return { event: yield* identified(event, !isWhole, sent), leftOut }
+  })
+
 export const fromBytes = (body: Uint8Array, now: Timestamp): Result.Result<StatusEvent, EnvelopeError> =>
   Result.flatMap(parse("status", body), ({ ordinary }) => read(ordinary, now))
 
@@ -114,11 +155,14 @@ export const identified = (
 /** The SHA-256 of the event without its `event_id`, as canonical JSON: the order of its members does not matter. */
 export const eventId = (event: JsonObject): Result.Result<string, EnvelopeError> => {
   const { event_id: _, ...content } = event
-  return Result.try({
+  return contentId(content)
+}
+
+const contentId = (content: JsonObject): Result.Result<string, EnvelopeError> =>
+  Result.try({
     try: () => CanonicalJson.sha256(content),
     catch: (cause) => EnvelopeError.invalid("status", [{ field: "", problem: unwritable(cause) }])
   })
-}
 
 export const encode = (event: StatusEvent): Result.Result<Uint8Array, EnvelopeError> => encodeEnvelope("status", event)
 
@@ -130,5 +174,4 @@ export const parentTaskId = ({ meta }: Pick<StatusEvent, "meta">): string | unde
 }
 
 /** Whether it tells of the task's part in its parent: then it is no progress of the task's own. */
-export const isOfAggregation = ({ meta }: Pick<StatusEvent, "meta">): boolean =>
-  meta["aggregation_role"] !== undefined && meta["aggregation_role"] !== null
+export const isOfAggregation = ({ meta }: Pick<StatusEvent, "meta">): boolean => !isNone(meta["aggregation_role"])

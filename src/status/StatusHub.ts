@@ -170,12 +170,19 @@ export const make = Effect.fnUntraced(function* (
       }
     )
 
-  const malformed = ({ detail, reason }: StatusMessage.Malformed) => {
+  const malformed = ({ detail, reason, taskId }: StatusMessage.Malformed, { properties }: Delivery) => {
     count.malformed()
-    observe((at) => Observation.of("StatusHubMalformedMessage", at, { reason }))
+    const task_id = taskId ?? namedIn(properties)
+    observe((at) => Observation.of("StatusHubMalformedMessage", at, { task_id, reason }))
     return rarelyMalformed((more) =>
       Effect.logWarning(`A message of ${queue} is no status event: ${reason}${more}`, detail)
     )
+  }
+
+  const tellLeftOut = ({ event: { event_id, task_id }, leftOut }: StatusMessage.Received) => {
+    if (leftOut.length === 0) return
+    const members = leftOut.join(",")
+    observe((at) => Observation.of("StatusHubMembersLeftOut", at, { task_id, event_id, members }))
   }
 
   const reached = () => {
@@ -187,11 +194,11 @@ export const make = Effect.fnUntraced(function* (
   /** Before anything is awaited: deliveries come in their order, and that is the order of a task's events. */
   const work = (delivery: Delivery): Effect.Effect<DeliveryLoop.Verdict> => {
     const verdict = { settle: "ack" as const, ...(isStream && { settled: noted(delivery) }) }
-    const event = read(delivery.content, now())
-    const done = Result.isSuccess(event)
-      ? order.inTurn(event.success.task_id, withRoom(guarded(event.success)))
-      : withRoom(malformed(event.failure))
-    return Effect.as(done, verdict)
+    const received = read(delivery.content, now())
+    if (Result.isFailure(received)) return Effect.as(withRoom(malformed(received.failure, delivery)), verdict)
+    const { event } = received.success
+    tellLeftOut(received.success)
+    return Effect.as(order.inTurn(event.task_id, withRoom(guarded(event))), verdict)
   }
 
   const guarded = (event: PublishedStatus) =>
@@ -315,6 +322,12 @@ export const layer = (
 
 /** Not of the store, which comes back, but of one key: until somebody deletes it, Redis refuses whatever is written there. */
 const isForeign = (error: RedisError): boolean => /\bWRONGTYPE\b/.test(error.message)
+
+/** The header that clients of the library send beside the body. */
+const namedIn = ({ headers }: Delivery["properties"]): string | null => {
+  const taskId = headers?.["task_id"]
+  return typeof taskId === "string" ? taskId : null
+}
 
 const refusalOf = (options: Options, isStream: boolean): SettingsError | undefined => {
   const findings = new Findings()

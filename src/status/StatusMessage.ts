@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import type { ContractAliasConfig } from "../messaging/Aliases.ts"
-import { encode, isJsonObject, type JsonObject } from "../messaging/Envelope.ts"
+import { encode, isIdentity, isJsonObject, type JsonObject } from "../messaging/Envelope.ts"
 import type { EnvelopeError } from "../messaging/Errors.ts"
 import * as StatusEvent from "../messaging/StatusEvent.ts"
 import type { Timestamp } from "../messaging/Timestamp.ts"
@@ -9,6 +9,8 @@ import type { Timestamp } from "../messaging/Timestamp.ts"
 export interface Malformed {
   readonly reason: "oversized" | "malformed_json" | "payload_not_mapping" | "invalid_envelope"
   readonly detail: string
+  /** As far as it can be told. */
+  readonly taskId?: string
 }
 
 export interface Shown {
@@ -33,13 +35,10 @@ export interface Options extends Shown {
   readonly maxEventBytes: number
 }
 
-/**
- * From the bytes of a message to the event that is stored: what may be shown, and an id. Who sends an event without an id
- * gets the hash of its content for one, with the time of reading left out: the same message, read again, is the same event.
- */
+/** From the bytes of a message to the event that is stored: what may be shown, and an id, as `StatusEvent.receive` says. */
 export const reader = ({ maxEventBytes, ...options }: Options) => {
   const read = shown(options)
-  return (content: Uint8Array, now: Timestamp): Result.Result<StatusEvent.PublishedStatus, Malformed> => {
+  return (content: Uint8Array, now: Timestamp): Result.Result<Received, Malformed> => {
     if (content.byteLength > maxEventBytes) {
       const detail = `It has ${content.byteLength} bytes, and may have ${maxEventBytes} (status_max_event_bytes of the topology).`
       return Result.fail({ reason: "oversized", detail })
@@ -49,22 +48,26 @@ export const reader = ({ maxEventBytes, ...options }: Options) => {
       const { message, reason } = event.failure
       return Result.fail({ reason: reason === "malformed_json" ? reason : "payload_not_mapping", detail: message })
     }
-    return Result.mapError(completed(event.success, now, content.byteLength), ({ message }) => invalid(message))
+    return Result.mapError(completed(event.success, now, content.byteLength), ({ message }) =>
+      invalid(message, event.success["task_id"])
+    )
   }
 }
 
-const invalid = (detail: string): Malformed => ({ reason: "invalid_envelope", detail })
+export type Received = StatusEvent.Received & { readonly event: StatusEvent.PublishedStatus }
 
-const completed = (
-  json: JsonObject,
-  now: Timestamp,
-  bytes: number
-): Result.Result<StatusEvent.PublishedStatus, EnvelopeError> => {
+const invalid = (detail: string, taskId: unknown): Malformed => ({
+  reason: "invalid_envelope",
+  detail,
+  ...(isIdentity(taskId) && { taskId })
+})
+
+const completed = (json: JsonObject, now: Timestamp, bytes: number): Result.Result<Received, EnvelopeError> => {
   // JSON is read at any depth, and written at a few thousand levels, which take more bytes than most events have
   const writable = bytes > certainlyWritable ? encode("status", json) : undefined
-  if (writable !== undefined && Result.isFailure(writable)) return Result.fail(writable.failure)
-  if (!StatusEvent.isStamped(json)) return StatusEvent.complete(json, { now, unique: "" })
-  return Result.flatMap(StatusEvent.eventId(json), (unique) => StatusEvent.complete(json, { now, unique }))
+  return writable !== undefined && Result.isFailure(writable)
+    ? Result.fail(writable.failure)
+    : StatusEvent.receive(json, now)
 }
 
 const certainlyWritable = 4_096

@@ -113,6 +113,8 @@ describe("an observation", () => {
     ["SSELiveEventSent", "sse", "task_id event_id status source"],
     ["SSEStreamEnded", "sse", "task_id terminal_status sent_count"],
     ["StatusHubStoredEvent", "status_hub", "task_id event_id status"],
+    ["StatusHubMalformedMessage", "status_hub", "task_id reason"],
+    ["StatusHubMembersLeftOut", "status_hub", "task_id event_id members"],
     ["StatusHubLoopError", "status_hub", "exception_type exception_message retry_delay_seconds"]
   ] as const)("%s comes from %s with %s", (type, component, fields) => {
     assert.strictEqual(Observation.componentOf(type), component)
@@ -120,7 +122,7 @@ describe("an observation", () => {
     assert.deepStrictEqual(Observation.membersOf(type), [...fields.split(" "), ...always])
   })
 
-  it("knows every event of the specification and the reference", () => {
-    assert.strictEqual(Observation.eventTypes.length, 32)
+  it("knows every event of the specification and the reference, and one of its own", () => {
+    assert.strictEqual(Observation.eventTypes.length, 33)
   })
 })

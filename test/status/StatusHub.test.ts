@@ -7,7 +7,7 @@ import * as RedisMemory from "../../layers/RedisMemory.ts"
 import { ContractAliasConfig } from "../../src/messaging/Aliases.ts"
 import { BrokerClient } from "../../src/messaging/BrokerClient.ts"
 import type { Topology } from "../../src/messaging/Topology.ts"
-import { Broker } from "../../src/services/Broker.ts"
+import { Broker, type Properties } from "../../src/services/Broker.ts"
 import { Redis, RedisError } from "../../src/services/Redis.ts"
 import * as RedisStatusStore from "../../src/status/RedisStatusStore.ts"
 import * as StatusHub from "../../src/status/StatusHub.ts"
@@ -79,13 +79,13 @@ const tools = Effect.fnUntraced(function* (
       return hub.stop
     }),
     /** Bytes to the status queue, as any client may send them. */
-    drop: (body: string | Uint8Array) =>
+    drop: (body: string | Uint8Array, properties: Properties = {}) =>
       broker.publish({
         purpose: "statuses",
         exchange: "",
         routingKey: queue,
         content: Buffer.from(body),
-        properties: {}
+        properties
       }),
     say: (task: string, ids: ReadonlyArray<string>) =>
       Effect.forEach(ids, (id) => client.publishStatus(event(task, id)), { discard: true }),
@@ -159,6 +159,7 @@ const suite = <E>(name: string, world: Layer.Layer<Broker | Redis, E>) =>
           yield* drop(JSON.stringify({ task_id: "t", status: "x", message: "x".repeat(200_000) }))
           // read, and never to be written
           yield* drop(`{"task_id":"t","status":"x","meta":{"deep":${"[".repeat(90_000)}${"]".repeat(90_000)}}}`)
+          yield* drop("{", { headers: { task_id: "named" } })
           const bare = JSON.stringify({ documentId: "t", state: "processing", meta: { token: "secret", kept: 1 } })
           yield* drop(bare)
           yield* drop(bare)
@@ -167,13 +168,14 @@ const suite = <E>(name: string, world: Layer.Layer<Broker | Redis, E>) =>
           assert.deepStrictEqual(
             seen.of("StatusHubMalformedMessage").map((fields) => Object.values(fields)),
             [
-              ["malformed_json"],
-              ["malformed_json"],
-              ["payload_not_mapping"],
-              ["invalid_envelope"],
-              ["invalid_envelope"],
-              ["oversized"],
-              ["invalid_envelope"]
+              [null, "malformed_json"],
+              [null, "malformed_json"],
+              [null, "payload_not_mapping"],
+              [null, "invalid_envelope"],
+              ["t", "invalid_envelope"],
+              [null, "oversized"],
+              ["t", "invalid_envelope"],
+              ["named", "malformed_json"]
             ]
           )
           const { events } = yield* store.history("t")
@@ -185,6 +187,61 @@ const suite = <E>(name: string, world: Layer.Layer<Broker | Redis, E>) =>
           })
           assert.strictEqual((yield* ids("t"))[1], "last")
         }).pipe(Effect.scoped)
+      )
+
+      it.effect(
+        `${plane}: stores events of other programs with defaults for null, and without members of a wrong type`,
+        () =>
+          Effect.gen(function* () {
+            const { drop, hub, store, until } = yield* desk(streams)
+            const seen = observer()
+            yield* hub({ observationSink: seen.sink })
+            const required = { task_id: "t", status: "processing" }
+            const nulls = {
+              message: null,
+              result: null,
+              meta: null,
+              timestamp: null,
+              spec_version: null,
+              event_id: null
+            }
+            const wrong = { correlation_id: 7, message: 7, result: [] }
+            yield* drop(JSON.stringify({ ...required, ...nulls }))
+            yield* drop(JSON.stringify({ ...required, ...nulls }))
+            yield* drop(JSON.stringify({ ...required, ...wrong, timestamp: "2026-11-20T12:00:00Z", extra: 1 }))
+            yield* drop(JSON.stringify({ ...required, ...wrong, timestamp: "2026-11-20T12:00:00Z", extra: 1 }))
+            // different ones, whatever they are read without
+            yield* drop(JSON.stringify({ ...required, timestamp: "20.11.2026" }))
+            yield* drop(JSON.stringify({ ...required, timestamp: "21.11.2026" }))
+            yield* drop(JSON.stringify({ ...required, event_id: 1 }))
+            yield* drop(JSON.stringify({ ...required, event_id: 2 }))
+            yield* drop(
+              JSON.stringify({ ...required, status: "completed", meta: "none", service: {}, event_id: "last" })
+            )
+            yield* until("t", 7)
+            const events = (yield* store.history("t")).events.map(({ json }) => JSON.parse(json))
+            assert.lengthOf(events, 7)
+            for (const event of events) assert.deepInclude(event, { task_id: "t", correlation_id: "t", meta: {} })
+            assert.strictEqual(events[0].spec_version, "1.0")
+            assert.match(events[0].timestamp, /Z$/)
+            assert.deepInclude(events[1], { timestamp: "2026-11-20T12:00:00Z", extra: 1 })
+            assert.notProperty(events[1], "message")
+            assert.strictEqual(events.at(-1)?.event_id, "last")
+            const leftOut = seen.of("StatusHubMembersLeftOut")
+            assert.deepStrictEqual(
+              leftOut.map((one) => ("members" in one ? [one.task_id, one.members] : [])),
+              [
+                ["t", "message,result,correlation_id"],
+                ["t", "message,result,correlation_id"],
+                ["t", "timestamp"],
+                ["t", "timestamp"],
+                ["t", "event_id"],
+                ["t", "event_id"],
+                ["t", "meta,service"]
+              ]
+            )
+            assert.deepStrictEqual(seen.of("StatusHubMalformedMessage"), [])
+          }).pipe(Effect.scoped)
       )
 
       it.effect(`${plane}: stores the largest status that the client publishes`, () =>
