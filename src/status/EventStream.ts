@@ -20,6 +20,7 @@ import * as Share from "../services/Share.ts"
 import * as EventFrames from "./EventFrames.ts"
 import { type Limits, OpenStream } from "./OpenStream.ts"
 import { type Presentation, present } from "./PublicEvent.ts"
+import * as Rarely from "./Rarely.ts"
 import * as StatusFollows from "./StatusFollows.ts"
 import { type StatusHistory, StatusStore, type StoredStatus } from "./StatusStore.ts"
 import { TerminalStatusSet } from "./TerminalStatusSet.ts"
@@ -88,7 +89,8 @@ const make = Effect.fnUntraced(function* (
   const metrics = yield* Effect.context<never>()
   const observe = yield* observing(options.observationSink)
   const follows = yield* StatusFollows.make(store.live)
-  const frameOf = framing(options)
+  const framed = framing(options)
+  const rarely = yield* Rarely.make
   const open = new Set<OpenStream>()
   /** Open streams of each address. */
   const callers = new Map<string, number>()
@@ -105,8 +107,12 @@ const make = Effect.fnUntraced(function* (
     Effect.forkScoped
   )
 
+  const malformed = (taskId: string) =>
+    observe((at) => Observation.of("SSEMalformedPubsubPayload", at, { task_id: taskId }))
+
   const begin = (taskId: string, lastEventId: string | undefined) => {
-    const stream = new OpenStream(taskId, lastEventId, isLastEvent, settings, clock.currentTimeMillisUnsafe())
+    const now = clock.currentTimeMillisUnsafe()
+    const stream = new OpenStream(taskId, lastEventId, isLastEvent, settings, now, () => malformed(taskId))
     open.add(stream)
     openStreams.updateUnsafe(open.size, metrics)
     observe((at) =>
@@ -159,10 +165,22 @@ const make = Effect.fnUntraced(function* (
       })
     )
 
-  /** The frames of everything that waits. */
-  const outgoing = (stream: OpenStream): ReadonlyArray<Uint8Array> => {
+  const frameOf = (event: StoredStatus, failures: Array<unknown>): Uint8Array | undefined => {
+    try {
+      return framed(event)
+    } catch (cause) {
+      failures.push(cause)
+      return undefined
+    }
+  }
+
+  /** The frames of everything that waits, and what the output adapter threw. */
+  const outgoing = (
+    stream: OpenStream
+  ): { readonly chunks: ReadonlyArray<Uint8Array>; readonly failures: ReadonlyArray<unknown> } => {
     const { taskId } = stream
     const chunks: Array<Uint8Array> = []
+    const failures: Array<unknown> = []
     if (stream.reset !== undefined) {
       chunks.push(Buffer.from(EventFrames.reset(stream.reset)))
       stream.reset = undefined
@@ -170,9 +188,9 @@ const make = Effect.fnUntraced(function* (
     }
     const { ended, events, historical } = stream.progress.take()
     for (const [index, event] of events.entries()) {
-      const frame = frameOf(event)
+      const frame = frameOf(event, failures)
       if (frame === undefined) {
-        observe((at) => Observation.of("SSEMalformedPubsubPayload", at, { task_id: taskId }))
+        malformed(taskId)
         continue
       }
       chunks.push(frame)
@@ -189,8 +207,16 @@ const make = Effect.fnUntraced(function* (
     }
     // that nothing newer follows a terminal status is for the store to say
     if (events.length > historical && ended) stream.progress.doubt()
-    return chunks
+    return { chunks, failures }
   }
+
+  const unshown = (taskId: string, failures: ReadonlyArray<unknown>) =>
+    rarely((more) =>
+      Effect.logError(
+        `The output adapter of event streams threw: an event of task ${taskId} is left out${more}`,
+        failures[0]
+      )
+    )
 
   /** The next chunks; asked for when the client has taken the last ones. */
   const pull = (stream: OpenStream, lastEventId: string | undefined): Pull.Pull<Chunks> =>
@@ -210,20 +236,23 @@ const make = Effect.fnUntraced(function* (
           hand([Buffer.from(EventFrames.farewell(wait))])
         )
       }
-      const chunks = outgoing(stream)
-      if (Arr.isReadonlyArrayNonEmpty(chunks)) return hand(chunks)
-      const { end } = stream.progress
-      if (end !== undefined) {
-        stream.endedBy = end
-        return Cause.done()
+      const { chunks, failures } = outgoing(stream)
+      const next = (): Pull.Pull<Chunks> => {
+        if (Arr.isReadonlyArrayNonEmpty(chunks)) return hand(chunks)
+        const { end } = stream.progress
+        if (end !== undefined) {
+          stream.endedBy = end
+          return Cause.done()
+        }
+        if (stream.mayRead) return Effect.andThen(readHistory(stream, lastEventId), pull(stream, lastEventId))
+        if (stream.keepaliveDue(now)) {
+          keepalives.updateUnsafe(1, metrics)
+          observe((at) => Observation.of("SSEKeepaliveSent", at, { task_id: stream.taskId }))
+          return hand([keepalive])
+        }
+        return Effect.andThen(stream.woken, pull(stream, lastEventId))
       }
-      if (stream.mayRead) return Effect.andThen(readHistory(stream, lastEventId), pull(stream, lastEventId))
-      if (stream.keepaliveDue(now)) {
-        keepalives.updateUnsafe(1, metrics)
-        observe((at) => Observation.of("SSEKeepaliveSent", at, { task_id: stream.taskId }))
-        return hand([keepalive])
-      }
-      return Effect.andThen(stream.woken, pull(stream, lastEventId))
+      return failures.length === 0 ? next() : Effect.andThen(unshown(stream.taskId, failures), Effect.suspend(next))
     })
 
   const enter = (caller: string | undefined, change: 1 | -1) => {

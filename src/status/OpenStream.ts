@@ -25,6 +25,7 @@ export class OpenStream implements Follower {
   farewell: "due" | "said" | undefined
   greeted = false
   leave: () => void = () => {}
+  readonly misheard: () => void
   readonly #limits: Limits
   /** A subscription was tried: reading before would only have to be done again. */
   #tried = false
@@ -41,8 +42,10 @@ export class OpenStream implements Follower {
     lastEventId: string | undefined,
     isLastEvent: (event: StoredStatus, lastEventId: string) => boolean,
     limits: Limits,
-    now: number
+    now: number,
+    misheard: () => void
   ) {
+    this.misheard = misheard
     this.taskId = taskId
     this.progress = new ClientProgress({
       lastEventId,

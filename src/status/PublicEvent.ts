@@ -16,7 +16,7 @@ export interface Presentation {
   readonly outputAdapter?: OutputAdapter | undefined
 }
 
-/** The JSON of a stored event as clients see it, on one line; none when it is no object, or the adapter throws. */
+/** The JSON of a stored event as clients see it, on one line; none when it is no object. Throws what the adapter throws. */
 export type Present = (json: string) => string | undefined
 
 /** An event that nothing changes goes out as it was stored, unread. */
@@ -24,12 +24,18 @@ export const present = ({ aliasConfig, outputAdapter }: Presentation): Present =
   aliasConfig === undefined && outputAdapter === undefined
     ? EventFrames.oneLine
     : (json) => {
-        try {
-          const { exact, ordinary } = ExactJson.read(json)
-          if (!isJsonObject(exact) || !isJsonObject(ordinary)) return undefined
-          const outward = (event: JsonObject) => aliasConfig?.outbound(event) ?? event
-          return JSON.stringify(outputAdapter?.(outward(ordinary), outward(exact)) ?? outward(exact))
-        } catch {
-          return undefined
-        }
+        const read = parsed(json)
+        if (read === undefined) return undefined
+        const { exact, ordinary } = read
+        const outward = (event: JsonObject) => aliasConfig?.outbound(event) ?? event
+        return JSON.stringify(outputAdapter?.(outward(ordinary), outward(exact)) ?? outward(exact))
       }
+
+const parsed = (json: string): ExactJson.Both<JsonObject> | undefined => {
+  try {
+    const { exact, ordinary } = ExactJson.read(json)
+    return isJsonObject(exact) && isJsonObject(ordinary) ? { exact, ordinary } : undefined
+  } catch {
+    return undefined
+  }
+}

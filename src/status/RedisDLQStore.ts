@@ -11,6 +11,7 @@ import {
   type PageOptions,
   UnknownCursor
 } from "./DeadLetterStore.ts"
+import { defaultPrefix } from "./DefaultPrefix.ts"
 import * as ReplayScripts from "./ReplayScripts.ts"
 import * as Stored from "./StoredDeadLetter.ts"
 import * as TimeToLive from "./TimeToLive.ts"
@@ -29,7 +30,7 @@ export interface Options {
 }
 
 /** The keys of everything about dead letters under one prefix, which share a hash tag. */
-export const baseOf = (redis: Redis["Service"], prefix = "svc"): string => redis.key(`{${prefix}:dlq}:`)
+export const baseOf = (redis: Redis["Service"], prefix = defaultPrefix): string => redis.key(`{${prefix}:dlq}:`)
 
 const indexed = Metric.counter("svc_dlq_indexed_total", {
   description: "Dead letters that entered the index",

@@ -1,9 +1,10 @@
-import { Effect, Layer, Metric, Stream } from "effect"
+import { Effect, Layer, Metric, Option, Stream } from "effect"
 import { isShort, isText } from "../messaging/Envelope.ts"
 import { SettingsError } from "../messaging/Errors.ts"
 import { Findings } from "../messaging/Parameters.ts"
 import { isOfAggregation, type PublishedStatus, parentTaskId } from "../messaging/StatusEvent.ts"
 import { Redis, type Reply } from "../services/Redis.ts"
+import { defaultPrefix } from "./DefaultPrefix.ts"
 import * as EventId from "./EventId.ts"
 import * as Rarely from "./Rarely.ts"
 import { indexing, reading, storing } from "./StatusScripts.ts"
@@ -12,7 +13,7 @@ import * as TimeToLive from "./TimeToLive.ts"
 
 /** By the specification's names, and two of our own. */
 export interface StatusStoreParameters {
-  /** Of all its keys, behind that of the deployment; without braces. Default: `"task"`. */
+  /** Of all its keys, behind that of the deployment; without braces. Default: `svc`. */
   readonly prefix?: string
   /** A task is forgotten so long after its last event; `null` or 0: never. At most ten years. Default: 86400. */
   readonly ttl_seconds?: number | null | undefined
@@ -35,7 +36,7 @@ export interface StatusStoreParameters {
 const defaultDedup = 10_000
 
 const read = (parameters: StatusStoreParameters, findings: Findings) => {
-  const { children_maxlen = 10_000, history_maxlen = 50, prefix = "task", ttl_seconds = 86_400 } = parameters
+  const { children_maxlen = 10_000, history_maxlen = 50, prefix = defaultPrefix, ttl_seconds = 86_400 } = parameters
   const { dedup_maxlen = Math.max(defaultDedup, history_maxlen) } = parameters
   if (prefix.trim() === "") findings.mistake("prefix", "must not be blank")
   // the task id is in braces, by which a cluster finds the slot of a key
@@ -124,7 +125,7 @@ export const make = Effect.fnUntraced(function* (
     live: (taskId) =>
       Effect.map(
         redis.subscribe(name("live", taskId)),
-        Stream.flatMap((message) => Stream.fromIterable(entriesOf([message])))
+        Stream.map((message) => Option.fromUndefinedOr(entryOf(message)))
       )
   })
 })

@@ -1,9 +1,11 @@
-import { Effect, type Fiber, FiberSet, Random, type Scope, Stream } from "effect"
+import { Effect, type Fiber, FiberSet, Option, Random, type Scope, Stream } from "effect"
 import type { StatusStore, StoredStatus } from "./StatusStore.ts"
 
 /** Somebody who hears of a task's events. Called between other things: plain, and quick. */
 export interface Follower {
   readonly heard: (event: StoredStatus) => void
+  /** Somebody published what is no event. */
+  readonly misheard: () => void
   /** Listening, from now on or again: what was stored before is in the history. */
   readonly listening: () => void
   /** Events are not heard at present. */
@@ -38,7 +40,12 @@ export const make = (live: StatusStore["Service"]["live"]): Effect.Effect<Status
         for (const follower of followed.followers) follower.listening()
         yield* Stream.runForEachArray(events, (heard) =>
           Effect.sync(() => {
-            for (const event of heard) for (const follower of followed.followers) follower.heard(event)
+            for (const event of heard) {
+              for (const follower of followed.followers) {
+                if (Option.isSome(event)) follower.heard(event.value)
+                else follower.misheard()
+              }
+            }
           })
         )
       })

@@ -14,6 +14,7 @@ import * as Timestamp from "../messaging/Timestamp.ts"
 import * as TopologyPlan from "../messaging/TopologyPlan.ts"
 import { Broker, type Delivery, type Fields } from "../services/Broker.ts"
 import { Redis, type RedisError } from "../services/Redis.ts"
+import { defaultPrefix } from "./DefaultPrefix.ts"
 import * as HubMetrics from "./HubMetrics.ts"
 import * as Rarely from "./Rarely.ts"
 import * as StatusMessage from "./StatusMessage.ts"
@@ -37,7 +38,7 @@ export interface Options {
   readonly observationSink?: ObservationSink | undefined
   /**
    * Of the key that says how far a stream is stored; the same as that of the store that is filled, so that two stores of
-   * one stream do not share it. Without braces. Default: `"task"`.
+   * one stream do not share it. Without braces. Default: `svc`, as of the store.
    */
   readonly prefix?: string
   /** For events that are being stored when the hub stops. Default: 10 seconds. */
@@ -93,7 +94,7 @@ export const make = Effect.fnUntraced(function* (
   const { isStream, queue } = status
   const refusal = refusalOf(options, isStream)
   if (refusal !== undefined) return yield* refusal
-  const { consumeArguments = {}, prefetch = 200, prefix = "task" } = options
+  const { consumeArguments = {}, prefetch = 200, prefix = defaultPrefix } = options
 
   const observe = yield* observing(options.observationSink)
   const count = yield* HubMetrics.make
@@ -331,7 +332,7 @@ const namedIn = ({ headers }: Delivery["properties"]): string | null => {
 
 const refusalOf = (options: Options, isStream: boolean): SettingsError | undefined => {
   const findings = new Findings()
-  const { prefix = "task" } = options
+  const { prefix = defaultPrefix } = options
   findings.integer("prefetch", options.prefetch, 1, 65_535)
   if (prefix.trim() === "" || /[{}]/.test(prefix)) findings.mistake("prefix", "must not be blank, or hold { or }")
   const { idleRetrySeconds: pause } = options

@@ -30,9 +30,9 @@ export interface Options {
   readonly requireStream?: boolean
   /** Names in bodies, paths and queries. Event streams are given theirs by `EventStream.layer`. */
   readonly aliasConfig?: ContractAliasConfig
-  /** Changes the event of `/status`. */
+  /** Changes the event of `/status`. What it throws is logged and makes the answer a 500. */
   readonly latestOutputAdapter?: OutputAdapter
-  /** Changes the events of `/history`. */
+  /** Changes the events of `/history`, and is as strict. */
   readonly historyOutputAdapter?: OutputAdapter
 }
 

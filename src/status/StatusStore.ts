@@ -1,4 +1,4 @@
-import { Context, type Effect, type Scope, type Stream } from "effect"
+import { Context, type Effect, type Option, type Scope, type Stream } from "effect"
 import type { PublishedStatus } from "../messaging/StatusEvent.ts"
 import type { RedisError } from "../services/Redis.ts"
 import type { Said } from "./TaskEnd.ts"
@@ -49,7 +49,12 @@ export class StatusStore extends Context.Service<
       options?: { readonly limit?: number }
     ) => Effect.Effect<ReadonlyArray<string>, RedisError>
 
-    /** Events from now on: listening when the effect succeeds. The stream fails when it may have missed one. */
-    readonly live: (taskId: string) => Effect.Effect<Stream.Stream<StoredStatus, RedisError>, RedisError, Scope.Scope>
+    /**
+     * Events from now on: listening when the effect succeeds. The stream fails when it may have missed one. None: somebody
+     * published there what is no event.
+     */
+    readonly live: (
+      taskId: string
+    ) => Effect.Effect<Stream.Stream<Option.Option<StoredStatus>, RedisError>, RedisError, Scope.Scope>
   }
 >()("svc/StatusStore") {}

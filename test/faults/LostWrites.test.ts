@@ -30,7 +30,7 @@ const losing = <E, R>(
     const { publishStatus } = yield* BrokerClient
     const { command, key } = yield* Redis
     const { history } = yield* StatusStore
-    const bookmark = command("GET", key(`task:hub:{${topology.status.queue}}`))
+    const bookmark = command("GET", key(`svc:hub:{${topology.status.queue}}`))
     const hub = yield* StatusHub.make({ idleRetrySeconds: 0.1 })
     yield* Effect.forkScoped(hub.run)
     yield* Effect.forEach(ids(20), (id) => publishStatus(event("t", id)))

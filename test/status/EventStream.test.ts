@@ -6,11 +6,13 @@ import * as RedisIoredis from "../../layers/RedisIoredis.ts"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
 import { ContractAliasConfig } from "../../src/messaging/Aliases.ts"
 import type { Observation } from "../../src/messaging/Observation.ts"
-import type { Redis } from "../../src/services/Redis.ts"
+import { Redis } from "../../src/services/Redis.ts"
+import { defaultPrefix } from "../../src/status/DefaultPrefix.ts"
 import * as RedisStatusStore from "../../src/status/RedisStatusStore.ts"
 import { StatusStore } from "../../src/status/StatusStore.ts"
 import { TerminalStatusSet } from "../../src/status/TerminalStatusSet.ts"
 import { eventually } from "../Eventually.ts"
+import { logged } from "../messaging/Logged.ts"
 import * as TcpProxy from "../TcpProxy.ts"
 import * as TemporaryPrefix from "../TemporaryPrefix.ts"
 import { connect, type EventClient } from "./EventClient.ts"
@@ -384,7 +386,7 @@ if (TemporaryPrefix.server !== null) suite("redis", TemporaryPrefix.layer)
 describeWith(
   FaultyStore.layer.pipe(
     Layer.provide(RedisStatusStore.layer()),
-    Layer.provide(RedisMemory.layer({ prefix: "svc-test-memory:" }))
+    Layer.provideMerge(RedisMemory.layer({ prefix: "svc-test-memory:" }))
   ),
   { excludeTestServices: true }
 )("an event stream", (it) => {
@@ -522,8 +524,29 @@ describeWith(
       })
     )
 
-    it.effect("leaves out an event that its adapter cannot show, and goes on", () =>
+    it.effect("observes what is published to it and is no event, and goes on", () =>
       Effect.gen(function* () {
+        const id = task()
+        const { command, key } = yield* Redis
+        const seen: Array<Observation> = []
+        const { url } = yield* served({ observationSink: (observation) => seen.push(observation) })
+        yield* store(id, [["e1", "queued"]])
+        const client = yield* connect(`${url}/events/${id}`)
+        yield* client.until(({ ids }) => ids.length === 1)
+        yield* command("PUBLISH", key(`${defaultPrefix}:live:{${id}}`), "not ours")
+        yield* eventually(
+          Effect.sync(() => seen.filter(({ event_type }) => event_type === "SSEMalformedPubsubPayload")),
+          (malformed) => malformed.length === 1
+        )
+        yield* store(id, [["e2", "completed"]])
+        yield* client.until(({ ended }) => ended)
+        assert.deepStrictEqual(client.ids, ["e1", "e2"])
+      })
+    )
+
+    it.effect("leaves out an event that its adapter cannot show, says so in the log, and goes on", () => {
+      const log = logged()
+      return Effect.gen(function* () {
         const id = task()
         const seen: Array<Observation> = []
         const { url } = yield* served({
@@ -542,8 +565,11 @@ describeWith(
         yield* client.until(({ ended }) => ended)
         assert.deepStrictEqual(client.ids, ["e1", "e3"])
         assert.strictEqual(seen.filter(({ event_type }) => event_type === "SSEMalformedPubsubPayload").length, 1)
-      })
-    )
+        assert.deepStrictEqual(log.lines(), [
+          `The output adapter of event streams threw: an event of task ${id} is left out Error: not this one`
+        ])
+      }).pipe(Effect.provide(log.layer))
+    })
 
     it.effect("says farewell when its server goes, which then need not wait", () =>
       Effect.gen(function* () {

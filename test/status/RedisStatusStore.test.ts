@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto"
 import { assert, describe, layer as describeWith, it } from "@effect/vitest"
-import { Context, Effect, Exit, Fiber, Layer, References, Stream } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, Option, References, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
 import * as RedisIoredis from "../../layers/RedisIoredis.ts"
@@ -148,7 +148,7 @@ const suite = <E>(name: string, redis: Layer.Layer<Redis, E>) =>
           const shard = event(child, "e", { meta: { parent_task_id: parent } })
           yield* store.store(shard)
           // as if the hub had died between the two
-          yield* command("DEL", key(`task:children:{${parent}}`))
+          yield* command("DEL", key(`svc:children:{${parent}}`))
           assert.strictEqual(yield* store.store(shard), "duplicate")
           assert.deepStrictEqual(yield* store.childTaskIds(parent), [child])
         })
@@ -164,9 +164,11 @@ const suite = <E>(name: string, redis: Layer.Layer<Redis, E>) =>
             const live = yield* store.live(id)
             yield* store.store(event(id, "a"))
             yield* store.store(event(id, "a"))
-            yield* command("PUBLISH", key(`task:live:{${id}}`), "not ours")
+            yield* command("PUBLISH", key(`svc:live:{${id}}`), "not ours")
             yield* store.store(event(id, "b"))
-            const heard = yield* Stream.runCollect(Stream.take(live, 2))
+            const [first, foreign, last] = yield* Stream.runCollect(Stream.take(live, 3))
+            assert.deepStrictEqual(foreign, Option.none())
+            const heard = [first, last].map((event) => Option.getOrThrow(event ?? Option.none()))
             assert.deepStrictEqual(
               heard.map(({ eventId, sequence }) => [sequence, eventId]),
               [
@@ -184,7 +186,7 @@ const suite = <E>(name: string, redis: Layer.Layer<Redis, E>) =>
           const store = yield* StatusStore
           const { command, key } = yield* Redis
           const [parent, id] = [task(), task()]
-          const keys = [`history:{${id}}`, `ids:{${id}}`, `children:{${parent}}`].map((name) => key(`task:${name}`))
+          const keys = [`history:{${id}}`, `ids:{${id}}`, `children:{${parent}}`].map((name) => key(`svc:${name}`))
           for (const n of ["a", "b"]) {
             yield* store.store(event(id, n, { meta: { parent_task_id: parent } }))
             for (const name of keys) {
@@ -201,7 +203,7 @@ const suite = <E>(name: string, redis: Layer.Layer<Redis, E>) =>
           const { command, key } = yield* Redis
           const id = task()
           yield* Effect.forEach(["a", "b"], (one) => store.store(event(id, one)))
-          yield* command("DEL", key(`task:ids:{${id}}`))
+          yield* command("DEL", key(`svc:ids:{${id}}`))
           yield* store.store(event(id, "c"))
           const { events, newest, oldest } = yield* store.history(id)
           assert.deepStrictEqual([events.map(({ eventId }) => eventId), newest, oldest], [["c"], 1, 1])
@@ -454,7 +456,7 @@ describe.skipIf(!RedisProcess.available)("RedisStatusStore: on servers of its ow
         yield* Effect.forEach(ids, (id) => store.store(event(id, `e-${id}`)), { concurrency: 100 })
         const heard = yield* Fiber.join(listening)
         assert.deepStrictEqual(
-          heard.flat().map(({ eventId }) => eventId),
+          heard.flat().map((event) => Option.getOrThrow(event).eventId),
           ids.map((id) => `e-${id}`)
         )
         yield* eventually(channels, (count) => count === 0)

@@ -15,6 +15,7 @@ import * as RedisStatusStore from "../../src/status/RedisStatusStore.ts"
 import type * as StatusRoutes from "../../src/status/StatusRoutes.ts"
 import { StatusStore } from "../../src/status/StatusStore.ts"
 import { eventually } from "../Eventually.ts"
+import { logged } from "../messaging/Logged.ts"
 import * as RunningBroker from "../RunningBroker.ts"
 import * as TemporaryPrefix from "../TemporaryPrefix.ts"
 import { event } from "./Events.ts"
@@ -228,6 +229,26 @@ const suite = <E>(name: string, redis: Layer.Layer<Redis, E>, broker: Layer.Laye
         assert.include((yield* get(`${adapting.url}/history?task_id=${path}`)).text, meta)
       })
     )
+
+    it.effect("are a 500, with a log line, where an output adapter throws", () => {
+      const log = logged()
+      return Effect.gen(function* () {
+        const id = task()
+        const { store } = yield* StatusStore
+        yield* store(event(id, "e1"))
+        const throwing = () => {
+          throw new Error("not this one")
+        }
+        const { url } = yield* served({}, { latestOutputAdapter: throwing, historyOutputAdapter: throwing })
+        for (const path of [`/status/${encodeURIComponent(id)}`, `/history?task_id=${encodeURIComponent(id)}`]) {
+          const { body, status } = yield* get(url + path)
+          assert.strictEqual(status, 500)
+          assert.match(body.detail, /The log says why/)
+        }
+        const line = "A GET request broke its handler Error: not this one"
+        assert.deepStrictEqual(log.lines(), [line, line])
+      }).pipe(Effect.provide(log.layer))
+    })
 
     it.effect("give the numbers of the broker's stream as they came", () =>
       Effect.gen(function* () {
