@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto"
 import { Clock, Context, Effect, Layer, type Option, Result, type Scope, Semaphore } from "effect"
-import { Broker, type BrokerError, type Channel, type Publication } from "../services/Broker.ts"
+import { Broker, type BrokerError, type Channel, type Fields, type Publication } from "../services/Broker.ts"
 import { ContractAliasConfig } from "./Aliases.ts"
 import * as BrokerCapabilities from "./BrokerCapabilities.ts"
 import { isJsonObject, type JsonObject } from "./Envelope.ts"
@@ -43,12 +43,53 @@ export type InitializeError = TopologyError | BrokerError
 
 export type PublishError = InvalidPublish | EnvelopeError | Unconfirmed | InitializeError
 
-/** `headers`: beside those of the library, over which they win. */
-export type PublishOptions = Pick<Publications.TaskOptions, "headers">
+export interface PublishOptions {
+  /** Beside those of the library, over which they win. */
+  readonly headers?: Fields | undefined
+}
 
-type Task = TaskEnvelope.TaskInput | JsonObject
-type Workflow = WorkflowEnvelope.WorkflowInput | JsonObject
-type Status = StatusInput | JsonObject
+/**
+ * For a body whose members bear the names of `aliasConfig`, or that comes from elsewhere as JSON: the compiler does not
+ * know its members. The publish reads aliases with and without it.
+ */
+export interface Aliased {
+  readonly aliased: true
+}
+
+/** A task, with members that the compiler checks, or `{ aliased: true }`. */
+interface PublishTask {
+  (task: JsonObject, options: PublishOptions & Aliased): Effect.Effect<void, PublishError>
+  (task: TaskEnvelope.TaskInput, options?: PublishOptions): Effect.Effect<void, PublishError>
+}
+
+interface PublishTasks {
+  (
+    tasks: ReadonlyArray<JsonObject>,
+    options: ManyTasks.ManyTasksOptions & Aliased
+  ): Effect.Effect<void, PublishError | ManyTasks.TasksUnpublished>
+  (
+    tasks: ReadonlyArray<TaskEnvelope.TaskInput>,
+    options?: ManyTasks.ManyTasksOptions
+  ): Effect.Effect<void, PublishError | ManyTasks.TasksUnpublished>
+}
+
+interface PublishWorkflow {
+  (
+    envelope: JsonObject,
+    target: string,
+    options: PublishOptions & Aliased
+  ): Effect.Effect<void, PublishError | ContractError>
+  (
+    envelope: WorkflowEnvelope.WorkflowInput,
+    target: string,
+    options?: PublishOptions
+  ): Effect.Effect<void, PublishError | ContractError>
+}
+
+interface PublishStatus {
+  (event: JsonObject, options: Aliased): Effect.Effect<void, PublishError>
+  (event: StatusInput): Effect.Effect<void, PublishError>
+}
 
 /**
  * Publishes what the specification's operations publish, and declares what they need. Bodies are plain objects, by
@@ -65,39 +106,30 @@ export class BrokerClient extends Context.Service<
     /** Declares the topology, once: later calls do nothing. Publishing does it by itself. */
     readonly initialize: Effect.Effect<void, InitializeError>
 
-    readonly publishTask: (task: Task, options?: PublishOptions) => Effect.Effect<void, PublishError>
+    /** To the task queue of the topology; routed topologies route by `task_type`. */
+    readonly publishTask: PublishTask
 
-    /** All of them are checked before the first is sent. */
-    readonly publishTasks: (
-      tasks: ReadonlyArray<Task>,
-      options?: ManyTasks.ManyTasksOptions
-    ) => Effect.Effect<void, PublishError | ManyTasks.TasksUnpublished>
+    /**
+     * Many tasks: `{ mode: "individual" }`, the default, sends a message for each, `{ mode: "batch_envelope", batchId }` one
+     * message for all of them, which a consumer with a retry policy takes apart. All of them are checked before the first
+     * is sent.
+     */
+    readonly publishTasks: PublishTasks
 
     /** By a named entry route, whose target becomes the stage of the envelope. */
-    readonly publishToEntry: (
-      envelope: Workflow,
-      route: string,
-      options?: PublishOptions
-    ) => Effect.Effect<void, PublishError | ContractError>
+    readonly publishToEntry: PublishWorkflow
 
     /** To the inbox of a stage, which becomes the stage of the envelope. */
-    readonly publishToStage: (
-      envelope: Workflow,
-      stage: string,
-      options?: PublishOptions
-    ) => Effect.Effect<void, PublishError | ContractError>
+    readonly publishToStage: PublishWorkflow
 
     /** By a routing key; the stage that it leads to becomes the stage of the envelope. */
-    readonly publishWorkflowMessage: (
-      envelope: Workflow,
-      routingKey: string,
-      options?: PublishOptions
-    ) => Effect.Effect<void, PublishError | ContractError>
+    readonly publishWorkflowMessage: PublishWorkflow
 
-    readonly publishStatus: (event: Status) => Effect.Effect<void, PublishError>
+    /** A status of any task, on the status exchange. A handler says that of its own task by its context. */
+    readonly publishStatus: PublishStatus
 
     /** A status that also goes to the shard of `meta.parent_task_id`. */
-    readonly publishAggregationStatus: (event: Status) => Effect.Effect<void, PublishError>
+    readonly publishAggregationStatus: PublishStatus
 
     /** Declares and binds the queue of these shards, and answers its name. `name`: in place of the one that they give. */
     readonly ensureAggregationQueue: (
@@ -183,7 +215,7 @@ export class BrokerClient extends Context.Service<
       const known = (options?: PublishOptions): Publications.TaskOptions =>
         options === undefined ? ofBroker : { ...options, ...ofBroker }
 
-      const workflow = (input: Workflow, target: Publications.WorkflowTarget, options?: PublishOptions) =>
+      const workflow = (input: JsonObject, target: Publications.WorkflowTarget, options?: PublishOptions) =>
         prepared(() => {
           const given = aliases.inbound(input)
           // whatever stage it names, the target takes its place
@@ -193,7 +225,7 @@ export class BrokerClient extends Context.Service<
           )
         }, publish)
 
-      const status = (prepare: typeof Publications.status, event: Status) =>
+      const status = (prepare: typeof Publications.status, event: JsonObject) =>
         prepared(
           () => prepare(topology, aliases.inbound(event), { now: now(), unique: uniqueId(), trace: traceIds() }),
           publish
@@ -203,7 +235,7 @@ export class BrokerClient extends Context.Service<
         topology,
         aliases,
         initialize,
-        publishTask: (task, options) =>
+        publishTask: (task: JsonObject, options?: PublishOptions) =>
           prepared(
             () =>
               Result.flatMap(TaskEnvelope.read(aliases.inbound(task), now()), (task) =>
@@ -211,7 +243,7 @@ export class BrokerClient extends Context.Service<
               ),
             publish
           ),
-        publishTasks: (tasks, options = {}) =>
+        publishTasks: (tasks: ReadonlyArray<JsonObject>, options: ManyTasks.ManyTasksOptions = {}) =>
           prepared(
             () =>
               ManyTasks.publications(
@@ -223,12 +255,14 @@ export class BrokerClient extends Context.Service<
               ),
             (publications) => ManyTasks.publishAll(publications, publish, options)
           ),
-        publishToEntry: (envelope, route, options) => workflow(envelope, { _tag: "Entry", route }, options),
-        publishToStage: (envelope, stage, options) => workflow(envelope, { _tag: "Stage", stage }, options),
-        publishWorkflowMessage: (envelope, routingKey, options) =>
+        publishToEntry: (envelope: JsonObject, route: string, options?: PublishOptions) =>
+          workflow(envelope, { _tag: "Entry", route }, options),
+        publishToStage: (envelope: JsonObject, stage: string, options?: PublishOptions) =>
+          workflow(envelope, { _tag: "Stage", stage }, options),
+        publishWorkflowMessage: (envelope: JsonObject, routingKey: string, options?: PublishOptions) =>
           workflow(envelope, { _tag: "Key", routingKey }, options),
-        publishStatus: (event) => status(Publications.status, event),
-        publishAggregationStatus: (event) => status(Publications.aggregationStatus, event),
+        publishStatus: (event: JsonObject) => status(Publications.status, event),
+        publishAggregationStatus: (event: JsonObject) => status(Publications.aggregationStatus, event),
         ensureAggregationQueue: (shards, name) =>
           prepared(
             () => aggregationQueue(topology, shards, name),

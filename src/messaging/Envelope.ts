@@ -7,6 +7,17 @@ export interface JsonObject {
   readonly [name: string]: unknown
 }
 
+/**
+ * The names of an envelope's members in camelCase. The wire does not have them, and extra members are allowed: without
+ * this the compiler would take a misspelt member for an extra one.
+ */
+export type Misspelt<Fields> = { readonly [Name in keyof Fields as CamelCase<Name>]?: never }
+
+type CamelCase<Name> = Name extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalized<Tail>}` : never
+type Capitalized<Name extends string> = Name extends `${infer Head}_${infer Tail}`
+  ? `${Capitalize<Head>}${Capitalized<Tail>}`
+  : Capitalize<Name>
+
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
 

@@ -2,19 +2,20 @@ import { Effect, Result } from "effect"
 import type { Delivery, Fields } from "../services/Broker.ts"
 import * as BatchFanOut from "./BatchFanOut.ts"
 import type { BrokerClient, PublishError } from "./BrokerClient.ts"
-import type { JsonObject } from "./Envelope.ts"
+import type { JsonObject, Misspelt } from "./Envelope.ts"
 import type { EnvelopeError, InvalidManualRetry, InvalidPublish } from "./Errors.ts"
 import type { Both } from "./ExactJson.ts"
 import * as Lineage from "./Lineage.ts"
 import * as ManualRetry from "./ManualRetry.ts"
 import * as Publications from "./Publications.ts"
 import * as RetryHeaders from "./RetryHeaders.ts"
+import type * as StatusEvent from "./StatusEvent.ts"
 import type * as TaskEnvelope from "./TaskEnvelope.ts"
 
 /** What a handler says of its task beside the status itself. Task id, correlation id and lineage are the context's. */
-export interface StatusDetails {
+export interface StatusDetails extends Misspelt<typeof StatusEvent.Declared.fields> {
   readonly message?: string | null | undefined
-  readonly meta?: JsonObject
+  readonly meta?: JsonObject | undefined
   readonly result?: JsonObject | null | undefined
   /** Default: the task's. */
   readonly correlation_id?: string | null | undefined
@@ -118,7 +119,7 @@ export abstract class DeliveryContext {
     return Effect.suspend(() => this.client.publishAggregationStatus(this.#event(status, details)))
   }
 
-  #event(status: string | StatusOfTask, details: StatusDetails): JsonObject {
+  #event(status: string | StatusOfTask, details: StatusDetails): StatusEvent.StatusInput {
     const given = typeof status === "string" ? { ...details, status } : status
     return {
       ...this.echoed,

@@ -16,8 +16,17 @@ import type { Topology } from "./Topology.ts"
  * - `batch_envelope`: one message for all of them, which only a consumer with a retry policy takes apart.
  */
 export type ManyTasksOptions =
-  | { readonly mode?: "individual"; readonly headers?: Fields; readonly concurrency?: number }
-  | { readonly mode: "batch_envelope"; readonly batchId: string; readonly meta?: JsonObject; readonly headers?: Fields }
+  | {
+      readonly mode?: "individual" | undefined
+      readonly headers?: Fields | undefined
+      readonly concurrency?: number | undefined
+    }
+  | {
+      readonly mode: "batch_envelope"
+      readonly batchId: string
+      readonly meta?: JsonObject | undefined
+      readonly headers?: Fields | undefined
+    }
 
 /** Some of many tasks were published, and some were not. Tasks are named by their index. */
 export class TasksUnpublished extends Schema.TaggedError<TasksUnpublished>()("TasksUnpublished", {

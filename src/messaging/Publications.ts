@@ -19,7 +19,7 @@ type Prepared = Result.Result<Publication, InvalidPublish | EnvelopeError>
 
 /** `capabilities`: of the broker, where they are known; without them a quorum queue gets no priorities. */
 export interface TaskOptions {
-  readonly headers?: Fields
+  readonly headers?: Fields | undefined
   readonly capabilities?: BrokerCapabilities
 }
 

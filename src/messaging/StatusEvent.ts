@@ -8,6 +8,7 @@ import {
   isShortText,
   isWritable,
   JsonObject,
+  type Misspelt,
   parse,
   reader,
   ShortText,
@@ -60,17 +61,17 @@ const decode = reader({
 export type StatusEvent = typeof Declared.Type & { readonly [extra: string]: unknown }
 
 /** As a program publishes it: `meta` defaults to `{}`, `timestamp` to now. */
-export interface StatusInput {
+export interface StatusInput extends Misspelt<typeof Declared.fields> {
   readonly task_id: string
   readonly status: string
   readonly timestamp?: Timestamp | undefined
   readonly message?: string | null | undefined
-  readonly meta?: JsonObject
+  readonly meta?: JsonObject | undefined
   readonly result?: JsonObject | null | undefined
   readonly correlation_id?: string | null | undefined
   readonly event_id?: string | null | undefined
   readonly service?: string | null | undefined
-  readonly spec_version?: string
+  readonly spec_version?: string | undefined
   readonly task_type?: string | null | undefined
   readonly [extra: string]: unknown
 }

@@ -6,6 +6,7 @@ import {
   isShortText,
   isWritable,
   JsonObject,
+  type Misspelt,
   parse,
   reader,
   ShortText,
@@ -77,15 +78,15 @@ const decode = reader({
 export type TaskEnvelope = typeof Declared.Type & { readonly [extra: string]: unknown }
 
 /** A task as a program publishes it: `payload` defaults to `{}`, `created_at` to now. */
-export interface TaskInput {
+export interface TaskInput extends Misspelt<typeof Declared.fields> {
   readonly task_id: string
-  readonly payload?: JsonObject
+  readonly payload?: JsonObject | undefined
   readonly created_at?: Timestamp | undefined
   readonly service?: string | null | undefined
   readonly task_type?: string | null | undefined
   readonly correlation_id?: string | null | undefined
   readonly priority?: number | null | undefined
-  readonly spec_version?: string
+  readonly spec_version?: string | undefined
   readonly meta?: JsonObject | null | undefined
   readonly [extra: string]: unknown
 }

@@ -1,5 +1,14 @@
 import { Result, Schema } from "effect"
-import { encode as encodeEnvelope, Identity, JsonObject, parse, reader, ShortText, specVersion } from "./Envelope.ts"
+import {
+  encode as encodeEnvelope,
+  Identity,
+  JsonObject,
+  type Misspelt,
+  parse,
+  reader,
+  ShortText,
+  specVersion
+} from "./Envelope.ts"
 import type { EnvelopeError } from "./Errors.ts"
 import { Priority } from "./TaskEnvelope.ts"
 
@@ -30,17 +39,18 @@ const decode = reader({
 export type WorkflowEnvelope = typeof Declared.Type & { readonly [extra: string]: unknown }
 
 /** As a program publishes it: `payload` and `meta` default to `{}`, `message_id` to a new one. */
-export interface WorkflowInput {
+export interface WorkflowInput extends Misspelt<typeof Declared.fields> {
   readonly task_id: string
-  readonly stage: string
-  readonly message_id?: string
+  /** The target of the publish takes its place. */
+  readonly stage?: string | undefined
+  readonly message_id?: string | undefined
   readonly correlation_id?: string | null | undefined
   readonly origin_stage?: string | null | undefined
   readonly action?: string | null | undefined
-  readonly payload?: JsonObject
-  readonly meta?: JsonObject
+  readonly payload?: JsonObject | undefined
+  readonly meta?: JsonObject | undefined
   readonly priority?: number | null | undefined
-  readonly spec_version?: string
+  readonly spec_version?: string | undefined
   readonly [extra: string]: unknown
 }
 

@@ -141,7 +141,7 @@ describe("BrokerClient", () => {
     it.effect("takes the names of its aliases, and sends canonical ones", () =>
       Effect.gen(function* () {
         const { publishTask } = yield* BrokerClient
-        yield* publishTask({ attempt_id: 7, kind: "resize", payload: { kind: "inner" } })
+        yield* publishTask({ attempt_id: 7, kind: "resize", payload: { kind: "inner" } }, { aliased: true })
         const [letter] = yield* letters("tasks.queue")
         assert.deepInclude(letter?.body, { task_id: "7", task_type: "resize", payload: { kind: "inner" } })
         assert.strictEqual(letter?.routingKey, "resize")
@@ -190,7 +190,9 @@ describe("BrokerClient", () => {
     it.effect("names every mistake of a bad task at once, without its values", () =>
       Effect.gen(function* () {
         const { publishTask } = yield* BrokerClient
-        const error = yield* Effect.flip(publishTask({ task_id: "", payload: ["secret"], priority: 256 }))
+        const error = yield* Effect.flip(
+          publishTask({ task_id: "", payload: ["secret"], priority: 256 }, { aliased: true })
+        )
         assert.deepInclude(error, { _tag: "EnvelopeError", reason: "invalid_envelope", envelope: "task" })
         assert.match(error.message, /task_id.*payload.*priority/)
         assert.notMatch(error.message, /secret/)
@@ -269,7 +271,9 @@ describe("BrokerClient", () => {
       Effect.gen(function* () {
         const { initialize, publishTasks } = yield* BrokerClient
         yield* initialize
-        const error = yield* Effect.flip(publishTasks([{ task_id: "t1" }, { task_id: "t2", payload: 5 }]))
+        const error = yield* Effect.flip(
+          publishTasks([{ task_id: "t1" }, { task_id: "t2", payload: 5 }], { aliased: true })
+        )
         assert.match(error.message, /tasks\[1\]\.payload/)
         assert.deepStrictEqual(yield* waiting("tasks.queue"), Option.some(0))
       }).pipe(Effect.provide(using({ topology: shared() })))
@@ -302,7 +306,7 @@ describe("BrokerClient", () => {
             { task_id: "t1", priority: 3 },
             { documentId: 2, priority: 3 }
           ],
-          { mode: "batch_envelope", batchId: "b1", meta: { by: "test" } }
+          { mode: "batch_envelope", batchId: "b1", meta: { by: "test" }, aliased: true }
         )
         const stamped = { payload: {}, created_at: "1970-01-01T00:00:00Z", priority: 3, spec_version: "1.0" }
         assert.deepStrictEqual(yield* letters("tasks.queue"), [

@@ -50,7 +50,7 @@ onBothBrokers("library operations", (provided) => {
       })
       yield* initialize
       assert.strictEqual((yield* inspectQueue(shared.tasks_queue))._tag, "Some")
-      yield* publishTask({ job: "t1", payload: { job: "kept" } })
+      yield* publishTask({ job: "t1", payload: { job: "kept" } }, { aliased: true })
       const [sent] = yield* letters(shared.tasks_queue)
       assert.deepInclude(sent?.body, { task_id: "t1", payload: { job: "kept" } })
       assert.notProperty(sent?.body, "job")
