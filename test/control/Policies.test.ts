@@ -80,8 +80,13 @@ suite("Policy layers", (it) => {
         })
         assert.deepStrictEqual(at(made, "key", "policy"), { ...Object(at(preset, "policy")), policy_version: 1 })
       }
-      // two prompts of an agent in a minute, with tools
-      assert.deepInclude(at(presets, 1, "policy"), { allow_tools: true, allow_streaming: true, tpm_limit: 2_000_000 })
+      // two prompts of an agent in a minute, with tools, and answers as long as models write
+      assert.deepInclude(at(presets, 1, "policy"), {
+        allow_tools: true,
+        allow_streaming: true,
+        tpm_limit: 2_000_000,
+        max_output_tokens_per_request: 128_000
+      })
     })
   )
 

@@ -29,11 +29,13 @@ const presets: Record<KeyPreset, Partial<KeyPolicy>> = {
     max_request_body_bytes: 1_048_576,
     max_response_body_bytes: 2_097_152
   },
-  // an agent sends its whole context, of some ten thousand tokens at least, with every step
+  // An agent sends its whole context, of some ten thousand tokens at least, with every step. Codex bounds none of its
+  // answers: they may be as long as today's models write, instead of ending where the gateway bounds other open answers.
   coding_agent: {
     rpm_limit: limited(120),
     tpm_limit: limited(2_000_000),
-    daily_budget_usd: limited(25)
+    daily_budget_usd: limited(25),
+    max_output_tokens_per_request: limited(128_000)
   },
   production_worker: {
     allow_tools: false,
