@@ -122,13 +122,15 @@ export const refuse = (
   now: number
 ): void => {
   const retry = error.retryAfterSeconds
+  const inVain = isRetriedInVain(error)
   const own = [
     ["content-type", "application/json"],
     ["cache-control", "private, no-store"],
     ...answerHeaders(request, readings, now),
     ...(request.family === "b" ? [["request-id", request.requestId] as const] : []),
-    ...(retry === undefined ? [] : [["retry-after", String(retry)] as const]),
-    ...(isRetriedInVain(error) ? [["x-should-retry", "false"] as const] : [])
+    // a client that knows this header alone would sit out a whole day or month without a word to its user
+    ...(retry === undefined || inVain ? [] : [["retry-after", String(retry)] as const]),
+    ...(inVain ? [["x-should-retry", "false"] as const] : [])
   ]
   request.wire.answer(error.status, own.flat(), GatewayError.body(error, request.family, request.requestId))
 }
