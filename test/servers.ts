@@ -1,7 +1,8 @@
 import { execFile } from "node:child_process"
-import { existsSync } from "node:fs"
+import { existsSync, readdirSync } from "node:fs"
 import { connect } from "node:net"
 import { delimiter, join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import * as PgConnection from "@effect/sql-pg/PgConnection"
 import { Effect, Redacted } from "effect"
@@ -17,7 +18,14 @@ declare module "vitest" {
     rabbitmq: string | null
     /** The browser's program. */
     chromium: string | null
+    agents: Agents | null
   }
+}
+
+/** The programs of the coding agents. */
+export interface Agents {
+  readonly claudeCode: string
+  readonly codex: string
 }
 
 interface Server {
@@ -96,23 +104,47 @@ const servers = {
   }
 } satisfies Record<string, Server>
 
-type Name = keyof typeof servers | "chromium"
+type Name = keyof typeof servers | "chromium" | "agents"
 
-const names: ReadonlyArray<Name> = ["postgres", "redis", "rabbitmq", "chromium"]
+const names: ReadonlyArray<Name> = ["postgres", "redis", "rabbitmq", "chromium", "agents"]
+
+/** Where something is, or why it is not there. */
+type Found<Place> = { readonly place: Place; readonly missing?: never } | { readonly missing: string }
 
 /** No server, but as little a part of this project: it comes with the system. */
-const chromium = () => {
+const chromium = (): Found<string> => {
   const named = process.env["CHROMIUM"]
   if (named !== undefined) {
-    return existsSync(named) ? { url: named } : { missing: `CHROMIUM is set, but there is no ${named}` }
+    return existsSync(named) ? { place: named } : { missing: `CHROMIUM is set, but there is no ${named}` }
   }
   const folders = (process.env["PATH"] ?? "").split(delimiter)
   const programs = ["chromium", "chromium-browser", "google-chrome"]
-  const url = programs.flatMap((name) => folders.map((folder) => join(folder, name))).find((path) => existsSync(path))
-  return url === undefined
+  const place = programs.flatMap((name) => folders.map((folder) => join(folder, name))).find((path) => existsSync(path))
+  return place === undefined
     ? { missing: `PATH leads to none of ${programs.join(", ")}, and CHROMIUM is not set` }
-    : { url }
+    : { place }
 }
+
+const agentPackages = fileURLToPath(new URL("agents/node_modules/", import.meta.url))
+
+/** The programs are inside the packages for this platform, so that no install script has to run. */
+const agents = (): Found<Agents> => {
+  const claudeCode = within(join(agentPackages, "@anthropic-ai"), /^claude-code-/, "claude")
+  const codexPackage = within(join(agentPackages, "@openai"), /^codex-/, "vendor")
+  const codex = codexPackage === undefined ? undefined : within(codexPackage, /./, join("bin", "codex"))
+  return claudeCode === undefined || codex === undefined
+    ? { missing: "they are not installed (npm run agents:install)" }
+    : { place: { claudeCode, codex } }
+}
+
+/** `path` in the first folder below `root` that is named so and has it. */
+const within = (root: string, name: RegExp, path: string): string | undefined =>
+  existsSync(root)
+    ? readdirSync(root)
+        .filter((folder) => name.test(folder))
+        .map((folder) => join(root, folder, path))
+        .find((path) => existsSync(path))
+    : undefined
 
 const required = (): ReadonlyArray<Name> => {
   const wanted = (process.env["SVC_TEST_REQUIRE"] ?? "").split(",").filter((name) => name !== "")
@@ -143,18 +175,22 @@ const start = async ({ container }: Server, started: Array<StartedTestContainer>
 }
 
 /** A server that a variable names must be there: falling back to another one would test something else than asked. */
-const find = async (server: Server, docker: () => Promise<boolean>, started: Array<StartedTestContainer>) => {
+const find = async (
+  server: Server,
+  docker: () => Promise<boolean>,
+  started: Array<StartedTestContainer>
+): Promise<Found<string>> => {
   const named = process.env[server.variable]
   if (named !== undefined) {
     return (await server.answers(named))
-      ? { url: named }
+      ? { place: named }
       : { missing: `${server.variable} is set, but nothing answers there` }
   }
-  if (await server.answers(server.local)) return { url: server.local }
+  if (await server.answers(server.local)) return { place: server.local }
   if (!(await docker()))
     return { missing: `nothing answers at ${server.local}, ${server.variable} is not set, and there is no Docker` }
   try {
-    return { url: await start(server, started) }
+    return { place: await start(server, started) }
   } catch (cause) {
     return { missing: `its container did not start: ${cause}` }
   }
@@ -167,16 +203,24 @@ export default async function setup(project: TestProject) {
   const stop = async () => {
     await Promise.all(started.map((container) => container.stop()))
   }
-  for (const name of names) {
-    const found =
-      name === "chromium" ? chromium() : await find(servers[name], () => (docker ??= dockerAnswers()), started)
-    project.provide(name, found.url ?? null)
-    if (found.missing === undefined) continue
+  const report = async (name: Name, { missing }: Found<unknown>) => {
+    if (missing === undefined) return
     if (needed.includes(name)) {
       await stop()
-      throw new Error(`SVC_TEST_REQUIRE asks for ${name}, but ${found.missing}`)
+      throw new Error(`SVC_TEST_REQUIRE asks for ${name}, but ${missing}`)
     }
-    process.stderr.write(`\n  SKIPPED: everything that needs ${name}: ${found.missing}\n`)
+    process.stderr.write(`\n  SKIPPED: everything that needs ${name}: ${missing}\n`)
   }
+  const provide = async (name: Exclude<Name, "agents">, found: Found<string>) => {
+    project.provide(name, found.missing === undefined ? found.place : null)
+    await report(name, found)
+  }
+  for (const name of ["postgres", "redis", "rabbitmq"] as const) {
+    await provide(name, await find(servers[name], () => (docker ??= dockerAnswers()), started))
+  }
+  await provide("chromium", chromium())
+  const installed = agents()
+  project.provide("agents", installed.missing === undefined ? installed.place : null)
+  await report("agents", installed)
   return stop
 }
