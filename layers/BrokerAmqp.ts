@@ -27,21 +27,21 @@ export interface Options {
    * Where nobody answers at the start: `fail`, or `wait` as for a connection that is lost later. Who answers with a no,
    * such as to a wrong password, fails it in either case. Default: `fail`.
    */
-  readonly whenUnreachable?: "fail" | "wait"
+  readonly whenUnreachable?: "fail" | "wait" | undefined
   /** How RabbitMQ's own tools call this connection. Default: `svc-runtime`. */
-  readonly name?: string
+  readonly name?: string | undefined
   /** How often each side gives a sign of life; two that stay away end the connection. Default: 10 seconds. */
-  readonly heartbeatSeconds?: number
+  readonly heartbeatSeconds?: number | undefined
   /** For a connection with its handshake. Default: 5 seconds. */
-  readonly connectWithin?: Duration.Input
+  readonly connectWithin?: Duration.Input | undefined
   /** For an answer of the broker, and for a connection to ask it by. Default: 5 seconds. */
-  readonly answerWithin?: Duration.Input
+  readonly answerWithin?: Duration.Input | undefined
   /** For a publish, from its call to its outcome. Default: 10 seconds. */
-  readonly publishWithin?: Duration.Input
+  readonly publishWithin?: Duration.Input | undefined
   /** For each step of closing in order. Default: 2 seconds. */
-  readonly closeWithin?: Duration.Input
+  readonly closeWithin?: Duration.Input | undefined
   /** How many publishes of a purpose may be unanswered, of statuses those to one exchange: 1 to 1,000. Default: 256. */
-  readonly windows?: Partial<Readonly<Record<Purpose, number>>>
+  readonly windows?: Partial<Readonly<Record<Purpose, number>>> | undefined
 }
 
 /**

@@ -6,18 +6,18 @@ import { Timers } from "./broker-memory/Timers.ts"
 
 export interface ServerOptions {
   /** Bytes of messages that it holds, each counted with 512 more; past it publishes are blocked. Default: 256 MiB. */
-  readonly memoryLimit?: number
+  readonly memoryLimit?: number | undefined
 }
 
 export interface ConnectOptions {
   /** What `drop` and `cut` know the connection by. Default: "memory". */
-  readonly name?: string
+  readonly name?: string | undefined
   /** How many publishes of one purpose may be unanswered. Default: 256. */
-  readonly window?: number
+  readonly window?: number | undefined
   /** For a publish: its turn and its answer. Default: 10 seconds. */
-  readonly publishWithin?: Duration.Input
+  readonly publishWithin?: Duration.Input | undefined
   /** For every other question to the broker. Default: 5 seconds. */
-  readonly answerWithin?: Duration.Input
+  readonly answerWithin?: Duration.Input | undefined
 }
 
 /**

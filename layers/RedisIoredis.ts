@@ -11,12 +11,12 @@ export interface Options {
   readonly url: Redacted.Redacted
   readonly prefix: string
   /** How long a command may go unanswered. Default: 1 second. */
-  readonly deadline?: Duration.Input
+  readonly deadline?: Duration.Input | undefined
   /**
    * Where nobody answers at the start: `fail`, or `wait` as for a connection that is lost later. Who answers with a no,
    * such as to a wrong password, fails it in either case. Default: `fail`.
    */
-  readonly whenUnreachable?: "fail" | "wait"
+  readonly whenUnreachable?: "fail" | "wait" | undefined
 }
 
 /**

@@ -14,7 +14,7 @@ import { strings } from "./redis-memory/Strings.ts"
 
 export interface Options {
   /** Of every key and channel, as with a Redis that others use too. Default: none. */
-  readonly prefix?: string
+  readonly prefix?: string | undefined
 }
 
 const commands: ReadonlyMap<string, Commands[string]> = new Map(

@@ -10,23 +10,23 @@ export interface AggregationParameters {
    * Default: 1. Changing it moves parents to other shards: let the queues run empty first. Publishers know it too: events
    * for a shard that no worker has bound are in the status queue alone.
    */
-  readonly shard_count?: number
+  readonly shard_count?: number | undefined
   /** Events go by `<prefix>.<shard>` on the status exchange. Default: `"agg"`. */
-  readonly aggregation_routing_prefix?: string
+  readonly aggregation_routing_prefix?: string | undefined
   /** The name of a queue of one shard. Default: `"aggregation.queue.{shard}"`. */
-  readonly aggregation_queue_template?: string
+  readonly aggregation_queue_template?: string | undefined
   /**
    * The beginning of the name of a queue of several shards. Default: `"aggregation.queue.shards"`. Like the template it
    * names durable queues of the whole virtual host: deployments that share one need names of their own.
    */
-  readonly aggregation_queue_name_prefix?: string
-  readonly aggregation_consumer_timeout_ms?: number
-  readonly aggregation_single_active_consumer?: boolean
+  readonly aggregation_queue_name_prefix?: string | undefined
+  readonly aggregation_consumer_timeout_ms?: number | undefined
+  readonly aggregation_single_active_consumer?: boolean | undefined
   /** 1 to 255. */
-  readonly aggregation_max_priority?: number
-  readonly aggregation_queue_type?: "classic" | "quorum"
-  readonly aggregation_queue_arguments_overrides?: Fields
-  readonly aggregation_queue_kwargs?: Fields
+  readonly aggregation_max_priority?: number | undefined
+  readonly aggregation_queue_type?: "classic" | "quorum" | undefined
+  readonly aggregation_queue_arguments_overrides?: Fields | undefined
+  readonly aggregation_queue_kwargs?: Fields | undefined
 }
 
 export interface AggregationPlane {

@@ -25,15 +25,17 @@ import { aggregationQueue } from "./TaskTopology.ts"
 import * as Timestamp from "./Timestamp.ts"
 import * as TopologyPlan from "./TopologyPlan.ts"
 
+/** Of one aggregation consumer, beside those of every consumer. */
 export interface Options<R> extends ConsumerOptions.ConsumerOptions {
-  /** Whose events it takes. No two consumers should share one: its work would be done twice. */
+  /** The shards whose events it takes: from 0 up to the topology's `shard_count` - 1. No two consumers should share one: its work would be done twice. */
   readonly shards: ReadonlyArray<number>
-  /** Default: the name that the shards give. */
-  readonly queueName?: string
+  /** Default: the name that the topology gives to a queue of these shards, such as `aggregation.queue.0`. */
+  readonly queueName?: string | undefined
   readonly handler: AggregationHandler<R>
 }
 
 export interface AggregationConsumer<R> {
+  /** The queue that it works on. */
   readonly queue: string
   /** The specification's `run_forever`: consumes until it is stopped or interrupted. */
   readonly run: Effect.Effect<void, never, R>

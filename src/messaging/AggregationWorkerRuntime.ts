@@ -10,11 +10,12 @@ import { TaskTopology } from "./TaskTopology.ts"
 import type { Topology } from "./Topology.ts"
 
 /**
- * Over the client, or over one of its own for the topology. The names of its consumers count from 0 behind
- * `consumerName`, which is `svc-aggregation-worker` by default; `stopWithin` is 5 seconds.
+ * Of all its consumers, beside `shardGroups`. `client`: over that one; `topology`: over a client of its own, without aliases.
+ * Two defaults are its own: `consumerName` is `svc-aggregation-worker`, behind which its consumers count from 0, and
+ * `stopWithin` is 5 seconds.
  */
 export type Options<R> = Omit<AggregationConsumer.Options<R>, "shards" | "queueName"> & {
-  /** A consumer for each, of one queue; they must not overlap. */
+  /** A consumer and a queue for each group of shards, such as `[[0], [1, 2]]`; they must not overlap. */
   readonly shardGroups: ReadonlyArray<ReadonlyArray<number>>
 } & ({ readonly client: BrokerClient["Service"] } | { readonly topology: Topology })
 

@@ -10,9 +10,9 @@ import * as WorkflowEnvelope from "./WorkflowEnvelope.ts"
 
 export interface AliasParameters {
   /** Canonical top-level names of JSON bodies, such as `task_id`, to external ones. Blank: no alias. */
-  readonly field_aliases?: Readonly<Record<string, string>>
+  readonly field_aliases?: Readonly<Record<string, string>> | undefined
   /** Canonical names to those of HTTP paths and queries. Default: the field's alias. */
-  readonly http_aliases?: Readonly<Record<string, string>>
+  readonly http_aliases?: Readonly<Record<string, string>> | undefined
 }
 
 /** Understood in every body that comes in, until `task_id` has an alias of its own. */

@@ -35,7 +35,7 @@ export interface ClientOptions {
    * Declares the exchanges alone: queues belong to those who work on them, and what no queue takes is `Unroutable`.
    * Default: false.
    */
-  readonly publishOnly?: boolean
+  readonly publishOnly?: boolean | undefined
 }
 
 /** `TopologyError`: the release of the broker refuses it, or what is there differs, by name and with the way out. */

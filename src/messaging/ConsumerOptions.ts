@@ -10,40 +10,59 @@ import type { RetryPolicy } from "./RetryPolicy.ts"
 import type { RetryStatusConfig } from "./StatusSettings.ts"
 import type { Topology } from "./Topology.ts"
 
-/** What can be said of every consumer. */
+/**
+ * What can be said of every consumer. `undefined` counts as left out. A `Duration.Input` is a text such as "10 seconds", a
+ * number of milliseconds, or a `Duration`.
+ */
 export interface ConsumerOptions {
-  /** Default: none. What fails is rejected then, to the dead-letter exchange of the queue or to nowhere. */
-  readonly retryPolicy?: RetryPolicy
-  /** Told of every dead letter, once it is safe in its queue. Without a retry policy there are none. */
-  readonly dlqStore?: DeadLetterSink
-  /** Default: not enabled. */
-  readonly retryStatuses?: RetryStatusConfig
   /**
-   * How long the queue may be silent, in seconds, before the consumer makes sure that the broker still serves it. `null`:
-   * it never does. Default: 1.
+   * How often and how late a failed message is tried again, before it goes to `<queue>.dlq`. Default: none, and a failed
+   * message is rejected, to the dead-letter exchange of its queue or to nowhere.
    */
-  readonly consumeTimeoutSeconds?: number | null
-  /** Default: the client's. */
-  readonly aliasConfig?: ContractAliasConfig
-  readonly observationSink?: ObservationSink
-  /** How many messages are worked on at once: 1 to 65,535. Default: the topology's `prefetch_count`. */
-  readonly concurrency?: number
-  /** For messages that are worked on when the consumer stops; then they are interrupted and return. Default: 10 seconds. */
-  readonly stopWithin?: Duration.Input
-  /** The pause after an error of the consumer itself, in seconds. Default: 2. */
-  readonly idleRetrySeconds?: number
+  readonly retryPolicy?: RetryPolicy | undefined
+  /**
+   * Records every dead letter, once it is safe in its queue. What it fails with is logged, and changes nothing. Without a
+   * retry policy there are no dead letters. Default: none.
+   */
+  readonly dlqStore?: DeadLetterSink | undefined
+  /** Statuses about retries. Default: none, as of `new RetryStatusConfig()`. */
+  readonly retryStatuses?: RetryStatusConfig | undefined
+  /**
+   * How long the queue may be silent, in seconds, before the consumer makes sure that the broker still serves it: more
+   * than 0, at most a day. `null`: it never does. Default: 1.
+   */
+  readonly consumeTimeoutSeconds?: number | null | undefined
+  /** The names of top-level members in bodies that arrive. Default: the client's `aliasConfig`. */
+  readonly aliasConfig?: ContractAliasConfig | undefined
+  /** Told of everything that the consumer does. It must return at once: `queuedObservations` is for slow ones. Default: none. */
+  readonly observationSink?: ObservationSink | undefined
+  /**
+   * How many messages are worked on at once, which is also the prefetch: 1 to 65,535. Default: the topology's
+   * `prefetch_count`, which is 1 unless it says otherwise; of a workflow stage its `max_inflight` goes before that.
+   */
+  readonly concurrency?: number | undefined
+  /**
+   * How long messages in work may go on when the consumer stops; then their handlers are interrupted, and the messages
+   * return to their queue. 0: at once. Default: 10 seconds; of the `AggregationWorkerRuntime` 5 seconds.
+   */
+  readonly stopWithin?: Duration.Input | undefined
+  /** The pause after an error of the consumer itself, in seconds: more than 0, at most a day. Default: 2. */
+  readonly idleRetrySeconds?: number | undefined
   /** With no place free and nothing settled for so long, a warning names the messages. Default: 1 minute. */
-  readonly stalledAfter?: Duration.Input
-  /** Of the subscription, such as `x-priority`. */
-  readonly consumeArguments?: Fields
-  /** In observations, lineage and the log. */
-  readonly consumerName?: string
+  readonly stalledAfter?: Duration.Input | undefined
+  /** Arguments of the subscription, such as `{ "x-priority": 10 }`. Default: none. */
+  readonly consumeArguments?: Fields | undefined
+  /**
+   * The consumer's name in observations, lineage and the log. Default: `svc-task-consumer`, `svc-workflow-consumer`,
+   * `svc-aggregation-consumer`, or `svc-aggregation-worker-<n>` of the `AggregationWorkerRuntime`.
+   */
+  readonly consumerName?: string | undefined
 }
 
 /** What is wrong with them. `handleWithin`: of consumers that have one. */
 export const refusal = (
   consumer: string,
-  options: ConsumerOptions & { readonly handleWithin?: Duration.Input }
+  options: ConsumerOptions & { readonly handleWithin?: Duration.Input | undefined }
 ): SettingsError | undefined => {
   const findings = new Findings()
   findings.integer("concurrency", options.concurrency, 1, 65_535)

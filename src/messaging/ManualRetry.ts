@@ -9,23 +9,23 @@ import * as TaskEnvelope from "./TaskEnvelope.ts"
 
 /** What to change when a task is handed over under its own id; what is left out stays as it is, to the last digit. */
 export interface ManualRetryRequest {
-  readonly taskType?: string
+  readonly taskType?: string | undefined
   /** Instead of the present payload. */
-  readonly payload?: JsonObject
+  readonly payload?: JsonObject | undefined
   /** On top of the present payload, member by member of its top level. */
-  readonly payloadMerge?: JsonObject
-  readonly service?: string
-  readonly correlationId?: string
-  readonly priority?: number
+  readonly payloadMerge?: JsonObject | undefined
+  readonly service?: string | undefined
+  readonly correlationId?: string | undefined
+  readonly priority?: number | undefined
   /** Travels in a header and in statuses. At most 16,384 bytes of UTF-8. */
-  readonly reason?: string
+  readonly reason?: string | undefined
   /** Of the status. Default: the reason. */
-  readonly message?: string
+  readonly message?: string | undefined
   /** Of the status. */
-  readonly meta?: JsonObject
-  readonly headers?: Fields
+  readonly meta?: JsonObject | undefined
+  readonly headers?: Fields | undefined
   /** Further top-level fields of the task. */
-  readonly extraFields?: JsonObject
+  readonly extraFields?: JsonObject | undefined
 }
 
 /** What the handler knows of the delivery that it works on. */

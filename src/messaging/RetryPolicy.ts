@@ -10,26 +10,26 @@ import type { StageContract } from "./Stage.ts"
  */
 export interface ExponentialBackoff {
   /** More than 1. Default: 2. */
-  readonly factor?: number
+  readonly factor?: number | undefined
   /** Milliseconds. Default: an hour, or `delay_ms` where that is more. */
-  readonly max_delay_ms?: number
+  readonly max_delay_ms?: number | undefined
   /** 0 to 1. Default: 0.5. */
-  readonly jitter?: number
+  readonly jitter?: number | undefined
   /** How many delays stand for the range of one retry: 1 to 16. Default: 4. */
-  readonly steps?: number
+  readonly steps?: number | undefined
 }
 
 export interface RetryParameters {
   /** Default: 3. A handler runs at most once more than that; 0 dead-letters the first failure. */
-  readonly max_retries?: number
+  readonly max_retries?: number | undefined
   /** Milliseconds. Default: 30,000. */
-  readonly delay_ms?: number
+  readonly delay_ms?: number | undefined
   /** Default: every retry waits `delay_ms`. */
-  readonly backoff?: ExponentialBackoff
+  readonly backoff?: ExponentialBackoff | undefined
   /** Default: `".retry"`. */
-  readonly retry_queue_suffix?: string
+  readonly retry_queue_suffix?: string | undefined
   /** Default: `".dlq"`. */
-  readonly dead_letter_queue_suffix?: string
+  readonly dead_letter_queue_suffix?: string | undefined
 }
 
 /** How often and how late a failed message is delivered again. Throws a `SettingsError` with every mistake at once. */

@@ -6,40 +6,40 @@ import { maxDelayMs } from "./RetryPolicy.ts"
 export interface PayloadSchema {
   readonly name: string
   /** Default: `"v1"`. */
-  readonly version?: string
-  readonly required_fields?: ReadonlyArray<string>
-  readonly optional_fields?: ReadonlyArray<string>
+  readonly version?: string | undefined
+  readonly required_fields?: ReadonlyArray<string> | undefined
+  readonly optional_fields?: ReadonlyArray<string> | undefined
 }
 
 export interface ActionSchema {
   readonly action: string
-  readonly description?: string
-  readonly payload?: PayloadSchema
+  readonly description?: string | undefined
+  readonly payload?: PayloadSchema | undefined
 }
 
 /** What a stage promises beyond its transport. Everything may be left out. */
 export interface StageContract {
-  readonly description?: string
-  readonly role?: string
-  readonly owner?: string
-  readonly tags?: ReadonlyArray<string>
+  readonly description?: string | undefined
+  readonly role?: string | undefined
+  readonly owner?: string | undefined
+  readonly tags?: ReadonlyArray<string> | undefined
   /** Milliseconds; for people, nothing is done about it. */
-  readonly sla_ms?: number
+  readonly sla_ms?: number | undefined
   /** Empty: anything goes. */
-  readonly accepted_actions?: ReadonlyArray<ActionSchema>
-  readonly produced_actions?: ReadonlyArray<ActionSchema>
-  readonly allowed_next_stages?: ReadonlyArray<string>
+  readonly accepted_actions?: ReadonlyArray<ActionSchema> | undefined
+  readonly produced_actions?: ReadonlyArray<ActionSchema> | undefined
+  readonly allowed_next_stages?: ReadonlyArray<string> | undefined
   /** It hands over to nobody. */
-  readonly terminal?: boolean
+  readonly terminal?: boolean | undefined
   /** Of a handler, in seconds; past it the message is retried for `stage_timeout`. */
-  readonly timeout_seconds?: number
+  readonly timeout_seconds?: number | undefined
   /** Instead of the consumer's own retry policy. */
-  readonly max_retries?: number
-  readonly retry_delay_ms?: number
+  readonly max_retries?: number | undefined
+  readonly retry_delay_ms?: number | undefined
   /** How many messages are worked on at once, where the consumer says nothing. */
-  readonly max_inflight?: number
+  readonly max_inflight?: number | undefined
   /** Fields of the payload that make two messages the same work. */
-  readonly dedup_key_fields?: ReadonlyArray<string>
+  readonly dedup_key_fields?: ReadonlyArray<string> | undefined
 }
 
 export interface StageParameters extends StageContract {
@@ -49,8 +49,8 @@ export interface StageParameters extends StageContract {
   readonly binding_keys: ReadonlyArray<string>
   /** How others reach it: must match one of the binding keys. */
   readonly publish_routing_key: string
-  readonly queue_arguments_overrides?: Fields
-  readonly queue_kwargs?: Fields
+  readonly queue_arguments_overrides?: Fields | undefined
+  readonly queue_kwargs?: Fields | undefined
 }
 
 export interface EntryRouteParameters {

@@ -11,33 +11,33 @@ export type StreamOffset = "first" | "last" | "next" | number | Date | string
 /** What every topology has. Its parameters keep the specification's names, since documents and errors use those. */
 export interface StatusParameters {
   /** Read by who composes a broker from the topology; an in-process broker needs none. */
-  readonly rabbitmq_url?: string | Redacted.Redacted
+  readonly rabbitmq_url?: string | Redacted.Redacted | undefined
   readonly status_exchange: string
   readonly status_queue: string
   /** A fanout exchange for what workers reject. Nothing is bound to it here: bind a queue, or it is dropped. */
-  readonly dead_letter_exchange?: string
+  readonly dead_letter_exchange?: string | undefined
   /** Deliveries that a consumer works on at once, where it says nothing itself. Default: 1. */
-  readonly prefetch_count?: number
+  readonly prefetch_count?: number | undefined
   /** Default: true. */
-  readonly status_use_streams?: boolean
+  readonly status_use_streams?: boolean | undefined
   /** The status queue is deleted when nobody used it for so long. Not for streams, which the broker never deletes. */
-  readonly status_queue_ttl_ms?: number
+  readonly status_queue_ttl_ms?: number | undefined
   /** GiB. Streams only. */
-  readonly status_stream_max_length_gb?: number
+  readonly status_stream_max_length_gb?: number | undefined
   /** MiB, at most 2861 (3,000,000,000 bytes). Streams only. */
-  readonly status_stream_max_segment_size_mb?: number
+  readonly status_stream_max_segment_size_mb?: number | undefined
   /**
    * Where a hub begins that nobody has run before, and every consumer that is given `consumerArguments`. By default a hub
    * begins with the first event, and such a consumer with the last chunk. Histories are asked for their own. Streams only.
    */
-  readonly status_stream_initial_offset?: StreamOffset
+  readonly status_stream_initial_offset?: StreamOffset | undefined
   /**
    * How many bytes a status may have as it travels: clients refuse to publish larger ones, and hubs do not store them.
    * Publishers and hubs must agree on it. 1,024 to 16,777,216. Default: 1,048,576.
    */
-  readonly status_max_event_bytes?: number
-  readonly status_queue_arguments_overrides?: Fields
-  readonly status_queue_kwargs?: Fields
+  readonly status_max_event_bytes?: number | undefined
+  readonly status_queue_arguments_overrides?: Fields | undefined
+  readonly status_queue_kwargs?: Fields | undefined
 }
 
 export interface StatusPlane {

@@ -3,13 +3,13 @@ import { Findings } from "./Parameters.ts"
 
 export interface RetryStatusParameters {
   /** Default: false. */
-  readonly enabled?: boolean
+  readonly enabled?: boolean | undefined
   /** When a retry waits. Default: `"retrying"`. */
-  readonly retrying_status?: string
+  readonly retrying_status?: string | undefined
   /** When a message is dead-lettered. Default: `"failed"`. */
-  readonly dead_lettered_status?: string
+  readonly dead_lettered_status?: string | undefined
   /** Whether the text of the error becomes the message of the status. Default: true. */
-  readonly include_error_text?: boolean
+  readonly include_error_text?: boolean | undefined
 }
 
 /** The part of a status that does not depend on whose it is. */
@@ -57,15 +57,15 @@ export class RetryStatusConfig {
 
 export interface LifecycleStatusParameters {
   /** Default: false. */
-  readonly enabled?: boolean
+  readonly enabled?: boolean | undefined
   /** Default: `"processing"`. */
-  readonly processing?: string
+  readonly processing?: string | undefined
   /** Default: `"completed"`. */
-  readonly completed?: string
+  readonly completed?: string | undefined
   /** Default: `"failed"`. */
-  readonly failed?: string
+  readonly failed?: string | undefined
   /** Default: true. */
-  readonly include_error_text?: boolean
+  readonly include_error_text?: boolean | undefined
 }
 
 /** Statuses about the work itself, which a task consumer publishes by itself. */

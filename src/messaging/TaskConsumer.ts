@@ -15,16 +15,21 @@ import * as TaskDelivery from "./TaskDelivery.ts"
 import { TaskTopology } from "./TaskTopology.ts"
 import * as TopologyPlan from "./TopologyPlan.ts"
 
-/** Without a retry policy batches are rejected as well. */
+/** Of a task consumer, beside those of every consumer. Without a retry policy batches are rejected as well. */
 export interface Options<R> extends ConsumerOptions.ConsumerOptions {
   readonly handler: TaskHandler<R>
-  /** Default: not enabled. */
-  readonly lifecycleStatuses?: LifecycleStatusConfig
-  /** A handler that takes longer is interrupted, and has failed. Default: none. */
-  readonly handleWithin?: Duration.Input
+  /** Statuses about the work itself, `processing`, `completed` and `failed`. Default: none, as of `new LifecycleStatusConfig()`. */
+  readonly lifecycleStatuses?: LifecycleStatusConfig | undefined
+  /**
+   * How long a handler may take: then it is interrupted, and has failed with `HandlerTimeout`, which is tried again. Default:
+   * as long as it likes; the broker takes a message back after its consumer timeout, which is 30 minutes by default.
+   */
+  readonly handleWithin?: Duration.Input | undefined
 }
 
 export interface TaskConsumer<R> {
+  /** The task queue that it works on. */
+  readonly queue: string
   /** The specification's `run_forever`: consumes until it is stopped or interrupted. */
   readonly run: Effect.Effect<void, never, R>
   /** Takes no further task; succeeds when those in work are done, or given back. */
@@ -76,7 +81,7 @@ export const make = Effect.fnUntraced(function* <R>(
     { discard: true }
   )
 
-  return DeliveryLoop.make<R>(broker, {
+  const { run, stop } = DeliveryLoop.make<R>(broker, {
     ...ConsumerOptions.ofLoop(options),
     name,
     queue,
@@ -95,6 +100,7 @@ export const make = Effect.fnUntraced(function* <R>(
         })
       )
   })
+  return { queue, run, stop }
 })
 
 /** A worker for as long as the layer is there; it stops as `stop` does. */

@@ -12,24 +12,24 @@ export interface TaskParameters extends StatusParameters {
   readonly tasks_exchange: string
   readonly tasks_queue: string
   /** How long a task may wait before it is rejected, in milliseconds. Default: for ever. */
-  readonly tasks_message_ttl_ms?: number
+  readonly tasks_message_ttl_ms?: number | undefined
   /** From RabbitMQ 3.12 on; from 4.3 on quorum queues alone. */
-  readonly task_consumer_timeout_ms?: number
+  readonly task_consumer_timeout_ms?: number | undefined
   /** Absent: not said; `false` is sent as `false`. */
-  readonly task_single_active_consumer?: boolean
+  readonly task_single_active_consumer?: boolean | undefined
   /** 1 to 255. On a quorum queue it is not sent: those have priorities of their own from RabbitMQ 4.0 on. */
-  readonly task_max_priority?: number
+  readonly task_max_priority?: number | undefined
   /** Default: the broker's, which is classic. */
-  readonly task_queue_type?: "classic" | "quorum"
+  readonly task_queue_type?: "classic" | "quorum" | undefined
   /** Raw arguments. Both hatches are alike; an argument may come from one place alone. */
-  readonly task_queue_arguments_overrides?: Fields
-  readonly task_queue_kwargs?: Fields
+  readonly task_queue_arguments_overrides?: Fields | undefined
+  readonly task_queue_kwargs?: Fields | undefined
 }
 
 export interface SharedParameters extends TaskParameters {
   /** May be empty. */
   readonly tasks_routing_key: string
-  readonly routing_strategy?: RoutingStrategy
+  readonly routing_strategy?: RoutingStrategy | undefined
 }
 
 /** Routing keys of one's own, where those of the specification do not fit: of a task, and of an ordinary status. */

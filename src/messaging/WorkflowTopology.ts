@@ -8,16 +8,16 @@ import { Topology } from "./Topology.ts"
 export interface WorkflowParameters extends StatusParameters {
   readonly workflow_exchange: string
   readonly stages: ReadonlyArray<StageParameters>
-  readonly entry_routes?: ReadonlyArray<EntryRouteParameters>
+  readonly entry_routes?: ReadonlyArray<EntryRouteParameters> | undefined
   /** From RabbitMQ 3.12 on; from 4.3 on quorum queues alone. */
-  readonly workflow_consumer_timeout_ms?: number
-  readonly workflow_single_active_consumer?: boolean
+  readonly workflow_consumer_timeout_ms?: number | undefined
+  readonly workflow_single_active_consumer?: boolean | undefined
   /** 1 to 255. On a quorum queue it is not sent: those have priorities of their own from RabbitMQ 4.0 on. */
-  readonly workflow_max_priority?: number
-  readonly workflow_queue_type?: "classic" | "quorum"
+  readonly workflow_max_priority?: number | undefined
+  readonly workflow_queue_type?: "classic" | "quorum" | undefined
   /** Raw arguments of every stage's queue; stages have hatches of their own. */
-  readonly workflow_queue_arguments_overrides?: Fields
-  readonly workflow_queue_kwargs?: Fields
+  readonly workflow_queue_arguments_overrides?: Fields | undefined
+  readonly workflow_queue_kwargs?: Fields | undefined
 }
 
 export interface Stage {

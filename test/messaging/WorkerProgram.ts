@@ -1,7 +1,6 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Config, Effect, Layer } from "effect"
-import * as BrokerAmqp from "../../layers/BrokerAmqp.ts"
-import * as Teardown from "../../layers/Teardown.ts"
+import { BrokerAmqp, Teardown } from "../../layers/index.ts"
 import { worker } from "./WorkerExample.ts"
 
 const broker = Layer.unwrap(Effect.map(Config.Redacted("RABBITMQ_URL"), (url) => BrokerAmqp.layer({ url })))
