@@ -5,7 +5,7 @@ import { CommandFailed } from "./Commands.ts"
 
 /** What the command line says of a replay. */
 export interface Wish {
-  readonly url: URL
+  readonly url: Option.Option<URL>
   readonly token: Option.Option<Redacted.Redacted>
   /** A job that runs already; then nothing is selected. */
   readonly job: Option.Option<string>
@@ -27,11 +27,11 @@ export interface Screen {
  */
 export const replay = Effect.fnUntraced(
   function* (wish: Wish, screen: Screen) {
-    const { token, url } = wish
-    const id = Option.isSome(wish.job) ? wish.job.value : (yield* started(wish)).replay_id
+    const server = yield* serverOf(wish)
+    const id = Option.isSome(wish.job) ? wish.job.value : (yield* started(server, wish)).replay_id
     yield* Console.log(`Replay job ${id}; the server works on it, whether or not this command runs.`)
     const show = shower(screen)
-    const last = yield* ReplayClient.follow({ url, token }, id).pipe(
+    const last = yield* ReplayClient.follow(server, id).pipe(
       Stream.tap((job) => Effect.sync(() => show(job))),
       Stream.runLast
     )
@@ -45,14 +45,24 @@ export const replay = Effect.fnUntraced(
   Effect.provide(FetchHttpClient.layer)
 )
 
-const started = Effect.fnUntraced(function* ({ filter, force, ids, token, url }: Wish) {
+const serverOf = ({ token, url }: Wish): Effect.Effect<ReplayClient.Server, CommandFailed> =>
+  Option.match(url, {
+    onNone: () =>
+      new CommandFailed({
+        message:
+          "Say which process serves the dead letters, by --url or SVC_STATUS_URL, such as --url http://127.0.0.1:8082."
+      }),
+    onSome: (url) => Effect.succeed({ url, token })
+  })
+
+const started = Effect.fnUntraced(function* (server: ReplayClient.Server, { filter, force, ids }: Wish) {
   const filtered = Object.keys(filter).length > 0
   if (filtered === ids.length > 0) {
     return yield* new CommandFailed({
       message: "Say what to replay: ids by --id, or a filter by --queue, --reason and the like; one of both."
     })
   }
-  return yield* ReplayClient.start({ url, token }, { selection: filtered ? { filter } : { ids }, force })
+  return yield* ReplayClient.start(server, { selection: filtered ? { filter } : { ids }, force })
 })
 
 const shower = ({ columns, terminal, write }: Screen) => {

@@ -163,6 +163,7 @@ const replay = Command.make(
     url: Flag.String("url").pipe(
       Flag.withFallbackConfig(Config.String("SVC_STATUS_URL")),
       Flag.withSchema(Schema.URLFromString),
+      Flag.optional,
       Flag.withDescription("Of a running process that serves dead letters; without this flag SVC_STATUS_URL")
     ),
     job: named("job", "Only shows a job that was begun before"),
