@@ -157,15 +157,18 @@ const configuration = Command.make("configuration").pipe(
 const named = (name: string, description: string) =>
   Flag.String(name).pipe(Flag.optional, Flag.withDescription(description))
 
+const statusUrl = Flag.String("url").pipe(
+  Flag.withFallbackConfig(Config.String("SVC_STATUS_URL")),
+  Flag.withSchema(Schema.URLFromString),
+  Flag.withDescription("Of a running process that serves dead letters; without this flag SVC_STATUS_URL")
+)
+
+const statusToken = Config.option(Config.Redacted("SVC_STATUS_TOKEN"))
+
 const replay = Command.make(
   "replay",
   {
-    url: Flag.String("url").pipe(
-      Flag.withFallbackConfig(Config.String("SVC_STATUS_URL")),
-      Flag.withSchema(Schema.URLFromString),
-      Flag.optional,
-      Flag.withDescription("Of a running process that serves dead letters; without this flag SVC_STATUS_URL")
-    ),
+    url: statusUrl,
     job: named("job", "Only shows a job that was begun before"),
     ids: Flag.String("id").pipe(Flag.atLeast(0), Flag.withDescription("A dlq_id; may be given many times")),
     queue_name: named("queue", "The dead-letter queue"),
@@ -183,7 +186,7 @@ const replay = Command.make(
     )
   },
   Effect.fnUntraced(function* ({ force, ids, job, url, ...filter }) {
-    const token = yield* Config.option(Config.Redacted("SVC_STATUS_TOKEN"))
+    const token = yield* statusToken
     const { columns, isTTY } = process.stdout
     yield* ReplayCommands.replay(
       { url, token, job, ids, filter: Record.getSomes(filter), force },
@@ -194,6 +197,23 @@ const replay = Command.make(
   Command.withDescription("Replays dead letters, and shows how far it is; SVC_STATUS_TOKEN is the process's token")
 )
 
+const letters = {
+  url: statusUrl,
+  queue: Flag.String("queue").pipe(Flag.withDescription("The dead-letter queue"))
+}
+
+const deadLetters = Command.make("dead-letters").pipe(
+  Command.withDescription("The messages of dead-letter queues on the broker, by the API of a running process"),
+  Command.withSubcommands([
+    Command.make("index", letters, (given) =>
+      Effect.flatMap(statusToken, (token) => ReplayCommands.index({ ...given, token }))
+    ).pipe(Command.withDescription("Gives records to those that have none, as after a loss of Redis; twice is once")),
+    Command.make("remove-replayed", letters, (given) =>
+      Effect.flatMap(statusToken, (token) => ReplayCommands.removeReplayed({ ...given, token }))
+    ).pipe(Command.withDescription("Takes those out of their queue that were replayed; their records stay"))
+  ])
+)
+
 /** What ended the program, in words; a mistake on the command line has been shown with the help already. */
 const complain = (cause: Cause.Cause<unknown>) => {
   const error = Cause.findError(cause)
@@ -201,7 +221,7 @@ const complain = (cause: Cause.Cause<unknown>) => {
   return CliError.isCliError(error.success) ? Effect.void : Console.error(Start.describe(error.success))
 }
 
-Command.run(Command.withSubcommands(command, [audit, secrets, operatorToken, configuration, replay]), {
+Command.run(Command.withSubcommands(command, [audit, secrets, operatorToken, configuration, replay, deadLetters]), {
   version
 }).pipe(
   Effect.provide(NodeServices.layer),

@@ -2,7 +2,6 @@ import { createHash } from "node:crypto"
 import { type Effect, Schema } from "effect"
 import type { Delivery, Field, Fields, Properties } from "../services/Broker.ts"
 import { JsonObject } from "./Envelope.ts"
-import type { FailureReason } from "./RetryHeaders.ts"
 import { type Timestamp, withOffset } from "./Timestamp.ts"
 
 const N = Schema.NullOr(Schema.String)
@@ -72,7 +71,8 @@ export interface DeadLettered {
   /** Where its retries waited; `null` without any. */
   readonly retryQueue: string | null
   readonly taskId: string | null
-  readonly reason: FailureReason
+  /** A `FailureReason`, or what another worker calls it. */
+  readonly reason: string
   readonly exceptionType: string | null
   /** Empty: none is kept. */
   readonly exceptionMessage: string

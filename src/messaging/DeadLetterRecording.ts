@@ -1,11 +1,10 @@
-import { Clock, Duration, Effect } from "effect"
+import { Duration, Effect } from "effect"
 import type { Delivery } from "../services/Broker.ts"
 import { type DeadLetterSink, recordOf } from "./DeadLetter.ts"
 import * as HandlerFailure from "./HandlerFailure.ts"
 import * as Observation from "./Observation.ts"
 import type { Observe } from "./ObservationSink.ts"
 import type { Failure, Redelivered, Redelivery } from "./Redelivery.ts"
-import { ofMillis } from "./Timestamp.ts"
 
 /** A delivery that failed, and was brought somewhere. */
 export interface Failed {
@@ -52,7 +51,7 @@ export const make = (consumerName: string, sink: DeadLetterSink | undefined, obs
   return (failed) => {
     const { delivery, failure, redelivery, taskId, went } = failed
     if (went._tag === "Retry") return Effect.void
-    const record = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    const record = Effect.suspend(() =>
       sink.record(
         recordOf({
           delivery,
@@ -67,7 +66,7 @@ export const make = (consumerName: string, sink: DeadLetterSink | undefined, obs
           attempt: went.attempt,
           maxRetries: redelivery.policy.maxRetries,
           headers: went.headers,
-          at: ofMillis(now)
+          at: went.at
         })
       )
     )

@@ -9,6 +9,7 @@ import { decide, type RetryDecision } from "./RetryDecision.ts"
 import * as RetryHeaders from "./RetryHeaders.ts"
 import type { RetryPolicy } from "./RetryPolicy.ts"
 import * as RetryQueues from "./RetryQueues.ts"
+import { ofMillis, type Timestamp } from "./Timestamp.ts"
 
 /** Why a delivery is not done with. */
 export interface Failure {
@@ -26,6 +27,7 @@ export interface Failure {
 /** Where a failed delivery went. */
 export type Redelivered = RetryDecision & {
   readonly queue: string
+  readonly at: Timestamp
   /** As published. */
   readonly headers: Fields
 }
@@ -78,12 +80,14 @@ export const make = (
       const { properties } = delivery
       const attempt = RetryHeaders.attemptOf(properties.headers ?? {})
       const decision = decide(policy, { ...failure, attempt }, yield* Random.next)
+      const at = ofMillis(yield* Clock.currentTimeMillis)
       const told = {
         attempt: decision.attempt,
         maxRetries: policy.maxRetries,
         sourceQueue,
         reason: decision.reason,
-        exceptionType: failure.exceptionType
+        exceptionType: failure.exceptionType,
+        deadLetteredAt: decision._tag === "DeadLetter" ? at : undefined
       }
       const inherited = { ...properties.headers, ...headers }
       const queueOf = () => (decision._tag === "Retry" ? queues.retryQueueOf(decision.delayMs) : queues.deadLetterQueue)
@@ -110,7 +114,7 @@ export const make = (
           headers: RetryHeaders.of(RetryHeaders.brief(RetryHeaders.carried(inherited)), told)
         })
       )
-      return { ...decision, queue: queueOf(), headers: published }
+      return { ...decision, at, queue: queueOf(), headers: published }
     })
 
     return {

@@ -1,11 +1,14 @@
 import type { Field, Fields } from "../services/Broker.ts"
 import { isShort } from "./Envelope.ts"
+import type { Timestamp } from "./Timestamp.ts"
 
 export const retryAttempt = "x-svc-retry-attempt"
 export const maxRetries = "x-svc-max-retries"
 export const sourceQueue = "x-svc-source-queue"
 export const failureReason = "x-svc-failure-reason"
 export const exceptionType = "x-svc-exception-type"
+/** Of a dead letter alone: when, as an ISO 8601 text. Its record is found, and made again, by it. */
+export const deadLetteredAt = "x-svc-dead-lettered-at"
 /** Of a dead letter that was published to its queue again: true. */
 export const replayedFromDlq = "x-svc-replayed-from-dlq"
 /** How many headers of the message were left behind on its way here, for want of room. */
@@ -78,6 +81,8 @@ export interface Failure {
   readonly reason: FailureReason
   /** `null`: no exception was the cause. The header is written nonetheless. */
   readonly exceptionType: string | null
+  /** `undefined`: it is tried again. */
+  readonly deadLetteredAt?: Timestamp | undefined
 }
 
 /** Of a retry or a dead letter, beside everything that the delivery brought. */
@@ -87,7 +92,8 @@ export const of = (headers: Fields, failure: Failure): Fields => ({
   [maxRetries]: failure.maxRetries,
   [sourceQueue]: failure.sourceQueue,
   [failureReason]: failure.reason,
-  [exceptionType]: failure.exceptionType === null ? null : failure.exceptionType.slice(0, maxTypeLength)
+  [exceptionType]: failure.exceptionType === null ? null : failure.exceptionType.slice(0, maxTypeLength),
+  ...(failure.deadLetteredAt !== undefined && { [deadLetteredAt]: failure.deadLetteredAt })
 })
 
 /** Header tables are small, and anybody can give a class a name. */

@@ -69,6 +69,16 @@ export const replayRequest = (
   return Result.map(filterOf(filter, force, aliases), (filter) => ({ selection: { filter }, force }))
 }
 
+/** Of a request that is about one dead-letter queue. */
+export const queueName = (body: unknown): Read<string> => {
+  if (!isObject(body)) return refused("body", "", "must be a JSON object with queue_name")
+  const unknown = Object.keys(body).filter((name) => name !== "queue_name")
+  if (unknown.length > 0)
+    return Result.fail(unknown.map((name) => problem("body", name, "is not known: queue_name is")))
+  const { queue_name } = body
+  return isText(queue_name) ? Result.succeed(queue_name) : Result.fail(textProblem("body", "queue_name", queue_name))
+}
+
 const idsOf = (ids: unknown, maxIds: number): Read<ReadonlyArray<string>> =>
   Array.isArray(ids) && ids.length > 0 && ids.length <= maxIds && ids.every(isText)
     ? Result.succeed(ids)

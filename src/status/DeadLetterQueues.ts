@@ -74,9 +74,12 @@ const comparison = (queue: IndexedQueue, messages: number | null | undefined): Q
       }
     : { ...queue, exists: messages !== null, message_count: messages, ...verdictOf(queue, messages) }
 
-/** A replay leaves the message in its queue, so in the end as many messages lie there as records are indexed. */
+/**
+ * A replay leaves the message in its queue until the replayed ones are removed: there are as many messages as records, or
+ * fewer by those that were replayed.
+ */
 export const verdictOf = (
-  { indexed_count, open_count }: Pick<IndexedQueue, "indexed_count" | "open_count">,
+  { indexed_count, open_count, replayed_count }: Pick<IndexedQueue, "indexed_count" | "open_count" | "replayed_count">,
   messages: number | null
 ): Pick<QueueComparison, "verdict" | "explanation"> => {
   if (messages === null) {
@@ -88,10 +91,10 @@ export const verdictOf = (
   if (messages > indexed_count) {
     return {
       verdict: "not_indexed",
-      explanation: `${messages - indexed_count} more messages than records: their records have left the index or were never written, or a worker without an index put them there.`
+      explanation: `${messages - indexed_count} more messages than records: their records have left the index or were never written, or a worker without an index put them there. POST /dlq/queues/index indexes them again.`
     }
   }
-  if (messages < indexed_count) {
+  if (messages < indexed_count - replayed_count) {
     return {
       verdict: "taken_out",
       explanation: `${indexed_count - messages} fewer messages than records: somebody consumed or purged them, or a consumer holds them. ${open_count} records wait to be replayed, which needs no message in the queue.`
@@ -99,6 +102,6 @@ export const verdictOf = (
   }
   return {
     verdict: "agrees",
-    explanation: `As many messages as records. ${open_count} wait to be replayed; a replay leaves its message in the queue.`
+    explanation: `${messages === indexed_count ? "As many messages as records." : "Each record that was not replayed has its message."} ${open_count} wait to be replayed; a replay leaves its message in the queue, until POST /dlq/queues/remove-replayed takes it out.`
   }
 }

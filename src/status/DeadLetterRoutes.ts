@@ -1,7 +1,7 @@
 import { ByteSize, Context, Effect, type Layer, Option, Result, type Scope } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as BodyRoom from "../http/BodyRoom.ts"
-import { ContractAliasConfig, ContractAliases } from "../messaging/Aliases.ts"
+import { ContractAliasConfig } from "../messaging/Aliases.ts"
 import { bodyOf } from "../messaging/DeadLetter.ts"
 import { isJsonObject, type JsonObject } from "../messaging/Envelope.ts"
 import * as ExactJson from "../messaging/ExactJson.ts"
@@ -14,6 +14,7 @@ import { DeadLetterStore, type UnknownCursor } from "./DeadLetterStore.ts"
 import { type InvalidParameter, invalid, refusal, unavailable } from "./Detail.ts"
 import * as Diagnosis from "./Diagnosis.ts"
 import * as LargeAnswers from "./LargeAnswers.ts"
+import * as QueuedLetters from "./QueuedLetters.ts"
 import * as Refusals from "./Refusals.ts"
 import { type ReplayError, replay } from "./Replay.ts"
 import { type ReplayJob, type ReplayJobRefused, ReplayJobs } from "./ReplayJobs.ts"
@@ -25,9 +26,8 @@ type Path = `/${string}`
 export interface Options {
   /** Registers the route of the broker's queues: these and the indexed ones. An empty list is enough. */
   readonly brokerDlqQueueNames?: ReadonlyArray<string>
-  /** Default: `ContractAliases`, as a `Lifespan` provides them. */
   readonly aliasConfig?: ContractAliasConfig
-  /** Default: `/dlq/queues`. */
+  /** Indexing a queue again, and removing what was replayed from it, are behind it. Default: `/dlq/queues`. */
   readonly queuesPath?: Path
   /** Default: `/broker/dlq/queues`. */
   readonly brokerQueuesPath?: Path
@@ -58,7 +58,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
       const replayJobs = yield* Effect.serviceOption(ReplayJobs)
       const holding = yield* LargeAnswers.make
       const room = BodyRoom.make()
-      const aliases = options.aliasConfig ?? (yield* ContractAliases) ?? new ContractAliasConfig()
+      const aliases = options.aliasConfig ?? new ContractAliasConfig()
       const messages = options.messagesPath ?? "/dlq/messages"
       const replays = options.replaysPath ?? "/dlq/replays"
       const allowed = new Map<Path, ReadonlyArray<"GET" | "POST">>()
@@ -75,7 +75,12 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
         return router.add(method, path, Refusals.unbroken(answered(handler)).pipe(Effect.provideContext(services)))
       }
 
-      yield* add("GET", options.queuesPath ?? "/dlq/queues", queues)
+      const letters = yield* QueuedLetters.make
+      const queuesPath = options.queuesPath ?? "/dlq/queues"
+      const work = { aliases, room, configured: options.brokerDlqQueueNames ?? [] }
+      yield* add("GET", queuesPath, queues)
+      yield* add("POST", `${queuesPath}/index`, onLetters(letters.index, work))
+      yield* add("POST", `${queuesPath}/remove-replayed`, onLetters(letters.removeReplayed, work))
       yield* add("GET", messages, list(aliases))
       yield* add("GET", `${messages}/:dlq_id`, holding(detail(aliases, statuses)))
       yield* add("POST", `${messages}/:dlq_id/replay`, replayOne)
@@ -95,7 +100,16 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
     })
   )
 
-type Refused = RedisError | NoPlace | BodyRoom.NoRoom | UnknownCursor | ReplayError | ReplayJobRefused | Invalid | Plain
+type Refused =
+  | QueuedLetters.LettersNotWalked
+  | RedisError
+  | NoPlace
+  | BodyRoom.NoRoom
+  | UnknownCursor
+  | ReplayError
+  | ReplayJobRefused
+  | Invalid
+  | Plain
 
 /** Parameters that cannot be taken. */
 interface Invalid {
@@ -141,6 +155,9 @@ const toResponse = (error: Refused): HttpServerResponse.HttpServerResponse => {
       return error.whose === "caller"
         ? refusal(429, "The bodies of this address have a quarter of the room for all: send fewer at once.", retrySoon)
         : unavailable("There is no room for the body of this request: try again in a moment.")
+    case "LettersNotWalked":
+      if (error.reason === "unavailable") return unavailable(error.message)
+      return refusal(error.reason === "busy" ? 409 : 404, error.message)
     case "ReplayJobRefused":
       return error.reason === "too_many"
         ? unavailable("Too many replay jobs run already: wait for one of them, or cancel one.")
@@ -179,6 +196,39 @@ const queues = Effect.gen(function* () {
 
 const brokerQueues = (names: ReadonlyArray<string>) =>
   Effect.map(DeadLetterQueues.withNamed(names), (queues) => ok({ queues }))
+
+const onLetters = <A>(
+  walk: (
+    queue: string,
+    aliases: ContractAliasConfig
+  ) => Effect.Effect<A, QueuedLetters.LettersNotWalked | RedisError, DeadLetterStore | Broker>,
+  given: {
+    readonly aliases: ContractAliasConfig
+    readonly room: BodyRoom.BodyRoom["Service"]
+    readonly configured: ReadonlyArray<string>
+  }
+) =>
+  Effect.gen(function* () {
+    const body = yield* given.room.holding(Number(maxQueueBody))(bodyText(maxQueueBody))
+    const queue = yield* taken(Parameters.queueName(parsed(body)))
+    // messages of a working queue are nobody's dead letters, and must not be taken from their workers
+    const isOfLetters =
+      queue.endsWith(usualSuffix) ||
+      given.configured.includes(queue) ||
+      (yield* (yield* DeadLetterStore).queues).some(({ queue_name }) => queue_name === queue)
+    if (!isOfLetters) {
+      return yield* plain(
+        422,
+        `${queue} is not known as a dead-letter queue: its name does not end with ${usualSuffix}, nothing is indexed of it, and brokerDlqQueueNames does not name it.`
+      )
+    }
+    return ok(yield* walk(queue, given.aliases))
+  })
+
+/** Of dead-letter queues, where a retry policy does not say otherwise. */
+const usualSuffix = ".dlq"
+
+const maxQueueBody = ByteSize.kibibytes(4)
 
 const list = Effect.fnUntraced(function* (aliases: ContractAliasConfig) {
   const store = yield* DeadLetterStore
@@ -229,19 +279,23 @@ const start = (jobs: Jobs, aliases: ContractAliasConfig, { holding }: BodyRoom.B
   holding(Number(maxBody))(started(jobs, aliases))
 
 const started = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasConfig) {
-  const { headers, text } = yield* HttpServerRequest.HttpServerRequest
+  const { headers } = yield* HttpServerRequest.HttpServerRequest
   const idempotencyKey = headers["idempotency-key"]
   if (idempotencyKey !== undefined && (idempotencyKey === "" || idempotencyKey.length > 255)) {
     return yield* taken(Result.fail([{ loc: ["header", "Idempotency-Key"], msg: "must have 1 to 255 characters" }]))
   }
-  const body = yield* text.pipe(
-    Effect.provideService(HttpServerRequest.MaxBodySize, maxBody),
-    Effect.catch(() => plain(413, `The body cannot be read: it may have at most ${maxBody} bytes.`))
-  )
-  const request = yield* taken(Parameters.replayRequest(parsed(body), jobs.maxIds, aliases))
+  const request = yield* taken(Parameters.replayRequest(parsed(yield* bodyText(maxBody)), jobs.maxIds, aliases))
   const created = yield* jobs.create({ ...request, ...(idempotencyKey !== undefined && { idempotencyKey }) })
   return ok(shownJob(aliases, created.job), created.existing ? 200 : 202)
 })
+
+const bodyText = (most: typeof maxBody) =>
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ text }) =>
+    text.pipe(
+      Effect.provideService(HttpServerRequest.MaxBodySize, most),
+      Effect.catch(() => plain(413, `The body cannot be read: it may have at most ${most} bytes.`))
+    )
+  )
 
 const listJobs = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasConfig) {
   const { items, next_cursor } = yield* jobs.list(yield* taken(Parameters.page(yield* Requested.query)))

@@ -104,8 +104,8 @@ export type Settlement =
 export class DeadLetterStore extends Context.Service<
   DeadLetterStore,
   {
-    /** The same record twice is one. */
-    readonly record: (record: DeadLetterRecord) => Effect.Effect<void, RedisError>
+    /** Answers whether it is new: the same record twice is one. */
+    readonly record: (record: DeadLetterRecord) => Effect.Effect<boolean, RedisError>
 
     readonly get: (dlqId: string) => Effect.Effect<DeadLetterRecord | undefined, RedisError>
 

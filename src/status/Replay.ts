@@ -208,7 +208,12 @@ const publicationOf = (record: DeadLetterRecord, at: string): Publication => {
 
 /** Its attempts count from 0 again; why it failed stays readable under names that retries do not write. */
 const headersOf = ({ dlq_id, headers }: DeadLetterRecord, at: string): Fields => {
-  const { [RetryHeaders.failureReason]: reason, [RetryHeaders.exceptionType]: exceptionType, ...rest } = headers
+  const {
+    [RetryHeaders.failureReason]: reason,
+    [RetryHeaders.exceptionType]: exceptionType,
+    [RetryHeaders.deadLetteredAt]: _,
+    ...rest
+  } = headers
   const given: Record<string, unknown> = {
     ...rest,
     [RetryHeaders.retryAttempt]: 0,

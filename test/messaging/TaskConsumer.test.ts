@@ -232,7 +232,8 @@ describe("TaskConsumer", () => {
           "x-svc-max-retries": 2,
           "x-svc-source-queue": queue,
           "x-svc-failure-reason": "handler_error",
-          "x-svc-exception-type": "RangeError"
+          "x-svc-exception-type": "RangeError",
+          "x-svc-dead-lettered-at": "1970-01-01T00:01:00Z"
         })
         assert.deepStrictEqual(types().slice(-3), [
           "TaskMessageReceived",
@@ -473,7 +474,8 @@ describe("TaskConsumer", () => {
           "x-svc-max-retries": 2,
           "x-svc-source-queue": queue,
           "x-svc-failure-reason": reason,
-          "x-svc-exception-type": exceptionType
+          "x-svc-exception-type": exceptionType,
+          "x-svc-dead-lettered-at": "1970-01-01T00:00:00Z"
         })
         assert.strictEqual(types().at(-1), "ConsumerDeadLetterPublished")
         assert.deepStrictEqual(yield* statuses, [])
@@ -530,7 +532,8 @@ describe("TaskConsumer", () => {
             "x-svc-max-retries": 1,
             "x-svc-source-queue": queue,
             "x-svc-failure-reason": "handler_error",
-            "x-svc-exception-type": "RangeError"
+            "x-svc-exception-type": "RangeError",
+            "x-svc-dead-lettered-at": "1970-01-01T00:00:30Z"
           },
           content_type: "application/json",
           body: { task_id: "t1" },

@@ -94,7 +94,8 @@ describe.skipIf(RunningBroker.server === null)("TaskConsumer on a RabbitMQ", () 
           "x-svc-max-retries": 1,
           "x-svc-source-queue": queue,
           "x-svc-failure-reason": "handler_error",
-          "x-svc-exception-type": "RangeError"
+          "x-svc-exception-type": "RangeError",
+          "x-svc-dead-lettered-at": records[0]?.dead_lettered_at.replace("+00:00", "Z") ?? ""
         })
         assert.deepInclude(records[0], { task_id: "t1", retry_attempt: 1, queue_name: `${queue}.dlq` })
         const said = (yield* letters(topology.status.queue)).map(({ body }) => Object(body).status)

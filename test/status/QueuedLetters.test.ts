@@ -1,0 +1,178 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { BrokerClient } from "../../src/messaging/BrokerClient.ts"
+import * as Handler from "../../src/messaging/Handler.ts"
+import { RetryPolicy } from "../../src/messaging/RetryPolicy.ts"
+import * as TaskConsumer from "../../src/messaging/TaskConsumer.ts"
+import { Broker } from "../../src/services/Broker.ts"
+import { DeadLetterStore } from "../../src/status/DeadLetterStore.ts"
+import * as RedisDLQStore from "../../src/status/RedisDLQStore.ts"
+import { eventually } from "../Eventually.ts"
+import { shared } from "../messaging/SampleTopologies.ts"
+import { TemporaryNames } from "../TemporaryNames.ts"
+import { drained, inMemory, queue, start, stores, variants } from "./DeadLetterServer.ts"
+
+/** A worker that fails on every task, and so many tasks for it; answers its queue and their dead-letter queue. */
+const failed = Effect.fnUntraced(function* (tasks: number, retryPolicy = new RetryPolicy({ max_retries: 0 })) {
+  const names = yield* TemporaryNames
+  const topology = shared({
+    tasks_exchange: names.exchange("tasks"),
+    tasks_queue: names.queue("tasks"),
+    status_exchange: names.exchange("status"),
+    status_queue: names.queue("status")
+  })
+  const source = topology.tasks.queue
+  const letters = names.queue("tasks.dlq")
+  const dlqStore = yield* DeadLetterStore
+  yield* Effect.gen(function* () {
+    yield* Layer.build(
+      TaskConsumer.layer({
+        retryPolicy,
+        dlqStore,
+        handler: Handler.make(() => Effect.fail(new RangeError("no such page")))
+      })
+    )
+    const { publishTask } = yield* BrokerClient
+    for (let n = 1; n <= tasks; n++) yield* publishTask({ task_id: `t${n}` })
+    yield* eventually(count(letters), (messages) => messages === tasks)
+    yield* eventually(dlqStore.totals, ({ records }) => records === tasks)
+  }).pipe(Effect.scoped, Effect.provide(BrokerClient.layer({ topology })))
+  return { source, letters }
+})
+
+const count = (queue: string) =>
+  Effect.flatMap(Broker, ({ inspect }) =>
+    Effect.map(inspect(queue), (found) => (found._tag === "Some" ? found.value.messages : 0))
+  )
+
+const records = Effect.flatMap(DeadLetterStore, ({ list }) =>
+  Effect.map(list({}, { limit: 200 }), ({ items }) =>
+    items
+      .map(({ exception_message: _, ...record }) => ({ ...record, retry_queue_name: null }))
+      .sort((one, other) => (one.dlq_id < other.dlq_id ? -1 : 1))
+  )
+)
+
+describe.each(variants)("the messages of a dead-letter queue, $name", ({ doors, skip }) => {
+  it.live.skipIf(skip)("are indexed again by the same ids after a loss of Redis, and twice is once", () =>
+    Effect.gen(function* () {
+      const { before, letters, source } = yield* Effect.gen(function* () {
+        return { ...(yield* failed(5)), before: yield* records }
+      }).pipe(Effect.provide(stores({ prefix: "lost" })))
+      yield* Effect.gen(function* () {
+        const { get, post } = yield* start()
+        const ask = post("/dlq/queues/index", { queue_name: letters })
+        const answer = { queue_name: letters, messages: 5, foreign: 0, truncated: false }
+        assert.deepStrictEqual(yield* ask, { status: 200, body: { ...answer, indexed: 5, known: 0 } })
+        assert.deepStrictEqual(yield* ask, { status: 200, body: { ...answer, indexed: 0, known: 5 } })
+        assert.deepStrictEqual(yield* records, before)
+        // every message is where it was, in its order
+        yield* eventually(count(letters), (messages) => messages === 5)
+        const [first] = before
+        const replayed = yield* post(`/dlq/messages/${first?.dlq_id}/replay`)
+        assert.deepInclude(replayed.body, { state: "replayed", target_queue_name: source })
+        const [again] = yield* drained(source)
+        assert.notProperty(again?.properties.headers, "x-svc-dead-lettered-at")
+        assert.deepInclude((yield* get("/dlq/queues")).body.queues[0], { verdict: "agrees", indexed_count: 5 })
+        const ids = (yield* drained(letters)).map(({ content }) => JSON.parse(Buffer.from(content).toString()).task_id)
+        assert.deepStrictEqual(ids, ["t1", "t2", "t3", "t4", "t5"])
+      }).pipe(Effect.provide(stores({ prefix: "found" })))
+    }).pipe(Effect.scoped, Effect.provide(doors))
+  )
+
+  it.live.skipIf(skip)("leave their queue once they were replayed, and only then", () =>
+    Effect.gen(function* () {
+      const { letters, source } = yield* failed(4)
+      const { get, post } = yield* start()
+      const done = (yield* records).slice(0, 2)
+      for (const { dlq_id } of done) yield* post(`/dlq/messages/${dlq_id}/replay`)
+      const ask = post("/dlq/queues/remove-replayed", { queue_name: letters })
+      const answer = { queue_name: letters, foreign: 0, truncated: false }
+      assert.deepStrictEqual((yield* ask).body, { ...answer, messages: 4, removed: 2, kept: 2 })
+      yield* eventually(count(letters), (messages) => messages === 2)
+      assert.deepStrictEqual((yield* ask).body, { ...answer, messages: 2, removed: 0, kept: 2 })
+      assert.lengthOf(yield* drained(source), 2)
+      yield* eventually(count(letters), (messages) => messages === 2)
+      assert.deepInclude((yield* get("/dlq/queues")).body.queues[0], {
+        verdict: "agrees",
+        message_count: 2,
+        replayed_count: 2
+      })
+      const left = (yield* drained(letters)).map(({ content }) => JSON.parse(Buffer.from(content).toString()).task_id)
+      const doneIds = done.map(({ task_id }) => task_id)
+      assert.deepStrictEqual(
+        left,
+        ["t1", "t2", "t3", "t4"].filter((id) => !doneIds.includes(id))
+      )
+    }).pipe(Effect.scoped, Effect.provide(stores()), Effect.provide(doors))
+  )
+
+  it.live.skipIf(skip)("are left alone where no worker of the library wrote them", () =>
+    Effect.gen(function* () {
+      const letters = (yield* TemporaryNames).queue("foreign.dlq")
+      const broker = yield* Broker
+      yield* broker.declare({ exchanges: [], queues: [{ name: letters }], bindings: [] })
+      const headers = [
+        {},
+        { "x-svc-source-queue": "q", "x-svc-failure-reason": "r" },
+        { "x-svc-source-queue": "q", "x-svc-failure-reason": "r", "x-svc-dead-lettered-at": "soon" }
+      ]
+      for (const given of headers) {
+        yield* broker.publish({
+          purpose: "retries",
+          exchange: "",
+          routingKey: letters,
+          content: Buffer.from("{}"),
+          properties: { headers: given }
+        })
+      }
+      const { post } = yield* start()
+      const walked = { queue_name: letters, messages: 3, foreign: 3, truncated: false }
+      assert.deepStrictEqual((yield* post("/dlq/queues/index", { queue_name: letters })).body, {
+        ...walked,
+        indexed: 0,
+        known: 0
+      })
+      yield* eventually(count(letters), (messages) => messages === 3)
+      assert.deepStrictEqual((yield* post("/dlq/queues/remove-replayed", { queue_name: letters })).body, {
+        ...walked,
+        removed: 0,
+        kept: 0
+      })
+      yield* eventually(count(letters), (messages) => messages === 3)
+      yield* drained(letters)
+    }).pipe(Effect.scoped, Effect.provide(stores()), Effect.provide(doors))
+  )
+
+  it.live.skipIf(skip)("are not looked for in the queues of workers", () =>
+    Effect.gen(function* () {
+      const working = yield* queue("working")
+      const { post } = yield* start({ brokerDlqQueueNames: ["named"] })
+      for (const path of ["/dlq/queues/index", "/dlq/queues/remove-replayed"]) {
+        const refused = yield* post(path, { queue_name: working })
+        assert.strictEqual(refused.status, 422)
+        assert.match(refused.body.detail, /is not known as a dead-letter queue/)
+        assert.strictEqual((yield* post(path, { queue_name: "named" })).status, 404)
+        assert.strictEqual((yield* post(path, { queue_name: "missing.dlq" })).status, 404)
+        for (const body of [undefined, "[", {}, { queue_name: 7 }, { queue_name: "a.dlq", more: 1 }]) {
+          const { status } = yield* post(path, body)
+          assert.strictEqual(status, 422, JSON.stringify(body))
+        }
+      }
+    }).pipe(Effect.scoped, Effect.provide(stores()), Effect.provide(doors))
+  )
+})
+
+describe("the store of dead letters", () => {
+  it.live("says which records are new", () =>
+    Effect.gen(function* () {
+      const { letters } = yield* failed(1)
+      const { get, list, record } = yield* DeadLetterStore
+      const { items } = yield* list({ queue_name: letters }, { limit: 1 })
+      const found = yield* get(items[0]?.dlq_id ?? "")
+      assert.isDefined(found)
+      assert.isFalse(yield* record(found))
+      assert.isTrue(yield* record({ ...found, dlq_id: "another" }))
+    }).pipe(Effect.scoped, Effect.provide(RedisDLQStore.layer()), Effect.provide(inMemory))
+  )
+})
