@@ -3,7 +3,7 @@ import { DateTime, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { HttpServerRequest } from "effect/http"
 import * as EffectivePolicy from "../gateway/model/EffectivePolicy.ts"
 import { GuardrailPolicyPatch, of } from "../gateway/model/GuardrailPolicy.ts"
-import { overdue, refusals } from "../gateway/model/KeyState.ts"
+import { overdue, refusals, rotated } from "../gateway/model/KeyState.ts"
 import * as Secret from "../gateway/model/Secret.ts"
 import { retire } from "../gateway/model/UnusedKeys.ts"
 import { Database } from "../services/Database.ts"
@@ -26,9 +26,11 @@ export const layer: Layer.Layer<KeyAuthorization, never, Database> = Layer.effec
         keys.first(sql`
           SELECT id, project_id, team_id, guardrail_policy,
             coalesce(last_used_at < now() - interval '1 minute', true) AS unnoted,
-            CASE WHEN revoked_at IS NOT NULL THEN 'revoked_virtual_key' WHEN disabled THEN 'disabled_virtual_key'
+            CASE WHEN key_hash <> ${digest} THEN (extract(epoch FROM previous_key_expires_at) * 1000)::float8 END AS secret_ends_at,
+            CASE WHEN key_hash <> ${digest} AND previous_key_expires_at <= now() THEN 'invalid_virtual_key'
+              WHEN revoked_at IS NOT NULL THEN 'revoked_virtual_key' WHEN disabled THEN 'disabled_virtual_key'
               WHEN expires_at <= now() THEN 'expired_virtual_key' END AS unusable
-          FROM api_keys WHERE key_hash = ${digest} OR (previous_key_hash = ${digest} AND previous_key_expires_at > now())`)
+          FROM api_keys WHERE key_hash = ${digest} OR (previous_key_hash = ${digest} AND previous_key_expires_at IS NOT NULL)`)
       )
 
     /** Disables a key that was not used for too long, as the gateway does: this use must not renew it. */
@@ -56,6 +58,9 @@ export const layer: Layer.Layer<KeyAuthorization, never, Database> = Layer.effec
       const found =
         known?.unnoted && known.unusable === null && (yield* retired(known.id)) ? yield* find(digest) : known
       if (found === undefined) return yield* refusal("invalid_virtual_key")
+      if (found.unusable === "invalid_virtual_key" && found.secret_ends_at !== null) {
+        return yield* new ControlError("invalid_virtual_key", rotated(found.secret_ends_at))
+      }
       if (found.unusable !== null) return yield* refusal(found.unusable)
       if (found.unnoted) yield* Effect.ignore(sql`UPDATE api_keys SET last_used_at = now() WHERE id = ${found.id}`)
       return KeyHolder.of({
@@ -79,17 +84,14 @@ const keys = rows(
     team_id: Schema.NullOr(Schema.String),
     guardrail_policy: GuardrailPolicyPatch,
     unnoted: Schema.Boolean,
-    unusable: Schema.NullOr(Schema.Literals(["revoked_virtual_key", "disabled_virtual_key", "expired_virtual_key"]))
+    secret_ends_at: Schema.NullOr(Schema.Finite),
+    unusable: Schema.NullOr(
+      Schema.Literals(["invalid_virtual_key", "revoked_virtual_key", "disabled_virtual_key", "expired_virtual_key"])
+    )
   }),
   { table: "api_keys", key: ["id"] }
 )
 
-const messages = {
-  invalid_virtual_key: "The gateway key is not known.",
-  disabled_virtual_key: "The gateway key is disabled; an operator can enable it.",
-  revoked_virtual_key: "The gateway key was revoked; ask for a new one.",
-  expired_virtual_key: "The gateway key has expired; ask for a new one."
-} as const
-
-const refusal = <Code extends keyof typeof messages>(code: Code): ControlError<Code> =>
-  new ControlError(code, messages[code])
+const refusal = <Code extends Exclude<keyof typeof refusals, "control_state_unavailable">>(
+  code: Code
+): ControlError<Code> => new ControlError(code, refusals[code])

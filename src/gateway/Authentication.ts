@@ -88,5 +88,7 @@ export const malformed = new GatewayError({
 const gatewayKey = (raw: string): Result.Result<Presented, GatewayError> =>
   wellFormed(keyPrefix, raw) ? Result.succeed({ _tag: "GatewayKey", raw }) : Result.fail(malformed)
 
-export const refusal = (code: keyof typeof refusals): GatewayError =>
-  new GatewayError({ code, message: refusals[code] })
+export const unknownKey = new GatewayError({
+  code: "invalid_virtual_key",
+  message: refusals.invalid_virtual_key
+})

@@ -28,9 +28,18 @@ export interface KeyRecord extends KeyState.KeyState, Policies {
   readonly projectMapping: BoundCredential
 }
 
-/** Why a known key may not be used now, or `undefined`. A secret whose grace is over is nobody's. */
-export const unusable = (key: KeyRecord, now: number): "invalid_virtual_key" | ReturnType<typeof KeyState.unusable> =>
-  Option.exists(key.secretEndsAt, (endsAt) => endsAt <= now) ? "invalid_virtual_key" : KeyState.unusable(key, now)
+/** Why a known key may not be used now, or `undefined`. */
+export const unusable = (
+  key: KeyRecord,
+  now: number
+): { readonly code: keyof typeof KeyState.refusals; readonly message: string } | undefined => {
+  const endedAt = Option.getOrUndefined(key.secretEndsAt)
+  if (endedAt !== undefined && endedAt <= now) {
+    return { code: "invalid_virtual_key", message: KeyState.rotated(endedAt) }
+  }
+  const code = KeyState.unusable(key, now)
+  return code === undefined ? undefined : { code, message: KeyState.refusals[code] }
+}
 
 const Row = Schema.Struct({
   digest: Schema.String,

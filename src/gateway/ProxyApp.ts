@@ -100,9 +100,9 @@ export class ProxyApp extends Context.Service<
         const digest = digestHex(raw)
         const admitted = (key: KeyRecord): Request.HungUp => {
           outcome.known(key)
-          const code = unusable(key, now())
-          if (code === undefined) return then(key)
-          outcome.refused(Authentication.refusal(code))
+          const reason = unusable(key, now())
+          if (reason === undefined) return then(key)
+          outcome.refused(new GatewayError(reason))
           return ignored
         }
         const lookUp = (asked: ReturnType<typeof control.key>, found: typeof admitted): Request.HungUp =>
@@ -115,7 +115,7 @@ export class ProxyApp extends Context.Service<
                 )
               )
               outcome.refused(controlStateUnavailable)
-            } else if (Option.isNone(exit.value)) outcome.refused(Authentication.refusal("invalid_virtual_key"))
+            } else if (Option.isNone(exit.value)) outcome.refused(Authentication.unknownKey)
             else return found(exit.value.value)
             return ignored
           })
@@ -131,7 +131,7 @@ export class ProxyApp extends Context.Service<
         const known = control.knownKey(digest)
         if (known !== undefined) return first(known)
         if (!mistyped(raw)) return lookUp(control.key(digest, Share.callerAt(request.wire.address)), first)
-        outcome.refused(Authentication.refusal("invalid_virtual_key"))
+        outcome.refused(Authentication.unknownKey)
         return ignored
       }
 

@@ -427,6 +427,14 @@ suite("Guardrails", (it) => {
       const rotate = (body: object) => ok("POST", `${admin}/keys/${key.id}/rotate`, { body })
       const second = String(at(yield* rotate({ grace_seconds: 60 }), "raw_key"))
       for (const raw of [key.raw, second]) yield* ok("GET", mine, as({ ...key, raw }))
+      const { sql } = yield* Database
+      yield* sql`UPDATE api_keys SET previous_key_expires_at = '2026-05-05T12:00:00Z' WHERE id = ${key.id}`
+      const over = yield* call("GET", mine, as(key))
+      assert.deepStrictEqual(refusalOf(over), { status: 401, code: "invalid_virtual_key", param: null })
+      assert.strictEqual(
+        at(over.json, "error", "message"),
+        "The gateway key was rotated, and this secret worked until 2026-05-05T12:00:00.000Z; use the new one."
+      )
       const third = String(at(yield* rotate({}), "raw_key"))
       yield* ok("GET", mine, as({ ...key, raw: third }))
       for (const raw of [key.raw, second]) {

@@ -23,8 +23,17 @@ layer(Proxy.database)("A key that is rotated", (it) => {
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual([yield* visit(key.raw), yield* visit(next)], ["invalid_virtual_key", 200])
       // a process that starts now agrees
-      const other = visitor(yield* Proxy.restarted())
+      const restarted = yield* Proxy.restarted()
+      const other = visitor(restarted)
       assert.deepStrictEqual([yield* other(key.raw), yield* other(next)], ["invalid_virtual_key", 200])
+      for (const process of [gateway, restarted]) {
+        const refused = yield* knock(process, key.raw)
+        assert.deepInclude(JSON.parse(refused.text).error, {
+          message:
+            "The gateway key was rotated, and this secret worked until 2026-11-20T12:01:00.000Z; use the new one."
+        })
+        assert.strictEqual(refused.status, 401)
+      }
       assert.deepStrictEqual(
         new Set((yield* gateway.records).map(({ key_id }) => key_id)),
         new Set([key.id]),
@@ -84,14 +93,16 @@ const rotated = Effect.fnUntraced(function* (id: string, grace: Date | null) {
   return Redacted.value(secret)
 })
 
+type Gateway = Effect.Success<ReturnType<typeof Proxy.make>>
+
+const knock = (gateway: Gateway, raw: string) =>
+  gateway.ask({ method: "GET", target: "/v1/models", headers: ["authorization", `Bearer ${raw}`] })
+
 /** The status of an answer, or the code of a refusal. */
 const visitor =
-  (gateway: Effect.Success<ReturnType<typeof Proxy.make>>) =>
+  (gateway: Gateway) =>
   (raw: string): Effect.Effect<number | string> =>
-    Effect.map(
-      gateway.ask({ method: "GET", target: "/v1/models", headers: ["authorization", `Bearer ${raw}`] }),
-      ({ status, text }) => (status === 200 ? 200 : JSON.parse(text).error.code)
-    )
+    Effect.map(knock(gateway, raw), ({ status, text }) => (status === 200 ? 200 : JSON.parse(text).error.code))
 
 const soon = (visit: Effect.Effect<number | string>, expected: number | string) =>
   RealTime.effect(eventually(visit, (answer) => answer === expected))

@@ -44,3 +44,7 @@ export const refusals = {
   control_state_unavailable:
     "This version of the gateway cannot decode the gateway key's policy; an operator can update the gateway, or save the policy again."
 } as const
+
+/** The sentence for a secret that was a key's until the grace of a rotation ended, in epoch milliseconds. */
+export const rotated = (endedAt: number): string =>
+  `The gateway key was rotated, and this secret worked until ${new Date(endedAt).toISOString()}; use the new one.`
