@@ -22,6 +22,8 @@ export const hashes: Commands = {
     }
   },
   HGETALL: { arity: 2, run: ({ keys }, [key = ""]) => [...(keys.read(key, "hash") ?? empty)].flat() },
+  HKEYS: { arity: 2, run: ({ keys }, [key = ""]) => [...(keys.read(key, "hash") ?? empty).keys()] },
+  HVALS: { arity: 2, run: ({ keys }, [key = ""]) => [...(keys.read(key, "hash") ?? empty).values()] },
   HLEN: { arity: 2, run: ({ keys }, [key = ""]) => keys.read(key, "hash")?.size ?? 0 },
   HDEL: {
     arity: -3,

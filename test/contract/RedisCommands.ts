@@ -90,6 +90,8 @@ export const families: Readonly<Record<string, ReadonlyArray<fc.Arbitrary<Random
     command("HGET", member),
     command("HMGET", some(member)),
     command("HGETALL"),
+    command("HKEYS"),
+    command("HVALS"),
     command("HDEL", some(member)),
     command("HLEN"),
     command("HINCRBY", member, integer)
