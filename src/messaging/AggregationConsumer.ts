@@ -1,4 +1,4 @@
-import { Clock, Effect, Result } from "effect"
+import { Clock, Effect, Layer, Result } from "effect"
 import { Broker, type Delivery } from "../services/Broker.ts"
 import { AggregationContext } from "./AggregationContext.ts"
 import type { AggregationHandler } from "./AggregationHandler.ts"
@@ -206,6 +206,12 @@ export const make = Effect.fnUntraced(function* <R>(
   })
   return { queue, run, stop }
 })
+
+/** A worker for as long as the layer is there; it stops as `stop` does. */
+export const layer = <R>(
+  options: Options<R>
+): Layer.Layer<never, InvalidPublish | SettingsError, Broker | BrokerClient | R> =>
+  Layer.effectDiscard(Effect.flatMap(make(options), ({ run }) => Effect.forkScoped(run)))
 
 /** Whose event it is, as far as it could be read. */
 interface Child {

@@ -69,6 +69,28 @@ describe("AggregationConsumer", () => {
     }).pipe(Effect.scoped, Effect.provide(desk({ topology: sharded() })))
   })
 
+  it.effect("works for as long as its layer is there", () =>
+    Effect.gen(function* () {
+      const queue = "aggregation.queue.1"
+      const seen: Array<string> = []
+      yield* Effect.gen(function* () {
+        yield* settleDown
+        yield* publish()
+        yield* settleDown
+      }).pipe(
+        Effect.provide(
+          AggregationConsumer.layer({
+            shards: [1],
+            handler: AggregationHandler.make(({ task_id }) => Effect.sync(() => seen.push(task_id)))
+          })
+        )
+      )
+      yield* publish()
+      assert.deepStrictEqual(seen, ["child"])
+      assert.strictEqual(yield* ready(queue), 1)
+    }).pipe(Effect.scoped, Effect.provide(desk({ topology: sharded() })))
+  )
+
   it.effect("is refused for shards that there are not, and on topologies without shards", () =>
     Effect.gen(function* () {
       const outside = yield* Effect.flip(AggregationConsumer.make({ shards: [4], handler: nothing }))
