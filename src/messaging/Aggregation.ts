@@ -20,11 +20,18 @@ export interface AggregationParameters {
    * names durable queues of the whole virtual host: deployments that share one need names of their own.
    */
   readonly aggregation_queue_name_prefix?: string | undefined
+  /**
+   * How long a delivery may be unsettled, in milliseconds. From RabbitMQ 3.12 on; from 4.3 on quorum queues alone. Default:
+   * the broker's.
+   */
   readonly aggregation_consumer_timeout_ms?: number | undefined
+  /** Absent: not said; `false` is sent as `false`. */
   readonly aggregation_single_active_consumer?: boolean | undefined
-  /** 1 to 255. */
+  /** 1 to 255. Default: the queues know no priorities. */
   readonly aggregation_max_priority?: number | undefined
+  /** Default: the broker's, which is classic. */
   readonly aggregation_queue_type?: "classic" | "quorum" | undefined
+  /** Raw arguments. Both hatches are alike; an argument may come from one place alone. Default: none. */
   readonly aggregation_queue_arguments_overrides?: Fields | undefined
   readonly aggregation_queue_kwargs?: Fields | undefined
 }

@@ -9,9 +9,15 @@ import * as TaskEnvelope from "./TaskEnvelope.ts"
 import * as WorkflowEnvelope from "./WorkflowEnvelope.ts"
 
 export interface AliasParameters {
-  /** Canonical top-level names of JSON bodies, such as `task_id`, to external ones. Blank: no alias. */
+  /**
+   * From the canonical names of top-level members of JSON bodies, such as `task_id`, to those that other programs use:
+   * `{ task_id: "job" }`. Blank: no alias. Default: none, but `documentId` is understood as `task_id` until that has an alias.
+   */
   readonly field_aliases?: Readonly<Record<string, string>> | undefined
-  /** Canonical names to those of HTTP paths and queries. Default: the field's alias. */
+  /**
+   * From canonical names to those of parameters in HTTP paths and queries. Default: for each name its alias in
+   * `field_aliases`, else itself.
+   */
   readonly http_aliases?: Readonly<Record<string, string>> | undefined
 }
 

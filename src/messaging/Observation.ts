@@ -170,7 +170,17 @@ const events = {
 
 export type EventType = keyof typeof events
 
-/** Every observation, as it is stored and logged: flat JSON. */
+/**
+ * Every observation, as it is stored and logged: flat JSON. All have `timestamp`, `component` and `event_type`; the type
+ * says which other members there are.
+ *
+ * - `consumer_name`, `queue_name`: who observes, and where; of a retry or a dead letter the queue that the message went to,
+ *   and `source_queue_name` the one that it came from.
+ * - `retry_attempt`: of the delivery, from 0 on; of a scheduled retry the one to come. `max_retries`: of the policy.
+ * - `exception_type`, `exception_message`: of the failure. `reason`: as in the header `x-svc-failure-reason`. `requeue`:
+ *   whether the broker was asked to give the message to somebody again.
+ * - `delivery_tag`: of the channel. `redelivered`: the broker has delivered it before.
+ */
 export const Observation = Schema.Union(Object.values(events))
 export type Observation = typeof Observation.Type
 

@@ -25,20 +25,26 @@ export interface StageContract {
   readonly tags?: ReadonlyArray<string> | undefined
   /** Milliseconds; for people, nothing is done about it. */
   readonly sla_ms?: number | undefined
-  /** Empty: anything goes. */
+  /** The actions that it takes, with their payloads. Default, and empty: any. */
   readonly accepted_actions?: ReadonlyArray<ActionSchema> | undefined
+  /** The actions that it hands over with. Default, and empty: any. */
   readonly produced_actions?: ReadonlyArray<ActionSchema> | undefined
+  /** The stages that it hands over to. Default, and empty: any. */
   readonly allowed_next_stages?: ReadonlyArray<string> | undefined
   /** It hands over to nobody. */
   readonly terminal?: boolean | undefined
   /** Of a handler, in seconds; past it the message is retried for `stage_timeout`. */
   readonly timeout_seconds?: number | undefined
-  /** Instead of the consumer's own retry policy. */
+  /** Instead of that of the consumer's retry policy. */
   readonly max_retries?: number | undefined
+  /** Milliseconds, instead of the delay of the consumer's retry policy. */
   readonly retry_delay_ms?: number | undefined
   /** How many messages are worked on at once, where the consumer says nothing. */
   readonly max_inflight?: number | undefined
-  /** Fields of the payload that make two messages the same work. */
+  /**
+   * Members of the payload: two messages of a task that agree on them are the same work, and are not worked on at the same
+   * time. Needs the service `StageDedup`. Default: none.
+   */
   readonly dedup_key_fields?: ReadonlyArray<string> | undefined
 }
 

@@ -13,7 +13,10 @@ export interface TaskParameters extends StatusParameters {
   readonly tasks_queue: string
   /** How long a task may wait before it is rejected, in milliseconds. Default: for ever. */
   readonly tasks_message_ttl_ms?: number | undefined
-  /** From RabbitMQ 3.12 on; from 4.3 on quorum queues alone. */
+  /**
+   * How long a delivery may be unsettled, in milliseconds. From RabbitMQ 3.12 on; from 4.3 on quorum queues alone. Default:
+   * the broker's.
+   */
   readonly task_consumer_timeout_ms?: number | undefined
   /** Absent: not said; `false` is sent as `false`. */
   readonly task_single_active_consumer?: boolean | undefined
@@ -21,18 +24,22 @@ export interface TaskParameters extends StatusParameters {
   readonly task_max_priority?: number | undefined
   /** Default: the broker's, which is classic. */
   readonly task_queue_type?: "classic" | "quorum" | undefined
-  /** Raw arguments. Both hatches are alike; an argument may come from one place alone. */
+  /** Raw arguments. Both hatches are alike; an argument may come from one place alone. Default: none. */
   readonly task_queue_arguments_overrides?: Fields | undefined
   readonly task_queue_kwargs?: Fields | undefined
 }
 
 export interface SharedParameters extends TaskParameters {
-  /** May be empty. */
+  /** The key that every task goes by, and that the task queue is bound by. May be empty. */
   readonly tasks_routing_key: string
+  /** Default: tasks go by `tasks_routing_key`, statuses by their `task_id`. */
   readonly routing_strategy?: RoutingStrategy | undefined
 }
 
-/** Routing keys of one's own, where those of the specification do not fit: of a task, and of an ordinary status. */
+/**
+ * Routing keys of one's own, where those of the specification do not fit: of a task, and of a status that is not for
+ * aggregation. The topology binds its task queue by `tasks_routing_key` alone: bindings for other keys are yours to make.
+ */
 export interface RoutingStrategy {
   readonly taskRoutingKey: (task: TaskEnvelope) => string
   readonly statusRoutingKey: (event: StatusEvent) => string

@@ -7,13 +7,20 @@ import { Topology } from "./Topology.ts"
 
 export interface WorkflowParameters extends StatusParameters {
   readonly workflow_exchange: string
+  /** At least one; each has an inbox of its own. */
   readonly stages: ReadonlyArray<StageParameters>
+  /** By which names work comes in. Default: none. */
   readonly entry_routes?: ReadonlyArray<EntryRouteParameters> | undefined
-  /** From RabbitMQ 3.12 on; from 4.3 on quorum queues alone. */
+  /**
+   * How long a delivery may be unsettled, in milliseconds. From RabbitMQ 3.12 on; from 4.3 on quorum queues alone. Default:
+   * the broker's.
+   */
   readonly workflow_consumer_timeout_ms?: number | undefined
+  /** Absent: not said; `false` is sent as `false`. */
   readonly workflow_single_active_consumer?: boolean | undefined
   /** 1 to 255. On a quorum queue it is not sent: those have priorities of their own from RabbitMQ 4.0 on. */
   readonly workflow_max_priority?: number | undefined
+  /** Default: the broker's, which is classic. */
   readonly workflow_queue_type?: "classic" | "quorum" | undefined
   /** Raw arguments of every stage's queue; stages have hatches of their own. */
   readonly workflow_queue_arguments_overrides?: Fields | undefined

@@ -4,12 +4,13 @@ import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted } from "effect"
 import { TestClock } from "effect/testing"
-import * as BrokerMemory from "../../layers/BrokerMemory.ts"
+import { BrokerMemory, RedisMemory } from "../../layers/index.ts"
 import { BrokerClient } from "../../src/messaging/index.ts"
 import { Broker } from "../../src/services/Broker.ts"
 import { end } from "../EndedProcess.ts"
 import { eventually } from "../Eventually.ts"
 import * as RunningBroker from "../RunningBroker.ts"
+import * as AggregationExample from "./AggregationExample.ts"
 import { listening } from "./StatusStream.ts"
 import { settleDown } from "./TaskWorker.ts"
 import * as WorkerExample from "./WorkerExample.ts"
@@ -27,7 +28,7 @@ describe("the README's examples of messaging", () => {
       const { inspectQueue, publishTask } = yield* BrokerClient
       yield* settleDown
       const said = yield* listening("mail.status")
-      yield* publishTask({ task_id: "m1", task_type: "send", payload: { to: "ada@example.com", text: "hello" } })
+      yield* WorkerExample.send("m1", { to: "ada@example.com", text: "hello" })
       yield* publishTask({ task_id: "m2", task_type: "send", payload: { to: 5 } })
       yield* settleDown
       assert.deepStrictEqual(said, [{ task_id: "m1", status: "sent" }])
@@ -57,6 +58,33 @@ describe("the README's examples of messaging", () => {
     )
   )
 
+  it.effect("aggregation: from the pages of a book to a status of the book", () =>
+    Effect.gen(function* () {
+      const { publishTasks } = yield* BrokerClient
+      yield* settleDown
+      const said = yield* listening("books.status")
+      const texts = ["It was a bright cold day", "and the clocks", "were striking thirteen"]
+      const pages = texts.map((text, n) => ({
+        task_id: `book.${n}`,
+        task_type: "count",
+        payload: { book: "book", pages: texts.length, text }
+      }))
+      yield* publishTasks(pages, { mode: "batch_envelope", batchId: "book" })
+      for (let n = 0; n < 3; n++) yield* settleDown
+      assert.deepStrictEqual(
+        said.filter(({ task_id }) => task_id === "book"),
+        [{ task_id: "book", status: "completed", result: { words: 12 } }]
+      )
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(
+        Layer.merge(AggregationExample.counters, AggregationExample.client).pipe(
+          Layer.provideMerge(Layer.merge(BrokerMemory.layer(), RedisMemory.layer()))
+        )
+      )
+    )
+  )
+
   it.live.skipIf(RunningBroker.server === null)("a program: works until SIGTERM, and exits with 0", () =>
     Effect.gen(function* () {
       const { inspect, remove } = yield* Broker
@@ -75,7 +103,7 @@ describe("the README's examples of messaging", () => {
     }).pipe(Effect.scoped, Effect.provide(RunningBroker.layer()))
   )
 
-  it.each(["./WorkerExample.ts", "./WorkflowExample.ts", "./WorkerProgram.ts"])(
+  it.each(["./WorkerExample.ts", "./WorkflowExample.ts", "./AggregationExample.ts", "./WorkerProgram.ts"])(
     "%s stands in the README as it is here",
     (file) => {
       const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8")

@@ -28,3 +28,7 @@ export const worker = TaskConsumer.layer({
     )
   })
 }).pipe(Layer.provide(client))
+
+/** Has a mail sent, from anywhere that has the client. */
+export const send = (task_id: string, mail: typeof Mail.Type) =>
+  Effect.flatMap(BrokerClient, (client) => client.publishTask({ task_id, task_type: "send", payload: mail }))
