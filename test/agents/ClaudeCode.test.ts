@@ -4,8 +4,14 @@ import { call, hello } from "../e2e/Calls.ts"
 import * as Agents from "./Agents.ts"
 import { Bench, longText, objectsIn, png } from "./Bench.ts"
 
+/** Whatever a test is about, no credential of the client's may reach the vendor. */
 const claude = (key: string, prompt: string, environment?: Readonly<Record<string, string>>) =>
-  Effect.flatMap(Bench, ({ gateway, home }) => Agents.claudeCode(gateway.proxy, key, home, prompt, environment))
+  Effect.gen(function* () {
+    const { gateway, home, nothingLeaked } = yield* Bench
+    const run = yield* Agents.claudeCode(gateway.proxy, key, home, prompt, environment)
+    nothingLeaked(key)
+    return run
+  })
 
 const succeeded = { path: "/v1/messages", status: 200, code: undefined }
 
@@ -13,19 +19,18 @@ describe.skipIf(Agents.programs === null)("Claude Code, as it comes from npm", (
   layer(Bench.layer, { excludeTestServices: true })((it) => {
     it.effect("prints the model's answer", () =>
       Effect.gen(function* () {
-        const { agentKey, logged, nothingLeaked, play } = yield* Bench
+        const { agentKey, logged, play } = yield* Bench
         const key = yield* agentKey()
         yield* play({ text: "The sky is blue." })
         const run = yield* claude(key.raw, "What colour is the sky?")
         assert.deepStrictEqual([run.exit, run.stdout], [0, "The sky is blue.\n"])
         assert.deepStrictEqual(yield* logged, [succeeded])
-        nothingLeaked()
       })
     )
 
     it.effect("runs a tool and sends what it found, with the model's thought and its signature as they were", () =>
       Effect.gen(function* () {
-        const { agentKey, file, nothingLeaked, play, vendors } = yield* Bench
+        const { agentKey, file, play, vendors } = yield* Bench
         const key = yield* agentKey()
         const path = yield* file("secret.txt", "the word is heliotrope\n")
         const thought = { text: "The file has the word.", signature: "c2lnbmVkIGJ5IHRoZSB2ZW5kb3I=" }
@@ -46,7 +51,6 @@ describe.skipIf(Agents.programs === null)("Claude Code, as it comes from npm", (
           sent.filter(({ type }) => type === "thinking"),
           [{ type: "thinking", thinking: thought.text, signature: thought.signature }]
         )
-        nothingLeaked()
       })
     )
 
@@ -157,13 +161,13 @@ describe.skipIf(Agents.programs === null)("Claude Code, as it comes from npm", (
 
     it.effect("may send the gateway key as x-api-key, and the bearer that comes with it reaches nobody", () =>
       Effect.gen(function* () {
-        const { agentKey, nothingLeaked, play } = yield* Bench
+        const { agentKey, play, vendors } = yield* Bench
         const key = yield* agentKey()
         yield* play({ text: "Yes." })
         const foreign = "sk-ant-oat01-of-somebody-else"
         const run = yield* claude(foreign, "Are you there?", { ANTHROPIC_API_KEY: key.raw })
         assert.deepStrictEqual([run.exit, run.stdout], [0, "Yes.\n"])
-        nothingLeaked(foreign)
+        assert.lengthOf(vendors.requests(), 1)
       })
     )
   })

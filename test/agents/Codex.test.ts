@@ -4,8 +4,14 @@ import { call } from "../e2e/Calls.ts"
 import * as Agents from "./Agents.ts"
 import { Bench, longText, objectsIn, png } from "./Bench.ts"
 
+/** Whatever a test is about, no credential of the client's may reach the vendor. */
 const codex = (key: string, prompt: string, ...flags: ReadonlyArray<string>) =>
-  Effect.flatMap(Bench, ({ gateway, home }) => Agents.codex(gateway.proxy, key, home, prompt, flags))
+  Effect.gen(function* () {
+    const { gateway, home, nothingLeaked } = yield* Bench
+    const run = yield* Agents.codex(gateway.proxy, key, home, prompt, flags)
+    nothingLeaked(key)
+    return run
+  })
 
 const succeeded = { path: "/v1/responses", status: 200, code: undefined }
 
@@ -13,19 +19,18 @@ describe.skipIf(Agents.programs === null)("Codex CLI, as it comes from npm", () 
   layer(Bench.layer, { excludeTestServices: true })((it) => {
     it.effect("prints the model's answer", () =>
       Effect.gen(function* () {
-        const { agentKey, logged, nothingLeaked, play } = yield* Bench
+        const { agentKey, logged, play } = yield* Bench
         const key = yield* agentKey()
         yield* play({ text: "The sky is blue." })
         const run = yield* codex(key.raw, "What colour is the sky?")
         assert.deepStrictEqual([run.exit, run.stdout], [0, "The sky is blue.\n"])
         assert.deepStrictEqual(yield* logged, [succeeded])
-        nothingLeaked()
       })
     )
 
     it.effect("runs a custom tool and sends what it found, with the model's encrypted reasoning as it was", () =>
       Effect.gen(function* () {
-        const { agentKey, file, nothingLeaked, play, vendors } = yield* Bench
+        const { agentKey, file, play, vendors } = yield* Bench
         const key = yield* agentKey()
         yield* file("secret.txt", "the word is heliotrope\n")
         const thought = { text: "The file has the word.", signature: "ZW5jcnlwdGVkIGJ5IHRoZSB2ZW5kb3I=" }
@@ -42,7 +47,6 @@ describe.skipIf(Agents.programs === null)("Codex CLI, as it comes from npm", () 
           sent.find(({ type }) => type === "reasoning"),
           { summary: [{ type: "summary_text", text: thought.text }], encrypted_content: thought.signature }
         )
-        nothingLeaked()
       })
     )
 
