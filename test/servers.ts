@@ -18,6 +18,7 @@ declare module "vitest" {
     rabbitmq: string | null
     /** The browser's program. */
     chromium: string | null
+    prometheus: string | null
     agents: Agents | null
   }
 }
@@ -104,24 +105,30 @@ const servers = {
   }
 } satisfies Record<string, Server>
 
-type Name = keyof typeof servers | "chromium" | "agents"
+type Name = keyof typeof servers | Program | "agents"
 
-const names: ReadonlyArray<Name> = ["postgres", "redis", "rabbitmq", "chromium", "agents"]
+const names: ReadonlyArray<Name> = ["postgres", "redis", "rabbitmq", "chromium", "prometheus", "agents"]
 
 /** Where something is, or why it is not there. */
 type Found<Place> = { readonly place: Place; readonly missing?: never } | { readonly missing: string }
 
-/** No server, but as little a part of this project: it comes with the system. */
-const chromium = (): Found<string> => {
-  const named = process.env["CHROMIUM"]
+/** No servers, but as little a part of this project: they come with the system, under one of these names. */
+const programs = {
+  chromium: { variable: "CHROMIUM", names: ["chromium", "chromium-browser", "google-chrome"] },
+  prometheus: { variable: "PROMETHEUS", names: ["prometheus"] }
+} as const
+type Program = keyof typeof programs
+
+const program = (wanted: Program): Found<string> => {
+  const { names, variable } = programs[wanted]
+  const named = process.env[variable]
   if (named !== undefined) {
-    return existsSync(named) ? { place: named } : { missing: `CHROMIUM is set, but there is no ${named}` }
+    return existsSync(named) ? { place: named } : { missing: `${variable} is set, but there is no ${named}` }
   }
   const folders = (process.env["PATH"] ?? "").split(delimiter)
-  const programs = ["chromium", "chromium-browser", "google-chrome"]
-  const place = programs.flatMap((name) => folders.map((folder) => join(folder, name))).find((path) => existsSync(path))
+  const place = names.flatMap((name) => folders.map((folder) => join(folder, name))).find((path) => existsSync(path))
   return place === undefined
-    ? { missing: `PATH leads to none of ${programs.join(", ")}, and CHROMIUM is not set` }
+    ? { missing: `PATH leads to none of ${names.join(", ")}, and ${variable} is not set` }
     : { place }
 }
 
@@ -218,7 +225,8 @@ export default async function setup(project: TestProject) {
   for (const name of ["postgres", "redis", "rabbitmq"] as const) {
     await provide(name, await find(servers[name], () => (docker ??= dockerAnswers()), started))
   }
-  await provide("chromium", chromium())
+  await provide("chromium", program("chromium"))
+  await provide("prometheus", program("prometheus"))
   const installed = agents()
   project.provide("agents", installed.missing === undefined ? installed.place : null)
   await report("agents", installed)

@@ -1,23 +1,18 @@
-import { execFileSync, spawn } from "node:child_process"
+import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"
+import { inject } from "vitest"
 import { eventually } from "../Eventually.ts"
 import * as LocalPort from "../LocalPort.ts"
 import { chat } from "./Calls.ts"
 import * as Deployment from "./Deployment.ts"
 import { Pair } from "./Pair.ts"
 
-const binary = (() => {
-  try {
-    return execFileSync("which", ["prometheus"], { encoding: "utf8" }).trim()
-  } catch {
-    return undefined
-  }
-})()
+const binary = inject("prometheus")
 
 const Answer = Schema.fromJsonString(
   Schema.Struct({
@@ -76,7 +71,7 @@ const prometheus = Effect.fnUntraced(function* (command: string, targets: Readon
     )
 })
 
-describe.skipIf(!Deployment.available || binary === undefined)("a Prometheus that scrapes two gateways", () => {
+describe.skipIf(!Deployment.available || binary === null)("a Prometheus that scrapes two gateways", () => {
   layer(Pair.layer, { excludeTestServices: true })((it) => {
     it.effect("answers what dashboards ask", () =>
       Effect.gen(function* () {
