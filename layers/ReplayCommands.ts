@@ -6,7 +6,7 @@ import { CommandFailed } from "./Commands.ts"
 
 /** What the command line says of a replay. */
 export interface Wish {
-  readonly url: URL
+  readonly url: Option.Option<URL>
   readonly token: Option.Option<Redacted.Redacted>
   /** A job that runs already; then nothing is selected. */
   readonly job: Option.Option<string>
@@ -28,11 +28,11 @@ export interface Screen {
  */
 export const replay = Effect.fnUntraced(
   function* (wish: Wish, screen: Screen) {
-    const { token, url } = wish
-    const id = Option.isSome(wish.job) ? wish.job.value : (yield* started(wish)).replay_id
+    const server = yield* serverOf(wish)
+    const id = Option.isSome(wish.job) ? wish.job.value : (yield* started(server, wish)).replay_id
     yield* Console.log(`Replay job ${id}; the server works on it, whether or not this command runs.`)
     const show = shower(screen)
-    const last = yield* ReplayClient.follow({ url, token }, id).pipe(
+    const last = yield* ReplayClient.follow(server, id).pipe(
       Stream.tap((job) => Effect.sync(() => show(job))),
       Stream.runLast
     )
@@ -52,21 +52,26 @@ export interface LettersOf extends Pick<Wish, "url" | "token"> {
 }
 
 /** Gives records to the messages of a dead-letter queue that have none. */
-export const index = ({ queue, ...server }: LettersOf) =>
-  concludedWalk(ReplayClient.index(server, queue), ({ indexed, known }) => `${indexed} indexed, ${known} known before`)
+export const index = (letters: LettersOf) =>
+  concludedWalk(letters, ReplayClient.index, ({ indexed, known }) => `${indexed} indexed, ${known} known before`)
 
 /** Takes out of a dead-letter queue what was replayed. */
-export const removeReplayed = ({ queue, ...server }: LettersOf) =>
+export const removeReplayed = (letters: LettersOf) =>
   concludedWalk(
-    ReplayClient.removeReplayed(server, queue),
+    letters,
+    ReplayClient.removeReplayed,
     ({ kept, removed }) => `${removed} removed, which were replayed; ${kept} kept`
   )
 
 const concludedWalk = <A extends Pick<QueuedLetters.Indexed, "queue_name" | "messages" | "foreign" | "truncated">>(
-  walked: Effect.Effect<A, ReplayClient.ReplayRequestFailed, HttpClient.HttpClient>,
+  letters: LettersOf,
+  walk: (
+    server: ReplayClient.Server,
+    queue: string
+  ) => Effect.Effect<A, ReplayClient.ReplayRequestFailed, HttpClient.HttpClient>,
   countsOf: (walked: A) => string
 ) =>
-  walked.pipe(
+  Effect.flatMap(serverOf(letters), (server) => walk(server, letters.queue)).pipe(
     Effect.tap((done) =>
       Console.log(
         `${done.queue_name}: looked at ${done.messages} messages; ${countsOf(done)}${
@@ -83,14 +88,24 @@ const concludedWalk = <A extends Pick<QueuedLetters.Indexed, "queue_name" | "mes
     Effect.provide(FetchHttpClient.layer)
   )
 
-const started = Effect.fnUntraced(function* ({ filter, force, ids, token, url }: Wish) {
+const serverOf = ({ token, url }: Pick<Wish, "token" | "url">): Effect.Effect<ReplayClient.Server, CommandFailed> =>
+  Option.match(url, {
+    onNone: () =>
+      new CommandFailed({
+        message:
+          "Say which process serves the dead letters, by --url or SVC_STATUS_URL, such as --url http://127.0.0.1:8082."
+      }),
+    onSome: (url) => Effect.succeed({ url, token })
+  })
+
+const started = Effect.fnUntraced(function* (server: ReplayClient.Server, { filter, force, ids }: Wish) {
   const filtered = Object.keys(filter).length > 0
   if (filtered === ids.length > 0) {
     return yield* new CommandFailed({
       message: "Say what to replay: ids by --id, or a filter by --queue, --reason and the like; one of both."
     })
   }
-  return yield* ReplayClient.start({ url, token }, { selection: filtered ? { filter } : { ids }, force })
+  return yield* ReplayClient.start(server, { selection: filtered ? { filter } : { ids }, force })
 })
 
 const shower = ({ columns, terminal, write }: Screen) => {

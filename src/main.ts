@@ -160,6 +160,7 @@ const named = (name: string, description: string) =>
 const statusUrl = Flag.String("url").pipe(
   Flag.withFallbackConfig(Config.String("SVC_STATUS_URL")),
   Flag.withSchema(Schema.URLFromString),
+  Flag.optional,
   Flag.withDescription("Of a running process that serves dead letters; without this flag SVC_STATUS_URL")
 )
 

@@ -1,6 +1,6 @@
 import { Effect, type Layer, Option, Result } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
-import type { ContractAliasConfig } from "../messaging/Aliases.ts"
+import { type ContractAliasConfig, ContractAliases } from "../messaging/Aliases.ts"
 import type { JsonObject } from "../messaging/Envelope.ts"
 import type { RedisError } from "../services/Redis.ts"
 import { invalid, refusal, unavailable } from "../status/Detail.ts"
@@ -12,7 +12,10 @@ import { buildExecutionView } from "./ExecutionView.ts"
 import { executionGraphMermaid } from "./Mermaid.ts"
 
 export interface Options {
-  /** Names the path's parameter in errors, and the outer `task_id` of bodies; those inside the graph keep their names. */
+  /**
+   * Names the path's parameter in errors, and the outer `task_id` of bodies; those inside the graph keep their names.
+   * Default: `ContractAliases`, as a `Lifespan` provides them.
+   */
   readonly aliasConfig?: ContractAliasConfig
   /** What is before a task's id; `/graph`, `/view` and `/explain` are behind it. Default: `/executions`. */
   readonly executionsPath?: `/${string}`
@@ -30,7 +33,8 @@ export const layer = (
     Effect.fnUntraced(function* (router) {
       const service = yield* ExecutionGraphService
       const holding = yield* LargeAnswers.make
-      const { aliasConfig, executionsPath = "/executions" } = options
+      const { executionsPath = "/executions" } = options
+      const aliasConfig = options.aliasConfig ?? (yield* ContractAliases)
       const outward = (body: JsonObject) => HttpServerResponse.jsonUnsafe(aliased(body, aliasConfig))
       const add = <A>(
         name: string,

@@ -1,4 +1,4 @@
-import { Result } from "effect"
+import { Context, Result } from "effect"
 import * as BatchEnvelope from "./BatchEnvelope.ts"
 import { isJsonObject, type JsonObject, parse } from "./Envelope.ts"
 import type { EnvelopeError, EnvelopeKind } from "./Errors.ts"
@@ -20,6 +20,14 @@ export interface AliasParameters {
    */
   readonly http_aliases?: Readonly<Record<string, string>> | undefined
 }
+
+/**
+ * Of a program whose layers are given none of their own: routers, histories and event streams ask for it when they are
+ * made. `Lifespan` provides its `aliasConfig` by it. Default: none.
+ */
+export const ContractAliases = Context.Reference<ContractAliasConfig | undefined>("svc/messaging/ContractAliases", {
+  defaultValue: () => undefined
+})
 
 /** Understood in every body that comes in, until `task_id` has an alias of its own. */
 const builtIn = { canonical: "task_id", alias: "documentId" }

@@ -71,6 +71,7 @@ export const refusal = (
   duration("stopWithin", options.stopWithin, findings, "zero")
   duration("stalledAfter", options.stalledAfter, findings)
   duration("handleWithin", options.handleWithin, findings)
+  priority(options.consumeArguments, findings)
   if (options.consumerName !== undefined) findings.key("consumerName", options.consumerName)
   return findings.mistakes.length > 0 ? SettingsError.of(consumer, findings.mistakes) : undefined
 }
@@ -98,7 +99,20 @@ const seconds = (field: string, value: number | undefined, findings: Findings): 
   }
 }
 
-const duration = (field: string, given: Duration.Input | undefined, findings: Findings, least?: "zero"): void => {
+/** The broker refuses the subscription for it, again and again. */
+export const priority = (consumeArguments: Fields | undefined, findings: Findings): void => {
+  const given = consumeArguments?.["x-priority"]
+  if (given !== undefined && !(typeof given === "number" && Number.isInteger(given))) {
+    findings.mistake("consumeArguments.x-priority", "must be an integer")
+  }
+}
+
+export const duration = (
+  field: string,
+  given: Duration.Input | undefined,
+  findings: Findings,
+  least?: "zero"
+): void => {
   if (given === undefined) return
   // Effect takes what is not a number for zero
   const found = Number.isNaN(given) ? Option.none() : Duration.fromInput(given)

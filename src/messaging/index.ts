@@ -20,7 +20,7 @@ export * as AggregationConsumer from "./AggregationConsumer.ts"
 export type { AggregationContext } from "./AggregationContext.ts"
 export * as AggregationHandler from "./AggregationHandler.ts"
 export * as AggregationWorkerRuntime from "./AggregationWorkerRuntime.ts"
-export { type AliasParameters, ContractAliasConfig } from "./Aliases.ts"
+export { type AliasParameters, ContractAliasConfig, ContractAliases } from "./Aliases.ts"
 export type { BatchEnvelope } from "./BatchEnvelope.ts"
 export {
   type Aliased,

@@ -1,7 +1,7 @@
 import { ByteSize, Context, Effect, type Layer, Option, Result, type Scope } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as BodyRoom from "../http/BodyRoom.ts"
-import { ContractAliasConfig } from "../messaging/Aliases.ts"
+import { ContractAliasConfig, ContractAliases } from "../messaging/Aliases.ts"
 import { bodyOf } from "../messaging/DeadLetter.ts"
 import { isJsonObject, type JsonObject } from "../messaging/Envelope.ts"
 import * as ExactJson from "../messaging/ExactJson.ts"
@@ -26,6 +26,7 @@ type Path = `/${string}`
 export interface Options {
   /** Registers the route of the broker's queues: these and the indexed ones. An empty list is enough. */
   readonly brokerDlqQueueNames?: ReadonlyArray<string>
+  /** Default: `ContractAliases`, as a `Lifespan` provides them. */
   readonly aliasConfig?: ContractAliasConfig
   /** Indexing a queue again, and removing what was replayed from it, are behind it. Default: `/dlq/queues`. */
   readonly queuesPath?: Path
@@ -58,7 +59,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
       const replayJobs = yield* Effect.serviceOption(ReplayJobs)
       const holding = yield* LargeAnswers.make
       const room = BodyRoom.make()
-      const aliases = options.aliasConfig ?? new ContractAliasConfig()
+      const aliases = options.aliasConfig ?? (yield* ContractAliases) ?? new ContractAliasConfig()
       const messages = options.messagesPath ?? "/dlq/messages"
       const replays = options.replaysPath ?? "/dlq/replays"
       const allowed = new Map<Path, ReadonlyArray<"GET" | "POST">>()

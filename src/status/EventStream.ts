@@ -12,6 +12,7 @@ import {
   type Scope,
   Stream
 } from "effect"
+import { ContractAliases } from "../messaging/Aliases.ts"
 import { SettingsError } from "../messaging/Errors.ts"
 import * as Observation from "../messaging/Observation.ts"
 import { type ObservationSink, observing } from "../messaging/ObservationSink.ts"
@@ -89,7 +90,7 @@ const make = Effect.fnUntraced(function* (
   const metrics = yield* Effect.context<never>()
   const observe = yield* observing(options.observationSink)
   const follows = yield* StatusFollows.make(store.live)
-  const framed = framing(options)
+  const framed = framing({ ...options, aliasConfig: options.aliasConfig ?? (yield* ContractAliases) })
   const rarely = yield* Rarely.make
   const open = new Set<OpenStream>()
   /** Open streams of each address. */

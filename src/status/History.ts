@@ -1,5 +1,5 @@
 import { Context, Effect, Layer, Schema, Semaphore } from "effect"
-import { ContractAliasConfig } from "../messaging/Aliases.ts"
+import { ContractAliasConfig, ContractAliases } from "../messaging/Aliases.ts"
 import { SettingsError } from "../messaging/Errors.ts"
 import { Findings } from "../messaging/Parameters.ts"
 import type { Topology } from "../messaging/Topology.ts"
@@ -59,7 +59,7 @@ export interface Options extends StoreOptions {
   readonly source?: Source
   /** Whose status queue is read. */
   readonly topology: Topology
-  /** How events on the broker may be named. Default: only the built-in alias is understood. */
+  /** How events on the broker may be named. Default: `ContractAliases`, or the built-in alias alone. */
   readonly aliasConfig?: ContractAliasConfig | undefined
   /** Members of an event's `meta` that the stream has and nobody is shown, as of the hub. Default: `["auth_token"]`. */
   readonly sanitizeMetaKeys?: ReadonlyArray<string> | undefined
@@ -75,7 +75,8 @@ export const layer = (options: Options): Layer.Layer<HistoryReader, SettingsErro
       const broker = yield* Broker
       const caps = yield* capsOf(options)
       const { status } = options.topology
-      const { aliasConfig: aliases = new ContractAliasConfig(), sanitizeMetaKeys } = options
+      const { sanitizeMetaKeys } = options
+      const aliases = options.aliasConfig ?? (yield* ContractAliases) ?? new ContractAliasConfig()
       // of what is no stream, each would have a part
       const scans = yield* Semaphore.make(status.isStream ? scansAtOnce : 1)
       const read = ({ maxScan, maxSeconds, startOffset, taskId }: HistoryQuery) =>

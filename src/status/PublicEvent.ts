@@ -11,7 +11,7 @@ import * as EventFrames from "./EventFrames.ts"
 export type OutputAdapter = (event: JsonObject, exact: JsonObject) => JsonObject
 
 export interface Presentation {
-  /** Names of fields. Default: the canonical ones. */
+  /** Names of fields. Default: `ContractAliases`, or the canonical ones. */
   readonly aliasConfig?: ContractAliasConfig | undefined
   readonly outputAdapter?: OutputAdapter | undefined
 }

@@ -1,4 +1,5 @@
 import { Clock, Effect, Layer, Metric, Schedule } from "effect"
+import { SettingsError } from "../messaging/Errors.ts"
 import { Findings } from "../messaging/Parameters.ts"
 import { ofMillis, withOffset } from "../messaging/Timestamp.ts"
 import { Redis } from "../services/Redis.ts"
@@ -25,7 +26,10 @@ export interface Options {
   readonly max_records?: number
   /** The same, by the bytes of what is kept of the records. Default: 1 GiB. */
   readonly max_bytes?: number
-  /** For one replay, longer than the broker may take to answer a publish: from 1. Default: 30. */
+  /**
+   * For one replay, longer than the broker may take to answer a publish (10 seconds, unless its layer says otherwise): from
+   * 1 to 3,600. After a crash nobody replays the records that the dead process had claimed until then. Default: 30.
+   */
   readonly replay_lease_seconds?: number
 }
 
@@ -173,8 +177,7 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
   })
 })
 
-/** Throws a `SettingsError` that names every option that cannot be. */
-export const layer = (options: Options = {}): Layer.Layer<DeadLetterStore, never, Redis> => {
+const settingsOf = Effect.fnUntraced(function* (options: Options) {
   const findings = new Findings()
   if (options.prefix !== undefined && !/^[^{}]+$/.test(options.prefix)) {
     findings.mistake("prefix", "must not be empty, and be without braces, which would change the hash tag of its keys")
@@ -183,9 +186,16 @@ export const layer = (options: Options = {}): Layer.Layer<DeadLetterStore, never
   findings.integer("max_records", options.max_records, 1, 100_000_000)
   findings.integer("max_bytes", options.max_bytes, 1, 2 ** 50)
   findings.integer("replay_lease_seconds", options.replay_lease_seconds, 1, 3_600)
-  findings.settings("RedisDLQStore")
-  return Layer.effect(DeadLetterStore, make(options, ttl_seconds))
-}
+  if (findings.mistakes.length > 0) return yield* SettingsError.of("RedisDLQStore", findings.mistakes)
+  return ttl_seconds
+})
+
+/** Dead letters in Redis, for all processes that share it. */
+export const layer = (options: Options = {}): Layer.Layer<DeadLetterStore, SettingsError, Redis> =>
+  Layer.effect(
+    DeadLetterStore,
+    Effect.flatMap(settingsOf(options), (ttl_seconds) => make(options, ttl_seconds))
+  )
 
 /** A cursor is the sequence of the last record of its page: it stays true when that record has left the index. */
 const boundOf = (cursor: string | undefined): Effect.Effect<string, UnknownCursor> => {

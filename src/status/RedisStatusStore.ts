@@ -14,7 +14,7 @@ import * as TimeToLive from "./TimeToLive.ts"
 /** By the specification's names, and two of our own. */
 export interface StatusStoreParameters {
   /** Of all its keys, behind that of the deployment; without braces. Default: `svc`. */
-  readonly prefix?: string
+  readonly prefix?: string | undefined
   /** A task is forgotten so long after its last event; `null` or 0: never. At most ten years. Default: 86400. */
   readonly ttl_seconds?: number | null | undefined
   /** How many events of a task are kept: 1 to 100,000. Default: 50. */

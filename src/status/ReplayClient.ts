@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto"
 import { type Duration, Effect, Option, type Redacted, Schedule, Schema, Stream } from "effect"
-import { HttpClient, HttpClientRequest } from "effect/http"
+import { HttpClient, type HttpClientError, HttpClientRequest } from "effect/http"
 import * as QueuedLetters from "./QueuedLetters.ts"
 import * as Problems from "./ReplayJobs.ts"
 import { ReplayJob, type Selection } from "./ReplayJobs.ts"
@@ -99,14 +99,29 @@ const ask = <A, I>(
   }).pipe(
     Effect.timeout(within),
     Effect.catchTags({
-      HttpClientError: ({ message }) => unanswered(message),
-      TimeoutError: () => unanswered("no answer in time"),
+      HttpClientError: (error) => unanswered(request, whyOf(error)),
+      TimeoutError: () => unanswered(request, "no answer in time"),
       SchemaError: ({ message }) =>
         new ReplayRequestFailed({ status: 200, message: `What answered is no such server: ${message}` })
     })
   )
 
-const unanswered = (message: string) => new ReplayRequestFailed({ status: 0, message })
+const unanswered = ({ url }: HttpClientRequest.HttpClientRequest, why: string) =>
+  new ReplayRequestFailed({ status: 0, message: `${url} cannot be reached: ${why}` })
+
+/** What the network said, such as `connect ECONNREFUSED 127.0.0.1:8082`: it is the last of a chain of causes. */
+const whyOf = (error: HttpClientError.HttpClientError): string => {
+  const { reason } = error
+  let cause: unknown = "cause" in reason ? reason.cause : undefined
+  let why = error.message
+  for (let depth = 0; depth < 10 && cause instanceof Error; depth++) {
+    // one for each address of a name: they fail alike
+    const [first]: ReadonlyArray<unknown> = cause instanceof AggregateError ? cause.errors : []
+    if (cause.message !== "") why = cause.message
+    cause = first ?? cause.cause
+  }
+  return why
+}
 
 const Refusal = Schema.Struct({ detail: Schema.Unknown })
 

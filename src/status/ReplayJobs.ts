@@ -2,6 +2,7 @@ import { createHash, randomUUID } from "node:crypto"
 import { Clock, Context, Effect, Layer, Schema } from "effect"
 import * as CanonicalJson from "../messaging/CanonicalJson.ts"
 import type { DeadLetterRecord } from "../messaging/DeadLetter.ts"
+import { SettingsError } from "../messaging/Errors.ts"
 import { Findings } from "../messaging/Parameters.ts"
 import { ofMillis, withOffset } from "../messaging/Timestamp.ts"
 import { Redis, type RedisError, type Reply } from "../services/Redis.ts"
@@ -263,15 +264,20 @@ const make = Effect.fnUntraced(function* (options: Options) {
   })
 })
 
-/** Throws a `SettingsError` that names every option that cannot be. */
-export const layer = (options: Options = {}): Layer.Layer<ReplayJobs, never, Redis | DeadLetterStore> => {
+const refusalOf = (options: Options): SettingsError | undefined => {
   const findings = new Findings()
   findings.integer("maxJobs", options.maxJobs, 1, 100_000)
   findings.integer("maxRunning", options.maxRunning, 1, 1_000)
   findings.integer("maxIds", options.maxIds, 1, 100_000)
-  findings.settings("ReplayJobs")
-  return Layer.effect(ReplayJobs, make(options))
+  return findings.mistakes.length > 0 ? SettingsError.of("ReplayJobs", findings.mistakes) : undefined
 }
+
+/** Replay jobs in the Redis of their dead letters. */
+export const layer = (options: Options = {}): Layer.Layer<ReplayJobs, SettingsError, Redis | DeadLetterStore> =>
+  Layer.effect(
+    ReplayJobs,
+    Effect.suspend(() => refusalOf(options) ?? make(options))
+  )
 
 const now = Effect.map(Clock.currentTimeMillis, (millis) => withOffset(ofMillis(millis)))
 

@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto"
 import { Clock, type Duration, Effect, Layer, Schedule } from "effect"
+import { duration } from "../messaging/ConsumerOptions.ts"
+import { SettingsError } from "../messaging/Errors.ts"
 import { Findings } from "../messaging/Parameters.ts"
 import type { Broker } from "../services/Broker.ts"
 import type { RedisError } from "../services/Redis.ts"
@@ -24,16 +26,14 @@ const again = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced(
 /**
  * Works on replay jobs, one after the other, for as long as it lives. A job that is interrupted, here or by a crash, is
  * gone on with by whichever worker is first after its lease: what was published is known by the records themselves.
- * Throws a `SettingsError` that names every option that cannot be.
  */
-export const layer = (options: Options = {}): Layer.Layer<never, never, ReplayJobs | DeadLetterStore | Broker> => {
-  const findings = new Findings()
-  findings.integer("window", options.window, 1, 1_000)
-  findings.integer("perSecond", options.perSecond, 1, 1_000_000)
-  findings.integer("leaseSeconds", options.leaseSeconds, 1, 3_600)
-  findings.settings("ReplayWorker")
-  return Layer.effectDiscard(
+export const layer = (
+  options: Options = {}
+): Layer.Layer<never, SettingsError, ReplayJobs | DeadLetterStore | Broker> =>
+  Layer.effectDiscard(
     Effect.gen(function* () {
+      const refusal = refusalOf(options)
+      if (refusal !== undefined) return yield* refusal
       const jobs = yield* ReplayJobs
       const worker = randomUUID()
       const look = Effect.gen(function* () {
@@ -47,6 +47,14 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, ReplayJo
       )
     })
   )
+
+const refusalOf = (options: Options): SettingsError | undefined => {
+  const findings = new Findings()
+  findings.integer("window", options.window, 1, 1_000)
+  findings.integer("perSecond", options.perSecond, 1, 1_000_000)
+  findings.integer("leaseSeconds", options.leaseSeconds, 1, 3_600)
+  duration("lookEvery", options.lookEvery, findings)
+  return findings.mistakes.length > 0 ? SettingsError.of("ReplayWorker", findings.mistakes) : undefined
 }
 
 /** Goes on with a job to its end, unless another worker is at it. */

@@ -1,4 +1,4 @@
-import { Clock, Deferred, type Duration, Effect, Exit, Layer, Queue, Result, Schedule } from "effect"
+import { Clock, Context, Deferred, type Duration, Effect, Exit, Layer, Option, Queue, Result, Schedule } from "effect"
 import type { ContractAliasConfig } from "../messaging/Aliases.ts"
 import { BrokerClient } from "../messaging/BrokerClient.ts"
 import * as ConsumerOptions from "../messaging/ConsumerOptions.ts"
@@ -40,20 +40,35 @@ export interface Options {
    * Of the key that says how far a stream is stored; the same as that of the store that is filled, so that two stores of
    * one stream do not share it. Without braces. Default: `svc`, as of the store.
    */
-  readonly prefix?: string
+  readonly prefix?: string | undefined
   /** For events that are being stored when the hub stops. Default: 10 seconds. */
   readonly stopWithin?: Duration.Input
   /** The pause after an error of the hub itself, in seconds. Default: 2. */
   readonly idleRetrySeconds?: number
 }
 
-interface Reading extends Pick<StreamBookmark.Reading, "move"> {
+interface Reading extends StreamBookmark.Reading {
+  readonly since: number
   readonly progress: StreamProgress
   /** The last offset that is written down. */
   marked: number
 }
 
-export interface StatusHub {
+/** What others may wait for. Both succeed at once where it is so already. */
+export interface Progress {
+  /** Until the hub consumes for the first time: then the status exchange and its queue are there. */
+  readonly started: Effect.Effect<void>
+  /**
+   * Until everything is stored, or left out, that the status queue held when this was asked. Of several hubs on a queue
+   * that is no stream, it is what this one took. Waits as long as broker or store are away.
+   */
+  readonly caughtUp: Effect.Effect<void>
+}
+
+/** How far the hub of `layer` is: for a program that is ready only then. */
+export class HubProgress extends Context.Service<HubProgress, Progress>()("svc/status/HubProgress") {}
+
+export interface StatusHub extends Progress {
   /** The specification's `run_forever`: stores events until it is stopped or interrupted. Fails never. */
   readonly run: Effect.Effect<void>
   /** Takes no further event; succeeds when those that were taken are stored or given back, and where it was is kept. */
@@ -114,6 +129,9 @@ export const make = Effect.fnUntraced(function* (
   let reading: Reading | undefined
   /** Events that the store has refused at least once, and not taken yet. */
   let held = 0
+  /** Deliveries that are not settled yet. */
+  const inHand = new Set<Delivery>()
+  const started = Deferred.makeUnsafe<void>()
 
   const now = () => Timestamp.ofMillis(clock.currentTimeMillisUnsafe())
 
@@ -194,6 +212,11 @@ export const make = Effect.fnUntraced(function* (
 
   /** Before anything is awaited: deliveries come in their order, and that is the order of a task's events. */
   const work = (delivery: Delivery): Effect.Effect<DeliveryLoop.Verdict> => {
+    inHand.add(delivery)
+    return Effect.onExit(worked(delivery), () => Effect.sync(() => inHand.delete(delivery)))
+  }
+
+  const worked = (delivery: Delivery): Effect.Effect<DeliveryLoop.Verdict> => {
     const verdict = { settle: "ack" as const, ...(isStream && { settled: noted(delivery) }) }
     const received = read(delivery.content, now())
     if (Result.isFailure(received)) return Effect.as(withRoom(malformed(received.failure, delivery)), verdict)
@@ -236,9 +259,9 @@ export const make = Effect.fnUntraced(function* (
     if (reading !== undefined) yield* moved(reading)
     reading = undefined
     const initial = consumeArguments["x-stream-offset"] ?? status.initialOffset ?? "first"
-    const { from, move } = yield* bookmark.start(initial)
-    reading = { progress: new StreamProgress(), marked: -1, move }
-    return { ...consumeArguments, "x-stream-offset": from }
+    const begun = yield* bookmark.start(initial)
+    reading = { ...begun, progress: new StreamProgress(), marked: -1, since: clock.currentTimeMillisUnsafe() }
+    return { ...consumeArguments, "x-stream-offset": begun.from }
   })
 
   const loop = DeliveryLoop.make(broker, {
@@ -254,7 +277,10 @@ export const make = Effect.fnUntraced(function* (
       { discard: true }
     ),
     work,
-    onStarted: () => observe((at) => Observation.of("StatusHubStarted", at, { queue_name: queue })),
+    onStarted: () => {
+      Deferred.doneUnsafe(started, Exit.void)
+      observe((at) => Observation.of("StatusHubStarted", at, { queue_name: queue }))
+    },
     onError: ({ exceptionType, text }, retryDelaySeconds) =>
       observe((at) =>
         Observation.of("StatusHubLoopError", at, {
@@ -283,6 +309,30 @@ export const make = Effect.fnUntraced(function* (
     Effect.andThen(Effect.timeoutOption(Queue.take(bookmarkDue), bookmarkEvery.time), mark)
   )
 
+  /** Whether the stream is stored up to an offset. A hub that begins later than the first event may get nothing before. */
+  const isStoredTo = (end: number): boolean => {
+    if (reading === undefined) return false
+    const { from, progress, since } = reading
+    if (progress.reached !== undefined) return progress.reached.offset >= end
+    if (typeof from === "number" || from === "first") return (typeof from === "number" ? from : 0) > end
+    return inHand.size === 0 && clock.currentTimeMillisUnsafe() - since > beginsWithinMs
+  }
+
+  const caughtUp = Effect.gen(function* () {
+    yield* Deferred.await(started)
+    if (isStream) {
+      const end = yield* StreamBookmark.endOf(broker, queue)
+      return yield* until(Effect.sync(() => isStoredTo(end)))
+    }
+    yield* until(
+      Effect.map(broker.inspect(queue), Option.match({ onNone: () => true, onSome: ({ messages }) => messages === 0 }))
+    )
+    // what was under way to this process arrives before the answer
+    yield* broker.ping
+    const taken = [...inHand]
+    yield* until(Effect.sync(() => !taken.some((delivery) => inHand.has(delivery))))
+  }).pipe(Effect.retry(Schedule.spaced("1 second")), Effect.orDie)
+
   let current: { isStopping: boolean; readonly ended: Deferred.Deferred<void> } | undefined
 
   const consuming = isStream
@@ -294,6 +344,8 @@ export const make = Effect.fnUntraced(function* (
     : loop.run
 
   return {
+    started: Deferred.await(started),
+    caughtUp,
     run: Effect.suspend(() => {
       if (current !== undefined) return Effect.die(new Error("The status hub is running already."))
       const running = { isStopping: false, ended: Deferred.makeUnsafe<void>() }
@@ -315,11 +367,24 @@ export const make = Effect.fnUntraced(function* (
   }
 })
 
+const until = <E>(holds: Effect.Effect<boolean, E>) =>
+  Effect.asVoid(Effect.repeat(holds, { schedule: Schedule.spaced("50 millis"), until: (isSo) => isSo }))
+
+/** For the broker to deliver what a consumer begins with. */
+const beginsWithinMs = 1_000
+
 /** A hub for as long as the layer is there; it stops as `stop` does. */
 export const layer = (
   options?: Options
-): Layer.Layer<never, SettingsError, Broker | BrokerClient | StatusStore | Redis> =>
-  Layer.effectDiscard(Effect.flatMap(make(options), ({ run }) => Effect.forkScoped(run)))
+): Layer.Layer<HubProgress, SettingsError, Broker | BrokerClient | StatusStore | Redis> =>
+  Layer.effect(
+    HubProgress,
+    Effect.gen(function* () {
+      const { caughtUp, run, started } = yield* make(options)
+      yield* Effect.forkScoped(run)
+      return { caughtUp, started }
+    })
+  )
 
 /** Not of the store, which comes back, but of one key: until somebody deletes it, Redis refuses whatever is written there. */
 const isForeign = (error: RedisError): boolean => /\bWRONGTYPE\b/.test(error.message)
@@ -339,6 +404,8 @@ const refusalOf = (options: Options, isStream: boolean): SettingsError | undefin
   if (pause !== undefined && !(pause > 0 && pause <= 86_400)) {
     findings.mistake("idleRetrySeconds", "must be more than 0 and at most a day, in seconds")
   }
+  ConsumerOptions.duration("stopWithin", options.stopWithin, findings, "zero")
+  ConsumerOptions.priority(options.consumeArguments, findings)
   const offset = options.consumeArguments?.["x-stream-offset"]
   if (offset !== undefined && !isStream) {
     findings.mistake("consumeArguments.x-stream-offset", "is of streams alone, and the status queue is none")

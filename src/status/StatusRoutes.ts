@@ -1,6 +1,6 @@
 import { Context, Effect, type Layer, Option, Result, type Scope } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import type { ContractAliasConfig } from "../messaging/Aliases.ts"
+import { type ContractAliasConfig, ContractAliases } from "../messaging/Aliases.ts"
 import { SettingsError } from "../messaging/Errors.ts"
 import { Findings } from "../messaging/Parameters.ts"
 import { invalid, refusal, unavailable } from "./Detail.ts"
@@ -28,8 +28,8 @@ export interface Options {
    * and a quorum queue may count each scan towards its delivery limit.
    */
   readonly requireStream?: boolean
-  /** Names in bodies, paths and queries. Event streams are given theirs by `EventStream.layer`. */
-  readonly aliasConfig?: ContractAliasConfig
+  /** Names in bodies, paths and queries. Default: `ContractAliases`, as a `Lifespan` provides them. */
+  readonly aliasConfig?: ContractAliasConfig | undefined
   /** Changes the event of `/status`. What it throws is logged and makes the answer a 500. */
   readonly latestOutputAdapter?: OutputAdapter
   /** Changes the events of `/history`, and is as strict. */
@@ -51,9 +51,10 @@ export const routerConfig = {
  * `GET /events/{task_id}`, `GET /history` and `GET /status/{task_id}`, to be mounted anywhere. There is a route for what is
  * provided: `EventStream`, `HistoryReader`, `StatusStore`.
  */
-export const layer = (options: Options = {}): Layer.Layer<never, SettingsError, HttpRouter.HttpRouter> =>
+export const layer = (given: Options = {}): Layer.Layer<never, SettingsError, HttpRouter.HttpRouter> =>
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
+      const options = { ...given, aliasConfig: given.aliasConfig ?? (yield* ContractAliases) }
       const findings = new Findings()
       const paths = pathsOf(options, findings)
       if (findings.mistakes.length > 0) return yield* SettingsError.of("StatusRoutes", findings.mistakes)

@@ -150,6 +150,39 @@ const messageAt = Effect.fnUntraced(function* (broker: Broker["Service"], queue:
   )
 }, Effect.scoped)
 
+/** Rounds in which the end of a stream is listened to, and how long one is. */
+const endRounds = 4
+const endRound = "250 millis"
+
+/**
+ * The offset of the last message of a stream; -1 of an empty one. The last chunk is read until nothing more comes, or for
+ * a second where messages keep coming: what was there before is read by then.
+ */
+export const endOf = Effect.fnUntraced(function* (broker: Broker["Service"], queue: string) {
+  const { consume, ended } = yield* broker.channel({ prefetch: 1_000 })
+  let end = -1
+  const { cancel } = yield* consume({
+    queue,
+    arguments: { "x-stream-offset": "last" },
+    onDelivery: ({ properties, settle }) => {
+      settle("ack")
+      end = Math.max(end, offsetOf(properties) ?? -1)
+    }
+  })
+  const listened = Effect.gen(function* () {
+    for (let round = 0; round < endRounds; round++) {
+      const before = end
+      yield* Effect.sleep(endRound)
+      if (end >= 0 && end === before) break
+    }
+    // a broker that stands still is as quiet as an empty stream, and does not answer
+    yield* broker.ping
+  })
+  yield* Effect.raceFirst(listened, ended)
+  yield* cancel
+  return end
+}, Effect.scoped)
+
 /** Where a delivery stands in its stream. */
 export const offsetOf = (properties: { readonly headers?: Readonly<Record<string, unknown>> }): number | undefined => {
   const offset = properties.headers?.["x-stream-offset"]

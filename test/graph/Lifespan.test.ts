@@ -1,14 +1,27 @@
+import { createServer } from "node:http"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Layer } from "effect"
+import { Context, Effect, Exit, Layer, Option } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
 import * as BrokerMemory from "../../layers/BrokerMemory.ts"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
+import { ExecutionGraphService } from "../../src/graph/ExecutionGraphService.ts"
+import * as GraphRoutes from "../../src/graph/GraphRoutes.ts"
 import * as Lifespan from "../../src/graph/Lifespan.ts"
+import { ObservationStore } from "../../src/graph/ObservationStore.ts"
+import { ContractAliasConfig } from "../../src/messaging/Aliases.ts"
 import { declarations } from "../../src/messaging/Topology.ts"
 import { Broker } from "../../src/services/Broker.ts"
+import * as DeadLetterRoutes from "../../src/status/DeadLetterRoutes.ts"
+import { DeadLetterStore } from "../../src/status/DeadLetterStore.ts"
 import { HistoryReader } from "../../src/status/History.ts"
+import { ReplayJobs } from "../../src/status/ReplayJobs.ts"
+import { HubProgress } from "../../src/status/StatusHub.ts"
+import * as StatusRoutes from "../../src/status/StatusRoutes.ts"
 import { StatusStore } from "../../src/status/StatusStore.ts"
 import { eventually } from "../Eventually.ts"
 import { shared } from "../messaging/SampleTopologies.ts"
+import { deadLetter } from "../status/DeadLetters.ts"
 
 const topology = shared({ status_use_streams: true })
 
@@ -71,6 +84,73 @@ describe("Lifespan", () => {
       assert.strictEqual(yield* storedBy({}, 3), "a b c")
       assert.strictEqual(yield* storedBy({ hubConsumeArguments: { "x-stream-offset": 2 } }, 1), "c")
     })
+  )
+
+  it.live.each<[string, Partial<Lifespan.Options>]>([
+    ["children_maxlen", { store: { children_maxlen: 0 } }],
+    ["idleRetrySeconds", { hub: { idleRetrySeconds: 0 } }],
+    ["consumeArguments.x-priority", { hubConsumeArguments: { "x-priority": "high" } }],
+    ["keepaliveIntervalSeconds", { eventStreams: { keepaliveIntervalSeconds: 0 } }],
+    ["maxEvents", { history: { maxEvents: 0 } }],
+    ["replay_lease_seconds", { dlqStore: { replay_lease_seconds: 0 } }],
+    ["maxJobs", { replayJobs: { maxJobs: 0 } }],
+    ["window", { replayWorker: { window: 0 } }],
+    ["childrenLimit", { graphs: { childrenLimit: -1 } }]
+  ])("fails with a SettingsError that names %s where that cannot be", ([field, options]) =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(Layer.build(Lifespan.layer({ topology, ...options })))
+      assert.strictEqual(error._tag, "SettingsError")
+      assert.deepStrictEqual(
+        error.mistakes.map((mistake) => mistake.field),
+        [field]
+      )
+    }).pipe(Effect.scoped, Effect.provide(doors))
+  )
+
+  it.live("has no stores of dead letters and observations where it is told to have none", () =>
+    Effect.gen(function* () {
+      const built = yield* Layer.build(Lifespan.layer({ topology, dlqStorePrefix: null, observationStorePrefix: null }))
+      assert.isTrue(Option.isNone(Context.getOption(built, DeadLetterStore)))
+      assert.isTrue(Option.isNone(Context.getOption(built, ReplayJobs)))
+      assert.isTrue(Option.isNone(Context.getOption(built, ObservationStore)))
+      const { explain } = Context.get(built, ExecutionGraphService)
+      yield* (yield* Broker).declare(declarations(topology))
+      yield* say('{"task_id":"t","status":"completed"}')
+      yield* Context.get(built, HubProgress).caughtUp
+      assert.deepInclude(Option.getOrThrow(yield* explain("t")), { verdict: "finished", status: "completed" })
+    }).pipe(Effect.scoped, Effect.provide(doors))
+  )
+
+  it.live("is told once how things are called, and routers follow", () =>
+    Effect.gen(function* () {
+      const aliasConfig = new ContractAliasConfig({ field_aliases: { task_id: "job_id" } })
+      const routes = Layer.mergeAll(StatusRoutes.layer(), DeadLetterRoutes.layer(), GraphRoutes.layer())
+      const served = yield* Layer.build(
+        HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
+          Layer.provideMerge(NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0 })),
+          Layer.provideMerge(Lifespan.layer({ topology, aliasConfig }))
+        )
+      )
+      const { caughtUp, started } = Context.get(served, HubProgress)
+      yield* started
+      yield* say('{"job_id":"t","status":"completed"}')
+      yield* caughtUp
+      yield* Context.get(served, DeadLetterStore).record(deadLetter(1))
+      const { address } = Context.get(served, HttpServer.HttpServer)
+      const port = "port" in address ? address.port : 0
+      const ask = (path: string) =>
+        // biome-ignore lint/suspicious/noExplicitAny: the test looks at the JSON that any client sees
+        Effect.promise((): Promise<any> => fetch(`http://127.0.0.1:${port}${path}`).then((answer) => answer.json()))
+      assert.deepInclude(yield* ask("/status/t"), { job_id: "t" })
+      assert.deepInclude((yield* ask("/history?job_id=t")).events[0], { job_id: "t" })
+      assert.deepInclude((yield* ask("/history?job_id=t&source=stream")).events[0], { job_id: "t" })
+      assert.deepInclude(yield* ask("/executions/t/explain"), { job_id: "t" })
+      assert.deepInclude((yield* ask("/dlq/messages?job_id=task-1")).items[0], { job_id: "task-1" })
+      const events = yield* Effect.promise(() =>
+        fetch(`http://127.0.0.1:${port}/events/t`).then((answer) => answer.text())
+      )
+      assert.include(events, '"job_id":"t"')
+    }).pipe(Effect.scoped, Effect.provide(doors))
   )
 
   it.live("hides the same of what is stored and of what the stream has", () =>

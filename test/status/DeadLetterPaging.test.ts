@@ -5,13 +5,17 @@ import { TestClock } from "effect/testing"
 import fc from "fast-check"
 import * as BrokerMemory from "../../layers/BrokerMemory.ts"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
+import * as Lifespan from "../../src/graph/Lifespan.ts"
+import type { SettingsError } from "../../src/messaging/Errors.ts"
 import { DeadLetterStore } from "../../src/status/DeadLetterStore.ts"
 import * as RedisDLQStore from "../../src/status/RedisDLQStore.ts"
 import { replay } from "../../src/status/Replay.ts"
 import * as ReplayJobs from "../../src/status/ReplayJobs.ts"
 import * as ReplayWorker from "../../src/status/ReplayWorker.ts"
+import { shared } from "../messaging/SampleTopologies.ts"
 import * as RealTime from "../RealTime.ts"
 import * as TemporaryPrefix from "../TemporaryPrefix.ts"
+import { inMemory, stores } from "./DeadLetterServer.ts"
 import { deadLetter } from "./DeadLetters.ts"
 
 const memory = RedisMemory.layer({ prefix: "svc-test:" })
@@ -136,15 +140,20 @@ describe.each(redises)("the pages of dead letters, $name", ({ redis, skip }) => 
 })
 
 describe("the options of dead letters", () => {
-  it("are refused by name where they cannot be", () => {
-    assert.throws(() => RedisDLQStore.layer({ prefix: "a{b", max_records: 0 }), /prefix[\s\S]*max_records/)
-    assert.throws(
-      () => RedisDLQStore.layer({ ttl_seconds: -1, replay_lease_seconds: 0 }),
-      /ttl_seconds[\s\S]*replay_lease/
-    )
-    assert.throws(() => ReplayWorker.layer({ window: 0, perSecond: 0.5 }), /window[\s\S]*perSecond/)
-    assert.throws(() => ReplayJobs.layer({ maxIds: 0 }), /maxIds/)
-  })
+  it.effect("fail their layers by name where they cannot be", () =>
+    Effect.gen(function* () {
+      const refused = <A, R>(layer: Layer.Layer<A, SettingsError, R>) =>
+        Effect.map(Effect.flip(Layer.build(layer)), ({ message }) => message)
+      const store = (options: RedisDLQStore.Options) => refused(RedisDLQStore.layer(options))
+      assert.match(yield* store({ prefix: "a{b", max_records: 0 }), /prefix[\s\S]*max_records/)
+      assert.match(yield* store({ ttl_seconds: -1, replay_lease_seconds: 0 }), /ttl_seconds[\s\S]*replay_lease/)
+      const worker = ReplayWorker.layer({ window: 0, perSecond: 0.5, lookEvery: 0 })
+      assert.match(yield* refused(worker), /window[\s\S]*perSecond[\s\S]*lookEvery/)
+      assert.match(yield* refused(ReplayJobs.layer({ maxIds: 0 })), /maxIds/)
+      const lifespan = Lifespan.layer({ topology: shared(), dlqStore: { max_records: 0 } })
+      assert.match(yield* refused(lifespan), /max_records/)
+    }).pipe(Effect.scoped, Effect.provide(stores().pipe(Layer.provideMerge(inMemory))))
+  )
 
   it.effect("keep records for ever with a ttl of 0", () =>
     Effect.gen(function* () {

@@ -1,9 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Option, Redacted } from "effect"
-import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Effect, Fiber, Layer, Option, Redacted } from "effect"
+import { FetchHttpClient, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { TestClock } from "effect/testing"
 import * as ReplayCommands from "../../layers/ReplayCommands.ts"
 import { Broker } from "../../src/services/Broker.ts"
 import { DeadLetterStore } from "../../src/status/DeadLetterStore.ts"
+import * as ReplayClient from "../../src/status/ReplayClient.ts"
+import * as LocalPort from "../LocalPort.ts"
 import * as RunningGateway from "../RunningGateway.ts"
 import { drained, inMemory, queue, start, stores } from "./DeadLetterServer.ts"
 import { deadLetter } from "./DeadLetters.ts"
@@ -61,10 +64,39 @@ describe("the command that replays dead letters", () => {
       const refused = yield* command(["--url", url, "--state", "replayed"])
       assert.deepStrictEqual([refused.code, /422: .*filter\.state/.test(refused.output)], [1, true], refused.output)
       const unnamed = yield* command(["--id", "x"])
-      assert.notStrictEqual(unnamed.code, 0)
+      assert.deepStrictEqual(
+        [unnamed.code, unnamed.output],
+        [
+          1,
+          "Say which process serves the dead letters, by --url or SVC_STATUS_URL, such as --url http://127.0.0.1:8082."
+        ]
+      )
       const nowhere = yield* command(["--url", `${url}/nowhere`, "--id", "x"])
       assert.strictEqual(nowhere.code, 1, nowhere.output)
     }).pipe(provided)
+  )
+
+  it.effect("names the address that nobody answers at, and why", () =>
+    Effect.gen(function* () {
+      const port = yield* LocalPort.free
+      const asked = yield* Effect.forkScoped(
+        Effect.flip(
+          ReplayClient.get({ url: new URL(`http://127.0.0.1:${port}`), token: Option.none() }, "x").pipe(
+            Effect.provide(FetchHttpClient.layer)
+          )
+        )
+      )
+      // it tries again for a minute
+      while (asked.pollUnsafe() === undefined) {
+        yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 10)))
+        yield* TestClock.adjust("500 millis")
+      }
+      const { message } = yield* Fiber.join(asked)
+      assert.strictEqual(
+        message,
+        `http://127.0.0.1:${port}/dlq/replays/x cannot be reached: connect ECONNREFUSED 127.0.0.1:${port}`
+      )
+    }).pipe(Effect.scoped)
   )
 
   it.live("draws a bar over itself on a terminal, as wide as that is", () =>
@@ -76,7 +108,7 @@ describe("the command that replays dead letters", () => {
       const written: Array<string> = []
       yield* ReplayCommands.replay(
         {
-          url: new URL(url),
+          url: Option.some(new URL(url)),
           token: Option.none(),
           job: Option.none(),
           ids: [],
@@ -108,7 +140,7 @@ describe("the command that replays dead letters", () => {
         { global: true }
       )
       const { url } = yield* start({}, { around: guarded })
-      const wish = { url: new URL(url), job: Option.none(), ids: ["id-none"], filter: {}, force: false }
+      const wish = { url: Option.some(new URL(url)), job: Option.none(), ids: ["id-none"], filter: {}, force: false }
       const screen = { terminal: false, columns: 80, write: () => {} }
       const refused = yield* Effect.flip(ReplayCommands.replay({ ...wish, token: Option.none() }, screen))
       assert.match(refused.message, /401: Who are you/)

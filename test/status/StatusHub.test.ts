@@ -6,6 +6,7 @@ import * as BrokerMemory from "../../layers/BrokerMemory.ts"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
 import { ContractAliasConfig } from "../../src/messaging/Aliases.ts"
 import { BrokerClient } from "../../src/messaging/BrokerClient.ts"
+import type { PublishedStatus } from "../../src/messaging/StatusEvent.ts"
 import type { Topology } from "../../src/messaging/Topology.ts"
 import { Broker, type Properties } from "../../src/services/Broker.ts"
 import { Redis, RedisError } from "../../src/services/Redis.ts"
@@ -77,6 +78,16 @@ const tools = Effect.fnUntraced(function* (
       yield* Effect.forkScoped(hub.run)
       yield* Effect.addFinalizer(() => hub.stop)
       return hub.stop
+    }),
+    /** The same, and how far it is. */
+    progress: Effect.fnUntraced(function* (over: StatusStore["Service"]) {
+      const hub = yield* Effect.provide(
+        StatusHub.make({ prefix, idleRetrySeconds: 0.1 }),
+        Context.add(context, StatusStore, over)
+      )
+      yield* Effect.forkScoped(hub.run)
+      yield* Effect.addFinalizer(() => hub.stop)
+      return hub
     }),
     /** Bytes to the status queue, as any client may send them. */
     drop: (body: string | Uint8Array, properties: Properties = {}) =>
@@ -242,6 +253,28 @@ const suite = <E>(name: string, world: Layer.Layer<Broker | Redis, E>) =>
             )
             assert.deepStrictEqual(seen.of("StatusHubMalformedMessage"), [])
           }).pipe(Effect.scoped)
+      )
+
+      it.effect(`${plane}: tells when it has begun, and when it has caught up`, () =>
+        Effect.gen(function* () {
+          const { ids, progress, say, store } = yield* desk(streams)
+          yield* say("t", numbered(500))
+          const slow = { ...store, store: (event: PublishedStatus) => Effect.delay(store.store(event), "2 millis") }
+          const first = yield* progress(slow)
+          yield* first.started
+          yield* first.caughtUp
+          assert.deepStrictEqual(yield* ids("t"), numbered(500))
+          yield* say("t", numbered(100, 500))
+          yield* first.caughtUp
+          assert.deepStrictEqual(yield* ids("t"), numbered(600))
+          yield* first.stop
+          // nothing was said since
+          const second = yield* progress(slow)
+          yield* second.caughtUp
+          yield* say("u", ["e1"])
+          yield* second.caughtUp
+          assert.deepStrictEqual(yield* ids("u"), ["e1"])
+        }).pipe(Effect.scoped)
       )
 
       it.effect(`${plane}: stores the largest status that the client publishes`, () =>
