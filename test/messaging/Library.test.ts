@@ -103,12 +103,15 @@ describe("the README's examples of messaging", () => {
     }).pipe(Effect.scoped, Effect.provide(RunningBroker.layer()))
   )
 
-  it.each(["./WorkerExample.ts", "./WorkflowExample.ts", "./AggregationExample.ts", "./WorkerProgram.ts"])(
-    "%s stands in the README as it is here",
-    (file) => {
-      const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8")
-      const shown = read(file).replaceAll("../../", "./").replaceAll("./WorkerExample.ts", "./worker.ts")
-      assert.include(read("../../README.md"), `\`\`\`ts\n${shown}\`\`\``)
-    }
-  )
+  it.each([
+    "./WorkerExample.ts",
+    "./WorkflowExample.ts",
+    "./AggregationExample.ts",
+    "./WorkerTest.test.ts",
+    "./WorkerProgram.ts"
+  ])("%s stands in the README as it is here", (file) => {
+    const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8")
+    const shown = read(file).replaceAll("../../", "./").replaceAll("./WorkerExample.ts", "./worker.ts")
+    assert.include(read("../../README.md"), `\`\`\`ts\n${shown}\`\`\``)
+  })
 })

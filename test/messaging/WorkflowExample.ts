@@ -1,6 +1,7 @@
 import { Effect, Layer, Schema } from "effect"
 import {
   BrokerClient,
+  RetryPolicy,
   SharedStatusWorkflowTopology,
   WorkflowConsumer,
   WorkflowHandler
@@ -24,12 +25,14 @@ const topology = new SharedStatusWorkflowTopology({
 })
 const Order = Schema.Struct({ topic: Schema.String })
 const Plan = Schema.Struct({ chapters: Schema.Array(Schema.String) })
+const retryPolicy = new RetryPolicy()
 
 /** Needs a `Broker`. */
 export const client = BrokerClient.layer({ topology })
 
 const planner = WorkflowConsumer.layer({
   stage: "plan",
+  retryPolicy,
   handler: WorkflowHandler.withPayload(Order, ({ payload: { topic } }, context) =>
     context.publishToStage("write", { payload: { chapters: [`What ${topic} is`, `What ${topic} is not`] } })
   )
@@ -37,6 +40,7 @@ const planner = WorkflowConsumer.layer({
 
 const writer = WorkflowConsumer.layer({
   stage: "write",
+  retryPolicy,
   handler: WorkflowHandler.withPayload(Plan, ({ payload: { chapters } }, context) =>
     context.publishStatus("completed", { result: { chapters: chapters.length } })
   )
