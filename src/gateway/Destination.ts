@@ -29,6 +29,8 @@ export interface Destination {
   /** The headers that provider rows put their credentials in, lower case: no client's comes through them. */
   readonly ownHeaders: ReadonlyArray<string>
   readonly credential: Redacted.Redacted
+  /** It serves one family, as vendors of models do: it learns nothing of keys, projects and tasks. */
+  readonly isVendor: boolean
 }
 
 export class Destinations extends Context.Service<
@@ -59,11 +61,19 @@ export class Destinations extends Context.Service<
       const upstreams = yield* StartupUpstreams
       /** A row comes before the environment, and within each of them an upstream of the family's own before one of both. */
       const placeOf = ({ providers }: Snapshot, family: Family): Found => {
-        const row = providers.get(family) ?? providers.get("both")
+        const rowOfFamily = providers.get(family)
+        const row = rowOfFamily ?? providers.get("both")
         if (row === "unreadable") return row
         if (row !== undefined) {
           const { base, credential, style } = row
-          return { base, style, own: credential, fallback: startupKey(family, base.origin), source: "provider_row" }
+          return {
+            base,
+            style,
+            isVendor: rowOfFamily !== undefined,
+            own: credential,
+            fallback: startupKey(family, base.origin),
+            source: "provider_row"
+          }
         }
         const own = Option.getOrUndefined(upstreams[family])
         const named = own ?? Option.getOrUndefined(upstreams.both)
@@ -72,6 +82,7 @@ export class Destinations extends Context.Service<
         return {
           base: named.base,
           style,
+          isVendor: own !== undefined,
           own: unbound,
           fallback: startupKey(family, named.base.origin),
           source: named.name
@@ -136,7 +147,7 @@ export class Destinations extends Context.Service<
 
       /** An upstream of no provider row. */
       const elsewhere = (base: UpstreamBase.UpstreamBase, target: Routed, credential: Redacted.Redacted) =>
-        destinationAt(places(), { base, style: authorizationBearer }, target, credential)
+        destinationAt(places(), { base, style: authorizationBearer, isVendor: false }, target, credential)
 
       /** A service's own credential, and no other. */
       const registered = (target: Routed, { credential, origin }: Service): Result.Result<Destination, GatewayError> =>
@@ -176,7 +187,7 @@ export class Destinations extends Context.Service<
 }
 
 /** An upstream, and the credentials of its own. */
-interface Place extends Pick<Destination, "base" | "style"> {
+interface Place extends Pick<Destination, "base" | "style" | "isVendor"> {
   readonly own: BoundCredential
   readonly fallback: BoundCredential
   /** What says so, for readiness. */
@@ -201,7 +212,7 @@ const familyByRoute: ReadonlyMap<PolicyRoute, Family> = new Map(
 
 const destinationAt = (
   { ownHeaders }: Places,
-  { base, style }: Pick<Destination, "base" | "style">,
+  { base, isVendor, style }: Pick<Destination, "base" | "style" | "isVendor">,
   { route, target }: Routed,
   credential: Redacted.Redacted
 ): Result.Result<Destination, GatewayError> => {
@@ -209,7 +220,7 @@ const destinationAt = (
   if (there === undefined || (isUngoverned(route) && UpstreamBase.leadsAstray(base, target))) {
     return Result.fail(outsideBase)
   }
-  return Result.succeed({ base, target: there, style, ownHeaders, credential })
+  return Result.succeed({ base, target: there, style, ownHeaders, credential, isVendor })
 }
 
 const isUngoverned = (route: PolicyRoute): boolean => route === "/upstream/*" || route === "/providers/compat/*"

@@ -41,7 +41,9 @@ export const exchange = ({
     style: destination.style,
     ownHeaders: destination.ownHeaders,
     keyHeader: request.keyHeader,
-    own: Request.ownHeaders(request, key, traceparent, target.service?.service.name),
+    own: destination.isVendor
+      ? Request.vendorHeaders(request, traceparent)
+      : Request.ownHeaders(request, key, traceparent, target.service?.service.name),
     plainAnswer: read
   }),
   body,

@@ -107,6 +107,15 @@ export const ownHeaders = (
   return fields
 }
 
+/** What a vendor is told: enough to speak with it of a request, and nothing of whose it was. */
+export const vendorHeaders = (
+  { requestId }: Request,
+  traceparent: string | undefined
+): ReadonlyArray<readonly [string, string]> => [
+  ["x-svc-request-id", requestId],
+  ...(traceparent === undefined ? [] : [["traceparent", traceparent] as const])
+]
+
 /** What the gateway puts on every answer. */
 export const answerHeaders = (
   { requestId }: Request,

@@ -139,6 +139,40 @@ layer(Proxy.database)("An upstream below a path of its host", (it) => {
   )
 })
 
+/** What the upstream was told of the request, by name. */
+const told = ({ headers }: Upstream.Sent) =>
+  headers.filter((name, i) => i % 2 === 0 && /^(?:x-svc-|traceparent)/i.test(name)).map((name) => name.toLowerCase())
+
+layer(Proxy.database)("What an upstream is told of a request", (it) => {
+  const ids = ["x-svc-request-id", "x-svc-key-id", "x-svc-project-id"]
+  const span = ["traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"]
+  const traced = (request: ClientRequest) => ({ ...request, headers: [...(request.headers ?? []), ...span] })
+
+  it.effect("is its key and project, where one upstream serves both families", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ upstreams: at("https://up.test") })
+      const key = yield* Proxy.issueKey({}, { project: true })
+      yield* gateway.ask(asKey(traced(chat), key))
+      assert.deepStrictEqual(gateway.sent.map(told), [[...ids, "traceparent"]])
+    })
+  )
+
+  it.effect("is its id and its trace alone, where the upstream is a vendor of one family", () =>
+    Effect.gen(function* () {
+      const gateway = yield* Proxy.make({ upstreams: vendors })
+      const key = yield* Proxy.issueKey({}, { project: true })
+      for (const request of [chat, messages]) yield* gateway.ask(asKey(traced(request), key))
+      const configured = row("own-openai", "https://c.test", { family: "openai" })
+      const other = yield* Proxy.make({ upstreams: at("https://up.test"), configured })
+      yield* other.ask(asKey(traced(chat), yield* Proxy.issueKey({}, { project: true })))
+      assert.strictEqual(other.sent[0]?.origin, "https://c.test")
+      for (const sent of [...gateway.sent, ...other.sent]) {
+        assert.deepStrictEqual(told(sent), ["x-svc-request-id", "traceparent"])
+      }
+    })
+  )
+})
+
 layer(Proxy.database)("Two vendors behind one gateway", (it) => {
   it.effect("each gets the requests of its family, with its own credential in the header that it reads", () =>
     Effect.gen(function* () {
