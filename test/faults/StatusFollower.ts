@@ -60,6 +60,7 @@ export const make = (options: Options) => {
   const { finale, habits, isTerminal, name, ports, random, task } = options
   const sights: Array<Sight> = []
   let last: string | undefined
+  let sawLast = false
   let end: Follower["end"] = "waits"
   /** It has the newest event, behind which its stream goes on: on a queue, where that is not always the terminal one. */
   const hasAll = () => last !== undefined && last === finale.newest?.get(task) && !isTerminal(last)
@@ -86,6 +87,7 @@ export const make = (options: Options) => {
           const isWhole = found.task_id === task && found.event_id === id && found.message === options.messageOf(id)
           sights.push({ _tag: "Event", id: isWhole ? id : `${id} with another content` })
           last = id
+          sawLast ||= options.isLast(id)
           options.heard()
         }
         return hasAll()
@@ -103,13 +105,14 @@ export const make = (options: Options) => {
       }
       const closed = yield* visit
       if (closed.opened) sights.push({ _tag: "Closed", by: closed.by, quietMs: closed.quietMs })
-      const isEnd = closed.by === "server" && last !== undefined && isTerminal(last)
+      // behind stragglers of a queue, too
+      const isEnd = closed.by === "server" && last !== undefined
       if (isFinal && (hasAll() || (isEnd && last === finale.newest?.get(task)))) {
         end = "came"
         return
       }
       // who has seen a task complete asks once more, when all is over
-      if (isEnd && last !== undefined && options.isLast(last)) yield* Deferred.await(finale.comes)
+      if (isEnd && sawLast) yield* Deferred.await(finale.comes)
       yield* Effect.sleep(SeededRandom.between(random, 20, 300))
     }
   })

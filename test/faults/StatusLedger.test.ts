@@ -66,6 +66,22 @@ describe("the verdict on event streams", () => {
     assert.strictEqual(wrong(seen(sights))[0], sentence)
   })
 
+  it("lets a task end behind stragglers that were published before its end, and not behind others", () => {
+    const told = (history: ReadonlyArray<string>, at: number) => {
+      const sights = [...got(...history.slice(0, at)), closed("server"), ...got(...history.slice(at))]
+      return wrong(
+        {
+          history: { ids: history, oldest: 1, newest: history.length },
+          ...seen(sights)
+        },
+        { isOrdered: false }
+      )
+    }
+    const late = ["1", "2", "failed", "3", "5", "done"]
+    assert.deepStrictEqual(told(late, 4), [])
+    assert.deepStrictEqual(told(late, 5), ["t: c was told that the task ends with 5"])
+  })
+
   it("lets the server go, and a failure be an end for a while", () => {
     assert.deepStrictEqual(wrong(seen([...got("1"), closed("farewell"), ...got(...ids.slice(1))])), [])
     assert.deepStrictEqual(wrong(seen([...got(...ids.slice(0, 4)), closed("server"), ...got("5", "done")])), [])

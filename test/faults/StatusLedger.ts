@@ -67,7 +67,7 @@ export const judge = ({ isOrdered, isTerminal, kept, tasks }: Evidence): Verdict
     const say = (what: string) => void wrong.push(`${task.id}: ${what}`)
     for (const what of isOrdered ? keptWrongly(task, truth, kept) : storedWrongly(task)) say(what)
     for (const follower of task.followers) {
-      const seen = follow(follower, truth, { isTerminal, kept })
+      const seen = follow(follower, truth, { ends: endsOf(task, truth, isTerminal), kept })
       for (const what of seen.wrong) say(`${follower.name} ${what}`)
       lingeredMs = Math.max(lingeredMs, seen.lingeredMs)
     }
@@ -128,10 +128,31 @@ const storedWrongly = ({ history, published }: Task): Array<string> => {
   ]
 }
 
+/**
+ * The places in the truth behind which the task is at its end: a terminal event, and behind it at most what was published
+ * before it and stored late.
+ */
+const endsOf = (
+  { published }: Task,
+  truth: ReadonlyArray<string>,
+  isTerminal: Evidence["isTerminal"]
+): ReadonlySet<number> => {
+  const order = new Map(published.map(({ id }, place) => [id, place]))
+  const ends = new Set<number>()
+  let end: number | undefined
+  for (const [place, id] of truth.entries()) {
+    const at = order.get(id) ?? truth.length
+    if (isTerminal(id)) end = Math.max(end ?? at, at)
+    else if (end !== undefined && at > end) end = undefined
+    if (end !== undefined) ends.add(place)
+  }
+  return ends
+}
+
 const follow = (
   { end, sights }: Follower,
   truth: ReadonlyArray<string>,
-  { isTerminal, kept }: Pick<Evidence, "isTerminal" | "kept">
+  { ends, kept }: { readonly ends: ReadonlySet<number>; readonly kept: number }
 ): { readonly wrong: ReadonlyArray<string>; readonly lingeredMs: number } => {
   const wrong: Array<string> = []
   const places = new Map(truth.map((id, place) => [id, place]))
@@ -167,9 +188,8 @@ const follow = (
         break
       }
       case "Closed": {
-        const last = truth[at]
-        const isEnd = last !== undefined && isTerminal(last)
-        if (sight.by === "server" && !isEnd) wrong.push(`was told that the task ends with ${last}`)
+        const isEnd = ends.has(at)
+        if (sight.by === "server" && !isEnd) wrong.push(`was told that the task ends with ${truth[at]}`)
         if (isEnd && at === truth.length - 1) lingeredMs = Math.max(lingeredMs, sight.quietMs)
       }
     }
