@@ -1,5 +1,5 @@
 import { assert, describe, layer as describeWith } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { HttpServer } from "effect/http"
 import { chromium } from "playwright-core"
 import { inject } from "vitest"
@@ -39,6 +39,49 @@ suite("The documentation", (it) => {
       assert.isDefined(at(described.json, "components", "schemas", "Key"))
       const listed = at(described.json, "paths", "/admin-ui/admin/keys/{id}", "get", "responses", "200", "content")
       assert.deepStrictEqual(at(listed, "application/json", "schema"), { $ref: "#/components/schemas/Key" })
+    })
+  )
+})
+
+const methodOf = (name: string) => (name === "put" ? "PUT" : name === "patch" ? "PATCH" : "POST")
+
+/** What the document has of each operation. */
+const decodePaths = Schema.decodeUnknownSync(
+  Schema.Struct({
+    paths: Schema.Record(
+      Schema.String,
+      Schema.Record(
+        Schema.String,
+        Schema.Struct({
+          requestBody: Schema.optionalKey(
+            Schema.Struct({
+              content: Schema.Record(Schema.String, Schema.Struct({ example: Schema.optionalKey(Schema.Json) }))
+            })
+          )
+        })
+      )
+    )
+  })
+)
+
+suite("The documentation's examples", (it) => {
+  it.effect("are taken as they are", () =>
+    Effect.gen(function* () {
+      const described = yield* call("GET", "/admin-ui/openapi.json", { authorization: null })
+      const examples = Object.entries(decodePaths(described.json).paths).flatMap(([path, operations]) =>
+        Object.entries(operations).flatMap(([method, { requestBody }]) => {
+          const example = requestBody?.content["application/json"]?.example
+          return example === undefined ? [] : [{ method, path, example }]
+        })
+      )
+      assert.isAtLeast(examples.length, 12)
+      for (const { example, method, path } of examples) {
+        const place = path
+          .replace("{model}", "claude-*")
+          .replace("{route_id}", path.includes("family-a") ? "chat-completions" : "messages")
+        const { status, text } = yield* call(methodOf(method), place, { body: example })
+        assert.isBelow(status, 300, `${method} ${path}: ${text}`)
+      }
     })
   )
 })

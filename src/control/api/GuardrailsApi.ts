@@ -3,6 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { Action, Config, Execution, FailurePolicy, Mode } from "../../gateway/model/Guardrail.ts"
 import { GuardrailName } from "../../gateway/model/GuardrailPolicy.ts"
 import { refusals } from "./Errors.ts"
+import { bodyExample } from "./Examples.ts"
 import { CredentialCleared, Cursor, Id, orUnreadable, PageLimit, RangeTime, Timestamp } from "./Fields.ts"
 import { Credential } from "./ProvidersApi.ts"
 import { leavesOut, requires } from "./Security.ts"
@@ -127,7 +128,21 @@ export const GuardrailsApi = HttpApiGroup.make("guardrails")
       success: Guardrail,
       error: invalid
     })
-      .annotate(OpenApi.Summary, "Add a guardrail that is asked over HTTP")
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Add a guardrail that is asked over HTTP",
+          description:
+            "The gateway posts the text to its address and does as it answers; where it does not answer, as `failure_policy` says."
+        })
+      )
+      .annotateMerge(
+        bodyExample({
+          name: "house-rules",
+          endpoint_url: "https://guard.example.com/check",
+          failure_policy: "fail_closed",
+          modes: ["pre_call"]
+        })
+      )
       .annotateMerge(requires("guardrails:update")),
     HttpApiEndpoint.get("get", "/:name", { params, success: Guardrail })
       .annotate(OpenApi.Summary, "Show a guardrail")

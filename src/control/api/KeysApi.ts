@@ -4,6 +4,7 @@ import { GuardrailPolicy, GuardrailPolicyPatch } from "../../gateway/model/Guard
 import { KeyPolicy, KeyPolicyInput } from "../../gateway/model/KeyPolicy.ts"
 import { KeyPreset } from "../../gateway/model/KeyPreset.ts"
 import { refusals } from "./Errors.ts"
+import { bodyExample } from "./Examples.ts"
 import { Cursor, Id, NextCursor, orUnreadable, PageLimit, stamps, Timestamp } from "./Fields.ts"
 import { bodyOptional, leavesOut, requires } from "./Security.ts"
 import { ServiceNames } from "./ServicesApi.ts"
@@ -109,6 +110,15 @@ export const KeysApi = HttpApiGroup.make("keys")
             "The answer has the raw key, which is never shown again. A preset is what the policy begins with. Forbidding guardrails, or changing what they are configured with, takes the scope `policies:update` as well."
         })
       )
+      .annotateMerge(
+        bodyExample({
+          name: "ada, laptop",
+          owner_type: "individual",
+          team_id: "blue",
+          preset: "developer",
+          policy: { allowed_models: ["gpt-5*", "claude-*"], rpm_limit: 60, daily_budget_usd: 5 }
+        })
+      )
       .annotateMerge(requires("keys:create")),
     HttpApiEndpoint.get("list", "/", {
       query: KeysQuery,
@@ -161,13 +171,26 @@ export const KeysApi = HttpApiGroup.make("keys")
       .annotateMerge(requires("keys:rotate"))
       .annotateMerge(bodyOptional),
     HttpApiEndpoint.post("revoke", "/:id/revoke", { params, success: orUnreadable(Key) })
-      .annotate(OpenApi.Summary, "Revoke a key for good")
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Revoke a key for good",
+          description:
+            "Its requests are refused within a second, on every gateway. Nothing brings it back: `enable` does not."
+        })
+      )
       .annotateMerge(requires("keys:disable")),
     HttpApiEndpoint.post("disable", "/:id/disable", { params, success: orUnreadable(Key) })
-      .annotate(OpenApi.Summary, "Disable a key")
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Disable a key",
+          description: "Its requests are refused until it is enabled again; its counters go on."
+        })
+      )
       .annotateMerge(requires("keys:disable")),
     HttpApiEndpoint.post("enable", "/:id/enable", { params, success: Key })
-      .annotate(OpenApi.Summary, "Enable a key")
+      .annotateMerge(
+        OpenApi.annotations({ summary: "Enable a key", description: "A key that was revoked stays revoked." })
+      )
       .annotateMerge(requires("keys:disable"))
   )
   .prefix("/keys")

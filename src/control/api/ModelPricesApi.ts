@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { isModelPattern } from "../../gateway/model/ModelPattern.ts"
 import { refusals } from "./Errors.ts"
+import { bodyExample } from "./Examples.ts"
 import { Timestamp } from "./Fields.ts"
 import { leavesOut, requires } from "./Security.ts"
 
@@ -58,6 +59,7 @@ export const ModelPricesApi = HttpApiGroup.make("model-prices")
             "`claude-*` is the price of every model whose name begins with `claude-` and that has none of its own; of several such, the longest counts."
         })
       )
+      .annotateMerge(bodyExample({ input_usd_per_million: 3, output_usd_per_million: 15 }))
       .annotateMerge(requires("settings:update")),
     HttpApiEndpoint.delete("remove", "/:model", { params, success: HttpApiSchema.NoContent })
       .annotate(OpenApi.Summary, "Delete the price of a model")

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { refusals } from "./Errors.ts"
+import { bodyExample } from "./Examples.ts"
 import { Cursor, Id, NextCursor, orUnreadable, PageLimit, stamps, Timestamp } from "./Fields.ts"
 import { leavesOut, requires, Scope } from "./Security.ts"
 
@@ -69,12 +70,14 @@ export const OperatorTokensApi = HttpApiGroup.make("operator-tokens")
       payload: NewOperatorToken,
       success: MintedToken,
       error: refusals("invalid_request", "insufficient_operator_scope", "too_many_operator_tokens")
-    }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Create an operator token",
-        description: "The answer has the raw token, which is never shown again."
-      })
-    ),
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Create an operator token",
+          description: "The answer has the raw token, which is never shown again."
+        })
+      )
+      .annotateMerge(bodyExample({ name: "dashboards", scopes: ["usage:read"] })),
     HttpApiEndpoint.get("get", "/:id", { params, success: OperatorToken }).annotate(
       OpenApi.Summary,
       "Show an operator token"
@@ -83,12 +86,22 @@ export const OperatorTokensApi = HttpApiGroup.make("operator-tokens")
       params,
       success: MintedToken,
       error: refusals("insufficient_operator_scope", "operator_token_not_active")
-    }).annotate(OpenApi.Summary, "Replace an operator token"),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Replace an operator token",
+        description: "The answer has the new token, which is never shown again; the old one stops working at once."
+      })
+    ),
     HttpApiEndpoint.post("revoke", "/:id/revoke", {
       params,
       success: orUnreadable(OperatorToken),
       error: refusals("last_operator_token")
-    }).annotate(OpenApi.Summary, "Revoke an operator token for good")
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Revoke an operator token for good",
+        description: "Not the last one that may manage operators, which would lock everybody out."
+      })
+    )
   )
   .annotateEndpointsMerge(requires("operators:manage"))
   .prefix("/operator-tokens")

@@ -8,6 +8,7 @@ import { LayerKind } from "../../gateway/model/PolicyLayer.ts"
 import { ServiceName } from "../../gateway/model/Service.ts"
 import { SharedLimits } from "../../gateway/model/SharedLimits.ts"
 import { refusals } from "./Errors.ts"
+import { bodyExample } from "./Examples.ts"
 import { Id, Timestamp } from "./Fields.ts"
 import { TeamId } from "./KeysApi.ts"
 import { requires } from "./Security.ts"
@@ -168,6 +169,13 @@ export const PolicyApi = HttpApiGroup.make("policy")
           description: "By the evaluator of the request path. Sends nothing, counts nothing; a denial is an answer too."
         })
       )
+      .annotateMerge(
+        bodyExample({
+          path: "/v1/chat/completions",
+          body: { model: "gpt-5", messages: [{ role: "user", content: "hello" }] },
+          preset: "developer"
+        })
+      )
       .annotateMerge(requires("policies:update")),
     HttpApiEndpoint.get("presets", "/presets", { success: Schema.Array(Preset) })
       .annotate(OpenApi.Summary, "Show what each preset makes of a new key's policy")
@@ -176,7 +184,13 @@ export const PolicyApi = HttpApiGroup.make("policy")
       params: { request_id: Schema.String.check(Schema.isBetweenLength(1, 256)) },
       success: Explained
     })
-      .annotate(OpenApi.Summary, "Say why a past request was treated as it was")
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Say why a past request was treated as it was",
+          description:
+            "By its record and the audit log, a second or two after its end: what each layer said then, and what has changed since."
+        })
+      )
       .annotateMerge(requires("policies:update", "usage:read"))
   )
   .prefix("/policy")

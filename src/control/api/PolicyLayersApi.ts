@@ -5,6 +5,7 @@ import { KeyPolicy, KeyPolicyInput } from "../../gateway/model/KeyPolicy.ts"
 import { LayerKind } from "../../gateway/model/PolicyLayer.ts"
 import { SharedLimits, SharedLimitsPatch } from "../../gateway/model/SharedLimits.ts"
 import { refusals } from "./Errors.ts"
+import { bodyExample } from "./Examples.ts"
 import { Cursor, Id, NextCursor, PageLimit, stamps } from "./Fields.ts"
 import { leavesOut, requires } from "./Security.ts"
 
@@ -60,13 +61,22 @@ export const PolicyLayersApi = HttpApiGroup.make("policy-layers")
       payload: PolicyLayerUpsert,
       success: PolicyLayer,
       error: refusals("invalid_policy_payload", "missing_project", "invalid_guardrail_request", "guardrail_forbidden")
-    }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Set a policy layer",
-        description:
-          "There is one layer for each kind and scope; a new one restricts nothing until a field says so. A policy replaces the one before as a whole: a PATCH changes single fields."
-      })
-    ),
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Set a policy layer",
+          description:
+            "There is one layer for each kind and scope; a new one restricts nothing until a field says so. A policy replaces the one before as a whole: a PATCH changes single fields."
+        })
+      )
+      .annotateMerge(
+        bodyExample({
+          kind: "team",
+          scope_id: "blue",
+          policy: { allowed_models: ["gpt-5*", "claude-*"] },
+          shared: { monthly_budget_usd: 50 }
+        })
+      ),
     HttpApiEndpoint.patch("update", "/:id", {
       params,
       payload: PolicyLayerPatch,

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { refusals } from "./Errors.ts"
+import { bodyExample } from "./Examples.ts"
 import { Id, stamps } from "./Fields.ts"
 import { leavesOut, requires } from "./Security.ts"
 import { ServiceNames } from "./ServicesApi.ts"
@@ -31,7 +32,13 @@ export const ProjectsApi = HttpApiGroup.make("projects")
       success: Project,
       error: refusals("invalid_project_payload", "duplicate_project")
     })
-      .annotate(OpenApi.Summary, "Create a project")
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Create a project",
+          description: "Keys of a project share its services, its policy layer and its name in usage."
+        })
+      )
+      .annotateMerge(bodyExample({ name: "search" }))
       .annotateMerge(requires("settings:update")),
     HttpApiEndpoint.get("list", "/", { success: Schema.Array(Project) })
       .annotateMerge(leavesOut)

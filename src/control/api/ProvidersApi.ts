@@ -3,6 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { HeaderMode, HeaderValueFormat } from "../../gateway/model/CredentialStyle.ts"
 import { Vendor } from "../../gateway/model/Vendor.ts"
 import { refusals } from "./Errors.ts"
+import { bodyExample } from "./Examples.ts"
 import { CredentialCleared, Id, orUnreadable, stamps } from "./Fields.ts"
 import { leavesOut, requires } from "./Security.ts"
 
@@ -78,7 +79,22 @@ export const ProvidersApi = HttpApiGroup.make("providers")
       success: Provider,
       error: refusals("invalid_provider_config_payload", "duplicate_provider_config")
     })
-      .annotate(OpenApi.Summary, "Add a provider")
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Add a provider",
+          description:
+            "An enabled row comes before the environment and the simulator. The credential is sealed at rest, never shown, and sent to this address's scheme, host and port alone."
+        })
+      )
+      .annotateMerge(
+        bodyExample({
+          provider: "upstream",
+          name: "openai",
+          family: "openai",
+          base_url: "https://api.openai.com/v1",
+          credential: "sk-example"
+        })
+      )
       .annotateMerge(requires("providers:update")),
     HttpApiEndpoint.get("list", "/", { success: Schema.Array(Provider) })
       .annotateMerge(leavesOut)
@@ -113,10 +129,20 @@ export const ProvidersApi = HttpApiGroup.make("providers")
       success: Provider,
       error: refusals("missing_provider_config", "duplicate_provider_config")
     })
-      .annotate(OpenApi.Summary, "Enable a provider")
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Enable a provider",
+          description: "Refused while another row that serves the same families is enabled."
+        })
+      )
       .annotateMerge(requires("providers:update")),
     HttpApiEndpoint.post("disable", "/:id/disable", { params, success: orUnreadable(Provider), error: missing })
-      .annotate(OpenApi.Summary, "Disable a provider")
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Disable a provider",
+          description: "Requests go where the environment says, or are refused."
+        })
+      )
       .annotateMerge(requires("providers:update"))
   )
   .prefix("/providers")

@@ -11,6 +11,7 @@ import {
 } from "../../gateway/model/CanonicalRoute.ts"
 import { Ownership } from "../../gateway/model/UpstreamObjects.ts"
 import { refusals } from "./Errors.ts"
+import { bodyExample } from "./Examples.ts"
 import { orUnreadable, Timestamp, upTo } from "./Fields.ts"
 import { leavesOut, requires } from "./Security.ts"
 import { limitsStreams, ownership } from "./UpstreamPassthroughApi.ts"
@@ -50,17 +51,31 @@ const group = <const Name extends string>(name: Name, description: string, ids: 
         .annotate(OpenApi.Summary, "List the routes")
         .annotateMerge(requires("usage:read")),
       HttpApiEndpoint.post("enable", "/:route_id/enable", { params, success: Route })
-        .annotate(OpenApi.Summary, "Enable a route")
+        .annotateMerge(
+          OpenApi.annotations({ summary: "Enable a route", description: "The other routes stay as they are." })
+        )
         .annotateMerge(requires("policies:update")),
       HttpApiEndpoint.post("disable", "/:route_id/disable", { params, success: orUnreadable(Route) })
-        .annotate(OpenApi.Summary, "Disable a route")
+        .annotateMerge(
+          OpenApi.annotations({
+            summary: "Disable a route",
+            description: "Requests to it are refused with `route_disabled`."
+          })
+        )
         .annotateMerge(requires("policies:update")),
       HttpApiEndpoint.patch("mode", "/:route_id/mode", {
         params,
         payload: Schema.Struct({ mode: RouteMode }),
         success: Route
       })
-        .annotate(OpenApi.Summary, "Change the mode of a route")
+        .annotateMerge(
+          OpenApi.annotations({
+            summary: "Change the mode of a route",
+            description:
+              "`managed_by_gateway`: with gateway keys and the gateway's credentials. `direct_upstream_passthrough`: clients may bring credentials of their own."
+          })
+        )
+        .annotateMerge(bodyExample({ mode: "managed_by_gateway" }))
         .annotateMerge(requires("policies:update")),
       HttpApiEndpoint.patch("config", "/:route_id/config", {
         params,
@@ -68,7 +83,13 @@ const group = <const Name extends string>(name: Name, description: string, ids: 
         success: Route,
         error: refusals("invalid_provider_config_payload")
       })
-        .annotate(OpenApi.Summary, "Change the mode and the limits of a route")
+        .annotateMerge(
+          OpenApi.annotations({
+            summary: "Change the mode and the limits of a route",
+            description: "What is absent stays. Limits are bytes and milliseconds."
+          })
+        )
+        .annotateMerge(bodyExample({ timeout_ms: 600_000, max_request_body_bytes: 33_554_432 }))
         .annotateMerge(requires("policies:update"))
     )
     .prefix(`/${name}`)

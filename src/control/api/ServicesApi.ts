@@ -13,6 +13,7 @@ import {
   ServiceName
 } from "../../gateway/model/Service.ts"
 import { refusals } from "./Errors.ts"
+import { bodyExample } from "./Examples.ts"
 import { CredentialCleared, Id, orUnreadable, stamps, Timestamp } from "./Fields.ts"
 import { Credential } from "./ProvidersApi.ts"
 import { leavesOut, requires } from "./Security.ts"
@@ -147,7 +148,19 @@ export const ServicesApi = HttpApiGroup.make("services")
       success: Service,
       error: refusals(...refused)
     })
-      .annotate(OpenApi.Summary, "Register a service")
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Register a service",
+          description: "The proxy reaches it at `/services/<name>/*`, with a credential of its own."
+        })
+      )
+      .annotateMerge(
+        bodyExample({
+          name: "search-index",
+          upstream_base_url: "https://search.example.com",
+          allowed_methods: ["GET", "POST"]
+        })
+      )
       .annotateMerge(requires("services:update")),
     HttpApiEndpoint.get("list", "/", { success: Schema.Array(Service) })
       .annotateMerge(leavesOut)
