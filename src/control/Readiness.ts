@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Metric, Option, Schedule, SubscriptionRef } from "effect"
+import { Context, Effect, Fiber, Layer, Metric, Option, Schedule, SubscriptionRef } from "effect"
 import { Conditions } from "../gateway/model/Conditions.ts"
 import { Lifecycle } from "../gateway/model/Lifecycle.ts"
 import { Database } from "../services/Database.ts"
@@ -25,11 +25,12 @@ export class Readiness extends Context.Service<Readiness, Effect.Effect<Report>>
   static readonly when = Effect.fnUntraced(function* (servers: ReadonlyArray<Server>) {
     const lifecycle = yield* Lifecycle
     const conditions = yield* Effect.serviceOption(Conditions)
-    yield* Effect.forkScoped(Effect.repeat(Effect.forEach(servers, measured), Schedule.spaced(measuredEvery)))
+    const watched = yield* Effect.forEach(servers, watch)
+    yield* Effect.forkScoped(Effect.repeat(Effect.forEach(watched, measured), Schedule.spaced(measuredEvery)))
     return Effect.gen(function* () {
       const answers = yield* Effect.forEach(
-        servers,
-        (server) => Effect.map(answersInTime(server.ping), (up) => ({ ...server, up })),
+        watched,
+        (server) => Effect.map(server.lookedAt, (up) => ({ ...server, up })),
         { concurrency: "unbounded" }
       )
       const phase = yield* SubscriptionRef.get(lifecycle)
@@ -77,10 +78,51 @@ const isUp = Metric.gauge("svc_dependency_up", {
 
 const measuredEvery = "5 seconds"
 
-const measured = ({ name, ping }: Server) =>
-  Effect.flatMap(answersInTime(ping), (up) =>
+const measured = ({ look, name }: Watched) =>
+  Effect.flatMap(Effect.flatMap(look, Fiber.join), (up) =>
     Metric.update(Metric.withAttributes(isUp, { dependency: name }), up ? 1 : 0)
   )
+
+/** A server, and whether it answers. */
+interface Watched extends Server {
+  /** A ping under way, which all who ask meanwhile share. */
+  readonly look: Effect.Effect<Fiber.Fiber<boolean>>
+  /** Whether the server answers. A ping that takes longer than `answerWithin` leaves it at what the last one found. */
+  readonly lookedAt: Effect.Effect<boolean>
+}
+
+/**
+ * A load balancer gives a probe a second or less. A server that has fallen silent must not use that time up, since a
+ * process that serves without it would be taken out of rotation.
+ */
+const answerWithin = "250 millis"
+
+const watch = Effect.fnUntraced(function* (server: Server) {
+  const scope = yield* Effect.scope
+  let found: boolean | undefined
+  let ping: Fiber.Fiber<boolean> | undefined
+  const pinged = Effect.map(answersInTime(server.ping), (up) => {
+    found = up
+    return up
+  })
+  const look = Effect.suspend(() => {
+    if (ping !== undefined && ping.pollUnsafe() === undefined) return Effect.succeed(ping)
+    return Effect.map(Effect.forkIn(pinged, scope), (fiber) => {
+      ping = fiber
+      return fiber
+    })
+  })
+  const lookedAt = Effect.flatMap(look, (fiber) => {
+    const last = found
+    if (last === undefined) return Fiber.join(fiber)
+    return Effect.map(
+      Effect.timeoutOption(Fiber.join(fiber), answerWithin),
+      Option.getOrElse(() => last)
+    )
+  })
+  const watched: Watched = { ...server, look, lookedAt }
+  return watched
+})
 
 const pingWithin = "1 second"
 

@@ -157,3 +157,27 @@ it.effect("one that does not answer counts as gone after a second, both together
     assert.deepStrictEqual([checks["database"], checks["redis"]], ["down", "down"])
   })
 )
+
+it.effect("one that falls silent holds up no probe: it is what it was for a second, and then gone", () =>
+  Effect.gen(function* () {
+    let ping: Effect.Effect<void> = Effect.void
+    const database = Effect.suspend(() => ping)
+    yield* Effect.gen(function* () {
+      const probed = Effect.gen(function* () {
+        const answer = yield* Effect.forkChild(yield* Readiness)
+        yield* TestClock.adjust("250 millis")
+        const { checks, status } = yield* Fiber.join(answer)
+        return [status, checks["database"]]
+      })
+      assert.deepStrictEqual(yield* probed, ["ready", "up"])
+      ping = Effect.never
+      assert.deepStrictEqual(yield* probed, ["ready", "up"])
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* probed, ["degraded", "down"])
+      assert.deepStrictEqual(yield* probed, ["degraded", "down"])
+      ping = Effect.void
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* probed, ["ready", "up"])
+    }).pipe(Effect.provide(gateway(database, Effect.void)))
+  })
+)
