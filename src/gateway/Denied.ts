@@ -27,9 +27,11 @@ export const ofUnread = ({ check }: Policy.Denial, { layers }: EffectivePolicy):
     layers.find(({ policy }) => Policy.unread(policy)?.check === check)
   )
 
-/** A limit that the request shares with others. One of the key's own is named by the error alone. */
-export const ofLimit = ({ field, scope }: Meter): Denied | undefined =>
-  scope.layer === undefined ? undefined : { check: `shared_${field}`, layer: scope.layer }
+/** A limit that the request shares with others, or one that bounds its key alone. */
+export const ofLimit = ({ field, scope }: Meter, effective: EffectivePolicy): Denied =>
+  scope.layer === undefined
+    ? limited(field, effective, (policy) => maxOf(policy[field]))
+    : { check: `shared_${field}`, layer: scope.layer }
 
 /** A request body that is larger than the policy allows. */
 export const ofBody = (effective: EffectivePolicy): Denied =>

@@ -286,7 +286,7 @@ export class GovernedRequest {
       const shared = meters.all.find(({ unit }) => unit !== "requests")
       if (shared !== undefined) {
         const denial = Policy.laterWork(shared.scope.nameOf(shared.field))
-        return this.#refuse(new GatewayError(denial), Denied.ofLimit(shared))
+        return this.#refuse(new GatewayError(denial), Denied.ofLimit(shared, this.#effective))
       }
     }
     const selected = guarding.of(this.#request, target, key, subject, effective.guardrails, facts)
@@ -619,7 +619,7 @@ export class GovernedRequest {
       cost === undefined || cost.charge !== undefined
         ? undefined
         : Estimate.roomForOutput(this.#facts, cost.price, meter)
-    this.#refuse(Meters.refusal(meter, used, wanted, this.#shared.now(), fits), Denied.ofLimit(meter))
+    this.#refuse(Meters.refusal(meter, used, wanted, this.#shared.now(), fits), Denied.ofLimit(meter, this.#effective))
   }
 
   #refuseUnavailable(cause: Cause.Cause<LimitsUnavailable>) {

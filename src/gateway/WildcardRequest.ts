@@ -209,9 +209,12 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
       hungUp = StreamedRequest.run(upstream, streamed, now, span, { ...outcome, failed })
     }
     const refuseFull = ({ reading, wanted }: Extract<Admission, { readonly _tag: "Refused" }>) =>
-      refuse(Meters.refusal(reading.meter, reading.used, wanted, now()), Denied.ofLimit(reading.meter), undefined, [
-        reading
-      ])
+      refuse(
+        Meters.refusal(reading.meter, reading.used, wanted, now()),
+        Denied.ofLimit(reading.meter, effective),
+        undefined,
+        [reading]
+      )
     const allMeters = () => metersOf(effective, (effective) => control.limitScopes(key, effective), now())
     const meters = () => countingRequests(allMeters())
     const admit = (destination: Destination, body: Read | undefined) =>
@@ -249,7 +252,10 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
       }
       const shared = later ? allMeters().all.find(({ unit }) => unit !== "requests") : undefined
       if (shared !== undefined) {
-        return refuse(new GatewayError(Policy.laterWork(shared.scope.nameOf(shared.field))), Denied.ofLimit(shared))
+        return refuse(
+          new GatewayError(Policy.laterWork(shared.scope.nameOf(shared.field))),
+          Denied.ofLimit(shared, effective)
+        )
       }
       const unread =
         target.settings.body_policies === "skip" || !decides(request, target)

@@ -99,6 +99,33 @@ layer(Proxy.database)("ProxyApp, budgets that change", (it) => {
     })
   )
 
+  it.effect("a limit that bounds the key alone is in the record, with the policy that sets it", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* Database
+      const gateway = yield* Proxy.make({
+        configured: Effect.andThen(
+          clean,
+          sql`INSERT INTO policy_layers (layer_kind, scope_id, policy) VALUES ('team', 'red', '{"rpm_limit":1}'::jsonb)`
+        )
+      })
+      const poor = yield* Proxy.issueKey({ daily_budget_usd: cent, rpm_limit: 100 })
+      const slow = yield* Proxy.issueKey({ daily_budget_usd: 100, rpm_limit: 100 })
+      yield* sql`UPDATE api_keys SET team_id = 'red' WHERE id = ${slow.id}`
+      const ask = (key: Proxy.IssuedKey) =>
+        gateway.ask({ target: Proxy.chat, headers: key.headers, body: { model: "small" } })
+      const wires = yield* Effect.forEach([poor, poor, slow, slow], ask)
+      assert.deepStrictEqual(
+        wires.map(({ status }) => status),
+        [200, 402, 200, 429]
+      )
+      const records = yield* gateway.records
+      assert.deepStrictEqual(
+        records.map(({ denial }) => denial),
+        [null, { check: "daily_budget_usd", layer: "key" }, null, { check: "rpm_limit", layer: "team:red" }]
+      )
+    })
+  )
+
   it.effect("keys of a team spend a budget that they share together, and the refusal names the team", () =>
     Effect.gen(function* () {
       const { sql } = yield* Database
