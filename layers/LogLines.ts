@@ -1,4 +1,4 @@
-import { Effect, Logger, LogLevel, References, type Scope } from "effect"
+import { Effect, Logger, LogLevel, References, type Scope, type Tracer } from "effect"
 import * as LogLine from "./LogLine.ts"
 
 /** Where lines go. */
@@ -66,7 +66,7 @@ export const make = (output: Output, role: string): Effect.Effect<LogLines, neve
           said: Array.isArray(message) ? message : [message],
           cause,
           annotations: fiber.getRef(References.CurrentLogAnnotations),
-          trace: span
+          trace: span === undefined || isUnrecorded(span) ? undefined : span
         })
         // before the process might be killed
         write(line, date.getTime(), LogLevel.isGreaterThanOrEqualTo(logLevel, "Warn"))
@@ -74,6 +74,9 @@ export const make = (output: Output, role: string): Effect.Effect<LogLines, neve
       info: (at, message, members) => write(LogLine.head(at, "INFO", message, role) + members + LogLine.end, at, false)
     }
   })
+
+/** The span of a part that is not traced: all such spans have one id, which is none. */
+const isUnrecorded = ({ traceId }: Tracer.AnySpan): boolean => traceId === "noop"
 
 /** To standard output. A reader that goes away does not end the process. */
 export const standard = (role: string): Effect.Effect<LogLines, never, Scope.Scope> =>

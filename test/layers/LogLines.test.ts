@@ -78,6 +78,17 @@ describe("lines of the log", () => {
     })
   )
 
+  it.effect("name no trace where nothing is traced", () =>
+    Effect.gen(function* () {
+      const traced = Effect.withSpan(Effect.logInfo("asked"), "request")
+      const [line] = yield* logged(Effect.withTracerEnabled(traced, false))
+      assert.notProperty(line, "trace_id")
+      assert.notProperty(line, "span_id")
+      const [other] = yield* logged(traced)
+      assert.isString(other?.["trace_id"])
+    })
+  )
+
   it.effect("of requests are written together, and before a warning", () =>
     Effect.gen(function* () {
       const to = output()
