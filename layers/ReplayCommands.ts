@@ -81,7 +81,12 @@ const concludedWalk = <A extends Pick<QueuedLetters.Indexed, "queue_name" | "mes
     ),
     Effect.flatMap(({ truncated }) =>
       truncated
-        ? Effect.fail(new CommandFailed({ message: "More messages are in the queue than one run looks at." }))
+        ? Effect.fail(
+            new CommandFailed({
+              message:
+                "Not all messages were looked at: there are more than one run looks at, or somebody else took some. Run it again."
+            })
+          )
         : Effect.void
     ),
     Effect.catchTag("ReplayRequestFailed", ({ message }) => Effect.fail(new CommandFailed({ message }))),

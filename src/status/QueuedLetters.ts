@@ -2,39 +2,39 @@ import { Clock, Effect, Option, Result, Schema, Semaphore } from "effect"
 import type { ContractAliasConfig } from "../messaging/Aliases.ts"
 import { type DeadLetterRecord, recordOf } from "../messaging/DeadLetter.ts"
 import * as RetryHeaders from "../messaging/RetryHeaders.ts"
-import { isCanonical } from "../messaging/Timestamp.ts"
-import { Broker, type BrokerError, type Delivery } from "../services/Broker.ts"
+import { Timestamp } from "../messaging/Timestamp.ts"
+import { Broker, type BrokerError, type Channel, type Delivery, type Field } from "../services/Broker.ts"
 import { DeadLetterStore } from "./DeadLetterStore.ts"
 
 /**
- * Work on the messages of a dead-letter queue themselves, and not on their records. Each message in turn is taken from the
- * queue without being consumed, and what is not removed goes back to its place at the end, also after a crash. Meanwhile
- * others do not see what was looked at, and a quorum queue counts it as a delivery.
+ * A walk reads the messages of a dead-letter queue themselves, and not their records. It takes each message in turn without
+ * acknowledging it. When it ends, also by a crash, the broker puts every message that it did not remove back in its place.
+ * Until then nobody else can take them. Messages that a quorum queue had to put back before go to its end: see `renew`.
  */
 const walked = {
   queue_name: Schema.String,
-  /** Messages that were looked at: all that were ready when it began, unless it is truncated. */
+  /** How many messages the walk has looked at: all that were ready when it began, unless it is truncated. */
   messages: Schema.Int,
-  /** Of those, how many no worker of this library has dead-lettered: they are left as they are. */
+  /** How many of them were dead-lettered by something else than a worker of this library: they stay as they are. */
   foreign: Schema.Int,
-  /** More were ready than one walk looks at (100,000, or five minutes' work): those at the end of the queue. */
+  /** Fewer than were ready: one walk ends after 100,000 messages or four minutes, or somebody else took some meanwhile. */
   truncated: Schema.Boolean
 }
 
 export const Indexed = Schema.Struct({
   ...walked,
-  /** Had no record, and have one now. */
+  /** How many had no record, and have one now. */
   indexed: Schema.Int,
-  /** Had one before. */
+  /** How many had a record before. */
   known: Schema.Int
 })
 export type Indexed = typeof Indexed.Type
 
 export const Removed = Schema.Struct({
   ...walked,
-  /** Were replayed, and are gone from the queue. */
+  /** How many were replayed, and are gone from the queue. */
   removed: Schema.Int,
-  /** Wait to be replayed, or have no record: they stay. */
+  /** How many stay, as they wait to be replayed or have no record. */
   kept: Schema.Int
 })
 export type Removed = typeof Removed.Type
@@ -47,11 +47,12 @@ export class LettersNotWalked extends Schema.TaggedError<LettersNotWalked>()("Le
 
 /** As many as the index has room for by default. */
 const mostMessages = 100_000
-const withinMs = 300_000
+/** Clients such as `fetch` give up after five minutes without an answer. */
+const withinMs = 240_000
 
 /** One walk is under way at a time. */
 export const make = Effect.map(Semaphore.make(1), (turn) => {
-  /** `visit` answers whether the message leaves the queue. */
+  /** `visit` returns whether the message leaves the queue. */
   const walk = <E, R>(
     queue: string,
     aliases: ContractAliasConfig,
@@ -68,11 +69,13 @@ export const make = Effect.map(Semaphore.make(1), (turn) => {
       let [messages, foreign] = [0, 0]
       while (messages < Math.min(ready, mostMessages) && (yield* Clock.currentTimeMillis) < endsAt) {
         const next = yield* take
-        if (Option.isNone(next)) return { queue_name: queue, messages, foreign, truncated: false }
+        if (Option.isNone(next)) break
         messages++
         const letter = letterOf(queue, next.value, aliases)
         if (letter === undefined) foreign++
-        else if (yield* visit(letter)) next.value.settle("ack")
+        const isDone = letter !== undefined && (yield* visit(letter))
+        if (isDone) next.value.settle("ack")
+        else yield* renew(channel, next.value)
       }
       return { queue_name: queue, messages, foreign, truncated: messages < ready }
     }).pipe(
@@ -87,7 +90,7 @@ export const make = Effect.map(Semaphore.make(1), (turn) => {
     )
 
   return {
-    /** Gives a record to each message of the queue that has none, as after a loss of Redis. Twice is once. */
+    /** Gives a record to each message of the queue that has none, as after a loss of Redis. It is idempotent. */
     index: Effect.fn("QueuedLetters.index")(function* (queue: string, aliases: ContractAliasConfig) {
       const store = yield* DeadLetterStore
       let [indexed, known] = [0, 0]
@@ -101,7 +104,7 @@ export const make = Effect.map(Semaphore.make(1), (turn) => {
       return { ...walked, indexed, known } satisfies Indexed
     }),
 
-    /** Takes those out of the queue whose records say that they were replayed. Records stay. */
+    /** Removes each message from the queue whose record says that it was replayed. The records stay. */
     removeReplayed: Effect.fn("QueuedLetters.removeReplayed")(function* (queue: string, aliases: ContractAliasConfig) {
       const store = yield* DeadLetterStore
       let [removed, kept] = [0, 0]
@@ -125,7 +128,39 @@ const unreadable =
   ({ message }: BrokerError) =>
     failure("unavailable", `The queue ${queue} cannot be read now: ${message}`)
 
-/** The record that the worker made, or would have made, of its dead letter: its headers hold all but what was thrown. */
+/**
+ * A quorum queue counts how often it had to put a message back, and drops the message above its delivery limit, which is 20
+ * on RabbitMQ 4 unless somebody sets another. A message that was put back before is published to the end of the queue, where
+ * its count begins anew, and then acknowledged. A crash in between leaves it there twice, with one `dlq_id`.
+ */
+const renew = (channel: Channel, { content, properties, queue, settle }: Delivery) =>
+  Effect.gen(function* () {
+    // by `CC` the broker would copy the message to other queues, and it refuses the user id of another user
+    const { userId: _, headers: { [timesPutBack]: times, CC: __, ...headers } = {}, ...described } = properties
+    if (RetryHeaders.count(times) === 0) return
+    const outcome = yield* channel.publish({
+      exchange: "",
+      routingKey: queue,
+      content,
+      properties: { ...described, headers }
+    })
+    if (outcome._tag !== "Confirmed") {
+      const why = outcome._tag === "Returned" ? "no queue took it" : outcome.reason
+      return yield* failure(
+        "unavailable",
+        `A message of ${queue} could not be put at its end (${why}). The queue counts each time that it is read, and may drop messages above its delivery limit: find out why before you try again.`
+      )
+    }
+    settle("ack")
+  }).pipe(Effect.uninterruptible)
+
+/** A header that quorum queues write. */
+const timesPutBack = "x-delivery-count"
+
+/**
+ * The record that the worker made of its dead letter, or would have made: the headers of the message hold everything but the
+ * exception's message and stack. `undefined` where no worker of this library wrote those headers.
+ */
 const letterOf = (
   queue: string,
   { content, properties }: Delivery,
@@ -136,9 +171,7 @@ const letterOf = (
   const reason = headers[RetryHeaders.failureReason]
   const sourceQueue = headers[RetryHeaders.sourceQueue]
   const exceptionType = headers[RetryHeaders.exceptionType]
-  if (typeof at !== "string" || !isCanonical(at) || typeof reason !== "string" || typeof sourceQueue !== "string") {
-    return undefined
-  }
+  if (!isWritten(at) || typeof reason !== "string" || typeof sourceQueue !== "string") return undefined
   const read = aliases.read("task", content)
   const taskId = Result.isSuccess(read) ? read.success.ordinary["task_id"] : null
   return recordOf({
@@ -157,3 +190,9 @@ const letterOf = (
     at
   })
 }
+
+/** As workers write times, to the letter: the `dlq_id` is made of the text. */
+const isWritten = (at: Field | undefined): at is Timestamp =>
+  typeof at === "string" && Option.contains(readTimestamp(at), at)
+
+const readTimestamp = Schema.decodeUnknownOption(Timestamp)

@@ -4,7 +4,7 @@ import { BrokerClient } from "../../src/messaging/BrokerClient.ts"
 import * as Handler from "../../src/messaging/Handler.ts"
 import { RetryPolicy } from "../../src/messaging/RetryPolicy.ts"
 import * as TaskConsumer from "../../src/messaging/TaskConsumer.ts"
-import { Broker } from "../../src/services/Broker.ts"
+import { Broker, type Properties } from "../../src/services/Broker.ts"
 import { DeadLetterStore } from "../../src/status/DeadLetterStore.ts"
 import * as RedisDLQStore from "../../src/status/RedisDLQStore.ts"
 import { eventually } from "../Eventually.ts"
@@ -43,6 +43,18 @@ const failed = Effect.fnUntraced(function* (tasks: number, retryPolicy = new Ret
 const count = (queue: string) =>
   Effect.flatMap(Broker, ({ inspect }) =>
     Effect.map(inspect(queue), (found) => (found._tag === "Some" ? found.value.messages : 0))
+  )
+
+/** The headers that tell a dead letter of the library. */
+const written = {
+  "x-svc-source-queue": "q",
+  "x-svc-failure-reason": "r",
+  "x-svc-dead-lettered-at": "2026-01-01T00:00:00Z"
+}
+
+const put = (queue: string, content: string, properties: Properties = { headers: written }) =>
+  Effect.flatMap(Broker, ({ publish }) =>
+    publish({ purpose: "retries", exchange: "", routingKey: queue, content: Buffer.from(content), properties })
   )
 
 const records = Effect.flatMap(DeadLetterStore, ({ list }) =>
@@ -109,23 +121,13 @@ describe.each(variants)("the messages of a dead-letter queue, $name", ({ doors, 
 
   it.live.skipIf(skip)("are left alone where no worker of the library wrote them", () =>
     Effect.gen(function* () {
-      const letters = (yield* TemporaryNames).queue("foreign.dlq")
-      const broker = yield* Broker
-      yield* broker.declare({ exchanges: [], queues: [{ name: letters }], bindings: [] })
+      const letters = yield* queue("foreign.dlq")
       const headers = [
         {},
         { "x-svc-source-queue": "q", "x-svc-failure-reason": "r" },
         { "x-svc-source-queue": "q", "x-svc-failure-reason": "r", "x-svc-dead-lettered-at": "soon" }
       ]
-      for (const given of headers) {
-        yield* broker.publish({
-          purpose: "retries",
-          exchange: "",
-          routingKey: letters,
-          content: Buffer.from("{}"),
-          properties: { headers: given }
-        })
-      }
+      for (const given of headers) yield* put(letters, "{}", { headers: given })
       const { post } = yield* start()
       const walked = { queue_name: letters, messages: 3, foreign: 3, truncated: false }
       assert.deepStrictEqual((yield* post("/dlq/queues/index", { queue_name: letters })).body, {
@@ -141,6 +143,69 @@ describe.each(variants)("the messages of a dead-letter queue, $name", ({ doors, 
       })
       yield* eventually(count(letters), (messages) => messages === 3)
       yield* drained(letters)
+    }).pipe(Effect.scoped, Effect.provide(stores()), Effect.provide(doors))
+  )
+
+  it.live.skipIf(skip)("stay in a quorum queue that drops what is given back too often, whoever wrote them", () =>
+    Effect.gen(function* () {
+      const letters = (yield* TemporaryNames).queue("quorum.dlq")
+      const broker = yield* Broker
+      const ofQuorum = { "x-queue-type": "quorum", "x-delivery-limit": 2 }
+      yield* broker.declare({ exchanges: [], queues: [{ name: letters, arguments: ofQuorum }], bindings: [] })
+      const elsewhere = yield* queue("elsewhere")
+      const described = { contentType: "text/plain", correlationId: "c", messageId: "m", priority: 3 }
+      for (const content of ["1", "2", "3"]) {
+        const ours = content === "3" ? { "x-death": "why", CC: [elsewhere] } : written
+        yield* put(letters, content, { ...described, headers: { ...ours, "x-more": [1, { a: null }] } })
+      }
+      yield* drained(elsewhere)
+      const { post } = yield* start()
+      const walked = { queue_name: letters, messages: 3, foreign: 1, truncated: false }
+      for (let walks = 0; walks < 6; walks++) {
+        const path = walks % 2 === 0 ? "index" : "remove-replayed"
+        assert.deepInclude((yield* post(`/dlq/queues/${path}`, { queue_name: letters })).body, walked)
+        yield* eventually(count(letters), (messages) => messages === 3)
+      }
+      const kept = (yield* drained(letters)).map(({ content, properties: { headers, ...rest } }) => {
+        const { "x-delivery-count": _, ...given } = headers ?? {}
+        return { content: Buffer.from(content).toString(), headers: given, ...rest }
+      })
+      const same = { ...described, persistent: true }
+      assert.deepStrictEqual(kept, [
+        { content: "1", headers: { ...written, "x-more": [1, { a: null }] }, ...same },
+        { content: "2", headers: { ...written, "x-more": [1, { a: null }] }, ...same },
+        { content: "3", headers: { "x-death": "why", "x-more": [1, { a: null }] }, ...same }
+      ])
+      assert.lengthOf(yield* drained(elsewhere), 0)
+    }).pipe(Effect.scoped, Effect.provide(stores()), Effect.provide(doors))
+  )
+
+  it.live.skipIf(skip)("are not all looked at while somebody else holds some", () =>
+    Effect.gen(function* () {
+      const letters = yield* queue("held.dlq")
+      for (const content of ["1", "2", "3"]) yield* put(letters, content)
+      const other = yield* (yield* Broker).channel({ prefetch: 1 })
+      const store = yield* DeadLetterStore
+      const taking = DeadLetterStore.of({
+        ...store,
+        record: (record) => Effect.andThen(Effect.orDie(other.get(letters)), store.record(record))
+      })
+      const { post } = yield* start().pipe(Effect.provideService(DeadLetterStore, taking))
+      assert.deepInclude((yield* post("/dlq/queues/index", { queue_name: letters })).body, {
+        messages: 2,
+        indexed: 2,
+        truncated: true
+      })
+    }).pipe(Effect.scoped, Effect.provide(stores()), Effect.provide(doors))
+  )
+
+  it.live.skipIf(skip)("are known by any time that workers write, also that of a leap day", () =>
+    Effect.gen(function* () {
+      const letters = yield* queue("times.dlq")
+      const times = ["2028-02-29T00:00:00Z", "2026-01-01T00:00:00.000001Z", "2027-02-29T00:00:00Z", "2026-01-01 00:00"]
+      for (const at of times) yield* put(letters, "{}", { headers: { ...written, "x-svc-dead-lettered-at": at } })
+      const { post } = yield* start()
+      assert.deepInclude((yield* post("/dlq/queues/index", { queue_name: letters })).body, { indexed: 2, foreign: 2 })
     }).pipe(Effect.scoped, Effect.provide(stores()), Effect.provide(doors))
   )
 
