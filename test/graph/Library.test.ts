@@ -1,15 +1,23 @@
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Schema } from "effect"
 import { HttpServer } from "effect/http"
 import * as BrokerMemory from "../../layers/BrokerMemory.ts"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
 import { BrokerClient } from "../../src/messaging/index.ts"
+import { eventually } from "../Eventually.ts"
 import * as WorkerExample from "../messaging/WorkerExample.ts"
 import { connect } from "../status/EventClient.ts"
+import * as RecordedWorkerExample from "./RecordedWorkerExample.ts"
 import * as ServerExample from "./ServerExample.ts"
 
 const servers = Layer.merge(BrokerMemory.layer(), RedisMemory.layer({ prefix: "svc:" }))
+
+const Explained = Schema.Struct({
+  dlq_id: Schema.NullOr(Schema.String),
+  reason: Schema.NullOr(Schema.String),
+  exception_type: Schema.NullOr(Schema.String)
+})
 
 describe("the README's example of statuses, dead letters and graphs", () => {
   it.live("tells of the mails that the worker of messaging sends", () =>
@@ -33,9 +41,35 @@ describe("the README's example of statuses, dead letters and graphs", () => {
     }).pipe(Effect.scoped, Effect.provide(servers))
   )
 
-  it("stands in the README as it is here", () => {
-    const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8")
-    const example = read("./ServerExample.ts").replaceAll("../../src/", "./src/")
-    assert.include(read("../../README.md"), `\`\`\`ts\n${example}\`\`\``)
-  })
+  it.live("tells why a mail failed, of the worker that records it", () =>
+    Effect.gen(function* () {
+      const served = yield* Layer.build(ServerExample.server(0))
+      const { address } = Context.get(served, HttpServer.HttpServer)
+      const port = "port" in address ? address.port : 0
+      yield* Layer.build(RecordedWorkerExample.recorded)
+      yield* (yield* BrokerClient.make({ topology: ServerExample.lifespan.topology })).publishTask({
+        task_id: "m2",
+        task_type: "send",
+        payload: { to: 5 }
+      })
+      const explained = Effect.promise(() =>
+        fetch(`http://127.0.0.1:${port}/mails/m2/explain`).then((answer) => answer.json())
+      ).pipe(Effect.map(Schema.decodeUnknownSync(Explained)))
+      const { exception_type, reason } = yield* eventually(explained, ({ dlq_id }) => dlq_id !== null)
+      assert.deepStrictEqual([reason, exception_type], ["payload_schema_violation", "TaskRefused"])
+    }).pipe(Effect.scoped, Effect.provide(servers))
+  )
+
+  it.each(["./ServerExample.ts", "./RecordedWorkerExample.ts", "./RecordedProgram.ts"])(
+    "%s stands in the README as it is here",
+    (file) => {
+      const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8")
+      const shown = read(file)
+        .replaceAll("../../", "./")
+        .replaceAll("../messaging/WorkerExample.ts", "./worker.ts")
+        .replaceAll("./RecordedWorkerExample.ts", "./recorded.ts")
+        .replaceAll("./ServerExample.ts", "./server.ts")
+      assert.include(read("../../README.md"), `\`\`\`ts\n${shown}\`\`\``)
+    }
+  )
 })
