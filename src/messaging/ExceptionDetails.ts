@@ -10,7 +10,7 @@ export interface Details {
 
 /**
  * What is kept of an exception, wherever it is kept: in dead letters, observations, statuses and the log. Its type is
- * always kept. Where this throws, nothing but the type is.
+ * always kept. Where this function throws, or returns something else than texts, only the type is kept.
  */
 export type Redact = (details: Details, exceptionType: string | null) => Details
 
@@ -42,8 +42,11 @@ export const redacted = <F extends Details & { readonly exceptionType: string | 
   const { exceptionType, stack, text } = failure
   try {
     const kept = redact({ text, stack }, exceptionType)
-    return { ...failure, text: kept.text, stack: kept.stack }
+    return { ...failure, text: textOf(kept.text), stack: textOf(kept.stack) }
   } catch {
     return { ...failure, ...nothing }
   }
 }
+
+/** A program in JavaScript may return anything. */
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "")

@@ -26,9 +26,9 @@ export interface Telling {
 /** A typed failure goes before a defect; a handler that interrupted itself failed as well. */
 export const ofCause = (cause: Cause.Cause<unknown>): HandlerFailure => {
   const failure = Cause.findError(cause)
-  if (Result.isSuccess(failure)) return { ...of(failure.success), stack: stackOf(cause) }
+  if (Result.isSuccess(failure)) return withCauses(of(failure.success), cause)
   const defect = Cause.findDie(cause)
-  if (Result.isSuccess(defect)) return { ...of(defect.success.defect), stack: stackOf(cause) }
+  if (Result.isSuccess(defect)) return withCauses(of(defect.success.defect), cause)
   return {
     reason: "handler_error",
     exceptionType: "Interrupted",
@@ -57,7 +57,7 @@ const told = (error: unknown): HandlerFailure => ({
   reason: reasonOf(error),
   exceptionType: exceptionType(error),
   text: textOf(error).slice(0, maxTextLength),
-  stack: error instanceof Error ? (error.stack ?? "").slice(0, maxStackLength) : "",
+  stack: ownStackOf(error),
   retryable: !(isObject(error) && "retryable" in error && error.retryable === false)
 })
 
@@ -72,9 +72,18 @@ export const exceptionType = (error: unknown): string => {
 const maxTextLength = 2_000
 const maxStackLength = 8_000
 
-const stackOf = (cause: Cause.Cause<unknown>): string => {
+/** Its own stack trace stays where those of its causes cannot be read, or are too many. */
+const withCauses = (failure: HandlerFailure, cause: Cause.Cause<unknown>): HandlerFailure => {
   try {
-    return Cause.pretty(cause).slice(0, maxStackLength)
+    return { ...failure, stack: Cause.pretty(cause).slice(0, maxStackLength) }
+  } catch {
+    return failure
+  }
+}
+
+const ownStackOf = (error: unknown): string => {
+  try {
+    return error instanceof Error ? (error.stack ?? "").slice(0, maxStackLength) : ""
   } catch {
     return ""
   }

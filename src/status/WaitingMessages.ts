@@ -20,7 +20,6 @@ export class WaitingMessages extends Context.Service<
   }
 >()("svc/WaitingMessages") {}
 
-const inspectedAtOnce = 16
 /** Who asks about a task waits no longer than this for the broker. */
 const within = "2 seconds"
 /** Clients that poll for the first status of a task must not become questions to the broker. */
@@ -32,19 +31,16 @@ export const layer = (queues: ReadonlyArray<string>): Layer.Layer<WaitingMessage
     WaitingMessages,
     Effect.gen(function* () {
       const { inspect } = yield* Broker
-      const inspected = Effect.forEach(
-        queues,
-        (queue) =>
-          Effect.map(
-            inspect(queue),
-            Option.filter(({ messages }) => messages > 0)
-          ).pipe(Effect.map(Option.map(({ consumers, messages: ready }) => ({ queue, ready, consumers })))),
-        { concurrency: inspectedAtOnce }
-      )
-      const waiting = inspected.pipe(
-        Effect.map((found) => found.flatMap(Option.toArray)),
-        Effect.timeout(within),
-        Effect.catch(() => Effect.succeed<ReadonlyArray<WaitingQueue>>([]))
+      const inspected = Effect.fnUntraced(function* (queue: string) {
+        const found = Option.flatten(yield* Effect.option(Effect.timeout(inspect(queue), within)))
+        return Option.match(found, {
+          onNone: (): ReadonlyArray<WaitingQueue> => [],
+          onSome: ({ consumers, messages: ready }) => (ready > 0 ? [{ queue, ready, consumers }] : [])
+        })
+      })
+      // all at once: one that is silent must not make the others late
+      const waiting = Effect.map(Effect.forEach(queues, inspected, { concurrency: "unbounded" }), (found) =>
+        found.flat()
       )
       return { queues: yield* Effect.cachedWithTTL(waiting, keptFor) }
     })

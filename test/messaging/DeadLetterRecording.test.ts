@@ -134,8 +134,10 @@ describe.each(consumers)("what a $name tells of an attempt that failed", ({ publ
     const throwing: ExceptionDetails.Redact = () => {
       throw new Error("cannot mask")
     }
+    // of JavaScript, where the compiler says nothing
+    const forgetful: ExceptionDetails.Redact = () => JSON.parse('{"text":7}')
     return Effect.gen(function* () {
-      for (const redact of [ExceptionDetails.omitted, throwing]) {
+      for (const redact of [ExceptionDetails.omitted, throwing, forgetful]) {
         const { messages, record } = yield* failing().pipe(
           Effect.scoped,
           Effect.provide(desk({ topology })),
