@@ -42,25 +42,29 @@ export const text = (line: LogLine): string => {
     put("span_id", trace.spanId)
   }
   const members = [...fields].map(([name, value]) => `,${JSON.stringify(name)}:${value}`).join("")
-  return head(at, level.toUpperCase(), sentences.join(": "), role) + members + end
+  return head(level.toUpperCase(), sentences.join(": "), role)(at) + members + end
 }
 
-/** The members that every line begins with. */
-export const head = (at: number, level: string, message: string, role: string): string =>
-  `{"timestamp":"${timestamp(at)}","level":"${level}","message":${JSON.stringify(message.slice(0, longest))},"role":"${role}"`
+/** The members that every line begins with, by its time: lines of one message have the rest in common. */
+export const head = (level: string, message: string, role: string): ((at: number) => string) => {
+  const rest = `","level":"${level}","message":${JSON.stringify(message.slice(0, longest))},"role":"${role}"`
+  return (at) => `{"timestamp":"${timestamp(at)}${rest}`
+}
 
 export const end = "}\n"
 
-let lastAt = Number.NaN
+let lastSecond = Number.NaN
 let lastText = ""
 
-/** Under load many lines are of the same millisecond. */
+/** As `Date.toISOString`, of which only the milliseconds are made anew while lines are of the same second. */
 const timestamp = (at: number): string => {
-  if (at !== lastAt) {
-    lastAt = at
-    lastText = new Date(at).toISOString()
+  const second = Math.floor(at / 1000)
+  if (second !== lastSecond) {
+    lastSecond = second
+    lastText = new Date(second * 1000).toISOString().slice(0, -"000Z".length)
   }
-  return lastText
+  const ms = at - second * 1000
+  return `${lastText}${ms < 10 ? "00" : ms < 100 ? "0" : ""}${ms}Z`
 }
 
 /** A value as JSON; `undefined` where it says nothing. */

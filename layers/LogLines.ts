@@ -3,36 +3,52 @@ import * as LogLine from "./LogLine.ts"
 
 /** Where lines go. */
 export interface Output {
-  readonly write: (text: string) => unknown
+  /** Calls `taken` once it needs the bytes no longer, whether they were written or not. */
+  readonly write: (bytes: Uint8Array, taken: () => void) => unknown
   /** Bytes that were written and not read yet. */
   readonly writableLength: number
 }
 
 export interface LogLines {
   readonly logger: Logger.Logger<unknown, void>
-  /** A line of level `INFO` whose fields are members of JSON already, each after a comma. */
-  readonly info: (at: number, message: string, members: string) => void
+  /** Writes lines of level `INFO` that have this message, and whose fields are members of JSON, each after a comma. */
+  readonly info: (message: string) => (at: number, members: string) => void
 }
 
 /** A write costs as much as making ten lines, so lines are written together after so many milliseconds. */
-const gatherMs = 20
-const gatherCharacters = 65_536
+const gatherMs = 50
+const gatherBytes = 65_536
+/** A character has at most so many bytes in UTF-8. */
+const mostBytes = 3
 /** Where nobody reads the output, further lines are dropped and counted. */
 const mostUnread = 16 * 1024 * 1024
 
 /** Writes what is left when the scope closes, and when the process exits. */
 export const make = (output: Output, role: string): Effect.Effect<LogLines, never, Scope.Scope> =>
   Effect.gen(function* () {
-    let gathered = ""
+    // the same memory again and again: text that waits in the heap costs three times as much
+    const spare: Array<Buffer> = []
+    let gathering: Buffer = Buffer.allocUnsafeSlow(gatherBytes)
+    let gathered = 0
     let dropped = 0
     let timer: NodeJS.Timeout | undefined
     const flush = () => {
       clearTimeout(timer)
       timer = undefined
-      if (gathered === "") return
-      const lines = gathered
-      gathered = ""
-      output.write(lines)
+      if (gathered === 0) return
+      const full = gathering
+      const bytes = full.subarray(0, gathered)
+      gathering = spare.pop() ?? Buffer.allocUnsafeSlow(gatherBytes)
+      gathered = 0
+      output.write(bytes, () => {
+        if (spare.length === 0) spare.push(full)
+      })
+    }
+    const gather = (line: string) => {
+      const most = line.length * mostBytes
+      if (most > gatherBytes - gathered) flush()
+      if (most > gatherBytes) output.write(Buffer.from(line), ignored)
+      else gathered += gathering.write(line, gathered)
     }
     const write = (line: string, at: number, isUrgent: boolean) => {
       if (output.writableLength > mostUnread) {
@@ -42,11 +58,12 @@ export const make = (output: Output, role: string): Effect.Effect<LogLines, neve
       if (dropped > 0) {
         const members = `,"lines":${dropped}`
         dropped = 0
-        gathered += LogLine.head(at, "WARN", "lines of the log were dropped: nobody read them", role) + members
-        gathered += LogLine.end
+        gather(
+          LogLine.head("WARN", "lines of the log were dropped: nobody read them", role)(at) + members + LogLine.end
+        )
       }
-      gathered += line
-      if (isUrgent || gathered.length > gatherCharacters) flush()
+      gather(line)
+      if (isUrgent) flush()
       else timer ??= setTimeout(flush, gatherMs).unref()
     }
     process.on("exit", flush)
@@ -71,7 +88,10 @@ export const make = (output: Output, role: string): Effect.Effect<LogLines, neve
         // before the process might be killed
         write(line, date.getTime(), LogLevel.isGreaterThanOrEqualTo(logLevel, "Warn"))
       }),
-      info: (at, message, members) => write(LogLine.head(at, "INFO", message, role) + members + LogLine.end, at, false)
+      info: (message) => {
+        const head = LogLine.head("INFO", message, role)
+        return (at, members) => write(head(at) + members + LogLine.end, at, false)
+      }
     }
   })
 

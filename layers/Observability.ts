@@ -46,7 +46,7 @@ const logs = ({ accessLog, logLevels }: Settings, role: Role) =>
     Effect.map(LogLines.standard(role), (lines) =>
       Layer.mergeAll(
         Logger.layer([lines.logger]),
-        Layer.succeed(AccessLog, accessLog ? Option.some(lines.info) : Option.none()),
+        Layer.succeed(AccessLog, accessLog ? Option.some(lines.info("request")) : Option.none()),
         level(logLevels.rest),
         // spans record no headers; of a URL they keep the names of its parameters, whose values may be anybody's credential
         Layer.succeed(UrlParams.CurrentRedactedNames, [/./])

@@ -6,12 +6,10 @@ import type { Request } from "./Request.ts"
 import type { Routed } from "./Target.ts"
 import type { Ended } from "./Telemetry.ts"
 
-/**
- * Writes a line of level `INFO`: when, its message, and its fields as members of JSON, each after a comma. Without one
- * requests have no lines.
- */
-export type Write = (at: number, message: string, members: string) => void
+/** Writes the line of a request: its time, and its fields as members of JSON, each after a comma. */
+export type Write = (at: number, members: string) => void
 
+/** Without a writer, requests have no lines. */
 export const AccessLog = Context.Reference<Option.Option<Write>>("svc/gateway/AccessLog", {
   defaultValue: () => Option.none()
 })

@@ -270,7 +270,7 @@ export class ProxyApp extends Context.Service<
             span.end(ended, key)
             if (Option.isSome(written)) {
               const { traceId } = span
-              written.value(endedAt, "request", AccessLog.members({ request, target, key, ended, endedAt, traceId }))
+              written.value(endedAt, AccessLog.members({ request, target, key, ended, endedAt, traceId }))
             }
             const cut = ended.aborted && ended.error !== undefined
             if (ended.status >= 500 || cut) fork(complaint(request, target, ended, cut))

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Logger, Redacted, Schema } from "effect"
+import * as fc from "fast-check"
 import * as LogLines from "../../layers/LogLines.ts"
 
 const decode = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
@@ -9,7 +10,10 @@ const output = () => {
   return {
     writableLength: 0,
     writes,
-    write: (text: string) => writes.push(text),
+    write: (bytes: Uint8Array, taken: () => void) => {
+      writes.push(Buffer.from(bytes).toString())
+      taken()
+    },
     lines: () =>
       writes.flatMap((text) =>
         text
@@ -95,11 +99,12 @@ describe("lines of the log", () => {
       yield* Effect.scoped(
         Effect.gen(function* () {
           const { info, logger } = yield* LogLines.make(to, "gateway")
-          for (let i = 0; i < 3; i++) info(0, "request", `,"n":${i}`)
+          const request = info("request")
+          for (let i = 0; i < 3; i++) request(0, `,"n":${i}`)
           assert.lengthOf(to.writes, 0)
           yield* Effect.provide(Effect.logWarning("stop"), Logger.layer([logger]))
           assert.lengthOf(to.writes, 1)
-          info(0, "request", "")
+          request(0, "")
         })
       )
       assert.lengthOf(to.writes, 2)
@@ -121,11 +126,11 @@ describe("lines of the log", () => {
       const to = output()
       yield* Effect.scoped(
         Effect.gen(function* () {
-          const { info } = yield* LogLines.make(to, "gateway")
+          const request = (yield* LogLines.make(to, "gateway")).info("request")
           to.writableLength = 1_000_000_000
-          for (let i = 0; i < 3; i++) info(0, "request", "")
+          for (let i = 0; i < 3; i++) request(0, "")
           to.writableLength = 0
-          info(0, "request", "")
+          request(0, "")
         })
       )
       assert.deepStrictEqual(
@@ -134,6 +139,50 @@ describe("lines of the log", () => {
           ["lines of the log were dropped: nobody read them", 3],
           ["request", undefined]
         ]
+      )
+    })
+  )
+
+  it.effect("stay as they are until the output has taken them, however long they are", () =>
+    Effect.gen(function* () {
+      const held: Array<{ readonly bytes: Uint8Array; readonly taken: () => void }> = []
+      const texts = ["a", "é".repeat(30_000), "🦊".repeat(20_000), "b".repeat(70_000), "c"]
+      const read: Array<unknown> = []
+      const take = () => {
+        for (const { bytes, taken } of held.splice(0)) {
+          for (const line of Buffer.from(bytes).toString().trimEnd().split("\n")) read.push(decode(line)["text"])
+          taken()
+        }
+      }
+      const to = { writableLength: 0, write: (bytes: Uint8Array, taken: () => void) => held.push({ bytes, taken }) }
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const request = (yield* LogLines.make(to, "gateway")).info("request")
+          for (const text of texts) request(0, `,"text":${JSON.stringify(text)}`)
+          take()
+          for (const text of texts) request(0, `,"text":${JSON.stringify(text)}`)
+        })
+      )
+      take()
+      assert.deepStrictEqual(read, [...texts, ...texts])
+    })
+  )
+
+  it.effect("tell the time to the millisecond", () =>
+    Effect.gen(function* () {
+      const times = fc
+        .sample(fc.integer({ min: 0, max: 4_102_444_800_000 }), 100)
+        .flatMap((at) => [at, at + 1, at + 99])
+      const to = output()
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const request = (yield* LogLines.make(to, "gateway")).info("request")
+          for (const at of times) request(at, "")
+        })
+      )
+      assert.deepStrictEqual(
+        to.lines().map(({ timestamp }) => timestamp),
+        times.map((at) => new Date(at).toISOString())
       )
     })
   )
