@@ -45,6 +45,10 @@ class NodeWire implements Wire {
     return this.#incoming.socket.remoteAddress ?? "unknown"
   }
 
+  get connection(): object {
+    return this.#incoming.socket
+  }
+
   readBody(
     { lease, maxBytes, withinMs }: Parameters<Wire["readBody"]>[0],
     done: Parameters<Wire["readBody"]>[1]

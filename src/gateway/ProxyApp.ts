@@ -15,10 +15,11 @@ import * as Headers from "./Headers.ts"
 import * as FrontDoor from "./identity/FrontDoor.ts"
 import { Identities } from "./identity/Identities.ts"
 import type { Identity } from "./identity/Identity.ts"
+import { KeyDigests } from "./KeyDigests.ts"
 import { type KeyRecord, unusable } from "./KeyRecord.ts"
 import { compatConfig, type PolicyRoute } from "./model/CanonicalRoute.ts"
 import { overdue } from "./model/KeyState.ts"
-import { digestHex, mistyped } from "./model/Secret.ts"
+import { mistyped } from "./model/Secret.ts"
 import { GatewaySettings } from "./model/Settings.ts"
 import * as UpstreamPaths from "./model/UpstreamPaths.ts"
 import * as Request from "./Request.ts"
@@ -53,6 +54,7 @@ export class ProxyApp extends Context.Service<
       const upstream = yield* Upstream
       const wildcard = yield* WildcardRequest.make
       const telemetry = yield* Telemetry.make
+      const digests = new KeyDigests()
       const running = new RunningRequests()
       const traced = yield* Tracing.make
       const fork = Effect.runForkWith(yield* Effect.context<never>())
@@ -97,7 +99,7 @@ export class ProxyApp extends Context.Service<
         outcome: Request.Outcome,
         then: (key: KeyRecord) => Request.HungUp
       ): Request.HungUp => {
-        const digest = digestHex(raw)
+        const digest = digests.of(request.wire.connection, raw)
         const admitted = (key: KeyRecord): Request.HungUp => {
           outcome.known(key)
           const reason = unusable(key, now())

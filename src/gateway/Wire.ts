@@ -23,6 +23,8 @@ export interface Wire {
   readonly headers: RawHeaders
   /** The client's, as the connection has it: behind a proxy, the proxy's. */
   readonly address: string
+  /** The same object for all requests of a connection. */
+  readonly connection: object
 
   /** Reads the body whole, at most `maxBytes` of it, within `withinMs` and at a pace, and tells `done` once. */
   readonly readBody: (

@@ -46,6 +46,8 @@ const upstream = Layer.succeed(
   })
 )
 
+const connection = {}
+
 const client = (credential: string, failed: () => void): Wire => ({
   method: "POST",
   target: path,
@@ -54,6 +56,7 @@ const client = (credential: string, failed: () => void): Wire => ({
     ...["authorization", `Bearer ${credential}`, "Content-Length", String(bodies.instant.length)]
   ],
   address: "127.0.0.1",
+  connection,
   readBody: ({ lease }, done) => {
     queueMicrotask(() => {
       lease.grow(bodies.instant.length)

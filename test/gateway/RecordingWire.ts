@@ -46,6 +46,7 @@ export const make = (request: ClientRequest, journal: Array<string> = []): Recor
     target,
     headers,
     address,
+    connection: {},
     readBody: ({ lease, maxBytes }, done) => {
       const grown = (length: number) => {
         const whose = lease.grow(length)
