@@ -2,7 +2,7 @@ import { Clock, Context, Duration, Effect, Layer, Scheduler, type Scope } from "
 import { Broker, type BrokerError } from "../src/services/Broker.ts"
 import * as Client from "./broker-memory/Client.ts"
 import { Node } from "./broker-memory/Node.ts"
-import { Timers } from "./broker-memory/Timers.ts"
+import { Timers } from "./broker-memory/queues/Timers.ts"
 
 export interface ServerOptions {
   /** Bytes of messages that it holds, each counted with 512 more; past it publishes are blocked. Default: 256 MiB. */

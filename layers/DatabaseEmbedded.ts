@@ -4,10 +4,10 @@ import { Effect, Layer } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlError } from "effect/sql"
 import { Database } from "../src/services/Database.ts"
-import * as CountedSql from "./CountedSql.ts"
 import * as Inbox from "./Inbox.ts"
-import * as PgliteWire from "./PgliteWire.ts"
-import * as SqlDoor from "./SqlDoor.ts"
+import * as CountedSql from "./postgres/CountedSql.ts"
+import * as PgliteWire from "./postgres/PgliteWire.ts"
+import * as SqlDoor from "./postgres/SqlDoor.ts"
 
 /**
  * PostgreSQL inside the process (PGlite), behind the same driver and the same SQL. It has one session: work is serial,

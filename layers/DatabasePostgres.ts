@@ -4,10 +4,10 @@ import { Cause, Effect, Exit, Layer, RcRef, Redacted, Schedule, Scope, Stream } 
 import { Reactivity } from "effect/reactivity"
 import { SqlError } from "effect/sql"
 import { Database } from "../src/services/Database.ts"
-import * as CountedSql from "./CountedSql.ts"
 import * as Inbox from "./Inbox.ts"
-import { within } from "./SqlDeadline.ts"
-import * as SqlDoor from "./SqlDoor.ts"
+import * as CountedSql from "./postgres/CountedSql.ts"
+import { within } from "./postgres/SqlDeadline.ts"
+import * as SqlDoor from "./postgres/SqlDoor.ts"
 
 export interface Options {
   readonly url: Redacted.Redacted

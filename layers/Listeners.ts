@@ -6,7 +6,7 @@ import { Duration, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { body, type ErrorCode, GatewayError } from "../src/gateway/GatewayError.ts"
 import { ProxyApp } from "../src/gateway/ProxyApp.ts"
-import type { HungUp } from "../src/gateway/Request.ts"
+import type { HungUp } from "../src/gateway/request/Request.ts"
 import type { Address } from "./Environment.ts"
 import { type Arrivals, inTurns } from "./http/Arrivals.ts"
 import * as CrossOrigin from "./http/CrossOrigin.ts"
@@ -15,8 +15,8 @@ import { type Most, OpenConnections } from "./http/OpenConnections.ts"
 import { noted } from "./http/OwnListeners.ts"
 import * as ProxyProbes from "./http/ProxyProbes.ts"
 import { Remainders } from "./http/Remainders.ts"
+import * as WireNode from "./http/WireNode.ts"
 import * as Start from "./Start.ts"
-import * as WireNode from "./WireNode.ts"
 
 /**
  * Node's own clocks on a connection. Headers are due soon; the whole request within `requestTimeout`, so that no unread

@@ -3,13 +3,13 @@ import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Layer, Logger, Option, Redacted, References, Tracer } from "effect"
 import { UrlParams } from "effect/http"
 import { Otlp, OtlpSerialization } from "effect/observability"
-import { AccessLog } from "../src/gateway/AccessLog.ts"
+import { AccessLog } from "../src/gateway/telemetry/AccessLog.ts"
 import type { Role } from "./Doors.ts"
 import type { LogLevel, OtlpSettings, Settings } from "./Environment.ts"
-import * as LogLines from "./LogLines.ts"
 import * as ProcessMetrics from "./ProcessMetrics.ts"
-import * as Sampler from "./Sampler.ts"
-import { version } from "./Version.ts"
+import * as LogLines from "./telemetry/LogLines.ts"
+import * as Sampler from "./telemetry/Sampler.ts"
+import { version } from "./telemetry/Version.ts"
 
 /** JSON lines on standard output, and, where an endpoint is set, traces, logs and metrics over OTLP. */
 export const layer = (settings: Settings, role: Role): Layer.Layer<never> =>

@@ -1,9 +1,9 @@
 import { readdirSync } from "node:fs"
 import { monitorEventLoopDelay, performance } from "node:perf_hooks"
 import { Effect, Layer, Metric } from "effect"
-import * as Series from "../src/gateway/Series.ts"
+import * as Series from "../src/process/Series.ts"
 import type { Role } from "./Doors.ts"
-import { version } from "./Version.ts"
+import { version } from "./telemetry/Version.ts"
 
 const resolutionMs = 20
 /** What the event loop did longer ago is forgotten. */

@@ -3,9 +3,9 @@ import { Duration, Effect, Layer, Random, RcRef, type Redacted, Result, Schedule
 import type { Callback, Redis as Ioredis } from "ioredis"
 import { Redis, type RedisError, type Reply, type Script } from "../src/services/Redis.ts"
 import * as Inbox from "./Inbox.ts"
-import * as IoredisConnection from "./IoredisConnection.ts"
-import { RedisCall } from "./RedisCall.ts"
-import * as RedisReply from "./RedisReply.ts"
+import * as IoredisConnection from "./ioredis/IoredisConnection.ts"
+import { RedisCall } from "./ioredis/RedisCall.ts"
+import * as RedisReply from "./ioredis/RedisReply.ts"
 
 export interface Options {
   readonly url: Redacted.Redacted

@@ -1,6 +1,6 @@
 import { Effect, Option } from "effect"
-import { keyId } from "../src/gateway/model/Vault.ts"
 import { Database } from "../src/services/Database.ts"
+import { keyId } from "../src/state/Vault.ts"
 import type { Settings } from "./Environment.ts"
 
 const program = "svc-runtime"

@@ -1,13 +1,13 @@
 import { Console, Data, Effect, Layer, Option, Redacted, Runtime } from "effect"
 import { Migrator, SqlError } from "effect/sql"
-import * as OperatorTokens from "../src/control/OperatorTokens.ts"
-import { seededLimits } from "../src/gateway/model/CanonicalRoute.ts"
-import { Vault } from "../src/gateway/model/Vault.ts"
+import * as OperatorTokens from "../src/control/operators/OperatorTokens.ts"
+import { seededLimits } from "../src/policy/routes/CanonicalRoute.ts"
 import { BrokerError } from "../src/services/Broker.ts"
 import { RedisError } from "../src/services/Redis.ts"
+import { Vault } from "../src/state/Vault.ts"
 import { type Doors, usedBy } from "./Doors.ts"
 import type { Address, Settings } from "./Environment.ts"
-import * as Migrations from "./Migrations.ts"
+import * as Migrations from "./postgres/Migrations.ts"
 
 /** A start that cannot be, in words for whoever typed the command. */
 export class StartRefused extends Data.TaggedError("StartRefused")<{ readonly message: string }> {

@@ -26,7 +26,7 @@ const statements = [
     hash bytea NOT NULL DEFAULT decode(repeat('00', 32), 'hex') CHECK (octet_length(hash) = 32)
   )`,
   `INSERT INTO audit_chain DEFAULT VALUES`,
-  // What src/gateway/model/AuditLog.ts writes down of an event, for the events that were there before it.
+  // What src/state/AuditLog.ts writes down of an event, for the events that were there before it.
   `DO $$
     DECLARE
       event record;

@@ -1,6 +1,6 @@
 import { Layer } from "effect"
 import * as DatabaseEmbedded from "../layers/DatabaseEmbedded.ts"
-import * as Migrations from "../layers/Migrations.ts"
+import * as Migrations from "../layers/postgres/Migrations.ts"
 import type { Database } from "../src/services/Database.ts"
 import * as RealTime from "./RealTime.ts"
 

@@ -60,8 +60,8 @@ describe("the direction of imports", () => {
   })
 
   it("sees a wrong import when there is one", () => {
-    const [area, may] = areaOf("src/control/Keys.ts")
-    assert.isFalse([area, ...may].some((root) => "src/gateway/Limits.ts".startsWith(`${root}/`)))
+    const [area, may] = areaOf("src/control/keys/Keys.ts")
+    assert.isFalse([area, ...may].some((root) => "src/gateway/limits/Limits.ts".startsWith(`${root}/`)))
     assert.isTrue(driver.test("@effect/sql-pg/PgPool") && driver.test("node:http"))
   })
 })

@@ -1,11 +1,11 @@
 import type { Fields, Properties, Settlement } from "../../src/services/Broker.ts"
-import type { Consumer } from "./Consumers.ts"
-import { typeOf } from "./Fields.ts"
-import type { LiveQueue } from "./Host.ts"
-import type { Message } from "./Message.ts"
 import type { Node, Routed } from "./Node.ts"
-import type { Entry } from "./ReadyMessages.ts"
-import { at, refuse } from "./Refusal.ts"
+import type { Consumer } from "./queues/Consumers.ts"
+import { typeOf } from "./queues/Fields.ts"
+import type { LiveQueue } from "./queues/Host.ts"
+import type { Message } from "./queues/Message.ts"
+import type { Entry } from "./queues/ReadyMessages.ts"
+import { at, refuse } from "./queues/Refusal.ts"
 import type { Line } from "./Wire.ts"
 
 export interface Arrived {

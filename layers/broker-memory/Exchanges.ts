@@ -1,7 +1,7 @@
 import type { Binding, Exchange } from "../../src/services/Broker.ts"
-import { difference } from "./Fields.ts"
-import type { Message } from "./Message.ts"
-import { at, missing, refuse } from "./Refusal.ts"
+import { difference } from "./queues/Fields.ts"
+import type { Message } from "./queues/Message.ts"
+import { at, missing, refuse } from "./queues/Refusal.ts"
 import { checkHeadersBinding, matches } from "./Routing.ts"
 
 interface Declared {

@@ -3,7 +3,7 @@ import { BrokerError, type Channel as ChannelDoor, type Delivery } from "../../s
 import { problemOf } from "../amqp/Deliveries.ts"
 import { Channel } from "./Channel.ts"
 import type { Publisher } from "./Publisher.ts"
-import { Refusal } from "./Refusal.ts"
+import { Refusal } from "./queues/Refusal.ts"
 import { type Connecting, deliveryOf, hand } from "./Subscriber.ts"
 import { transmit } from "./Transmission.ts"
 import type { Line } from "./Wire.ts"

@@ -1,6 +1,6 @@
 import type { Outcome, Publication } from "../../src/services/Broker.ts"
 import { problemOf } from "../amqp/Messages.ts"
-import type { Timers } from "./Timers.ts"
+import type { Timers } from "./queues/Timers.ts"
 
 export interface Limits {
   /** How many publishes may be unanswered. */

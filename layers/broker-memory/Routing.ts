@@ -1,6 +1,6 @@
 import type { Binding, Exchange, Field, Fields } from "../../src/services/Broker.ts"
-import { same, typeOf } from "./Fields.ts"
-import { refuse } from "./Refusal.ts"
+import { same, typeOf } from "./queues/Fields.ts"
+import { refuse } from "./queues/Refusal.ts"
 
 /** Words between dots: `*` stands for one, `#` for any number of them. */
 export const topicMatches = (pattern: string, key: string): boolean =>

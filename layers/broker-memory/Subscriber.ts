@@ -1,7 +1,7 @@
 import type { ConsumeOptions, Delivery } from "../../src/services/Broker.ts"
 import { type Arrived, Channel } from "./Channel.ts"
-import type { Consumer } from "./Consumers.ts"
 import type { Node } from "./Node.ts"
+import type { Consumer } from "./queues/Consumers.ts"
 import type { Line } from "./Wire.ts"
 
 /** How long a delivery is held that its receiver threw at, before it goes back to its queue. */

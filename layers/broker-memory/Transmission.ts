@@ -1,7 +1,7 @@
 import type { Outcome, Publication } from "../../src/services/Broker.ts"
-import { make } from "./Message.ts"
 import type { Node, Routed } from "./Node.ts"
-import { Refusal } from "./Refusal.ts"
+import { make } from "./queues/Message.ts"
+import { Refusal } from "./queues/Refusal.ts"
 import type { Line } from "./Wire.ts"
 
 interface Transmission {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Effect, Option } from "effect"
-import { Readiness } from "../../src/control/Readiness.ts"
+import { Readiness } from "../../src/process/Readiness.ts"
 
 /** Answers a probe of the proxy listener; false: the request is none. */
 export type ProxyProbes = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean

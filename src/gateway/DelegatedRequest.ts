@@ -1,10 +1,10 @@
 import type { Upstream } from "../services/Upstream.ts"
-import type { Destination } from "./Destination.ts"
+import type { Destination } from "./forward/Destination.ts"
+import * as StreamedRequest from "./forward/StreamedRequest.ts"
 import { GatewayError } from "./GatewayError.ts"
-import type * as Request from "./Request.ts"
-import * as StreamedRequest from "./StreamedRequest.ts"
-import type { Target } from "./Target.ts"
-import type * as Tracing from "./Tracing.ts"
+import type * as Request from "./request/Request.ts"
+import type { Target } from "./request/Target.ts"
+import type * as Tracing from "./telemetry/Tracing.ts"
 
 /**
  * Direct mode with a credential that is the client's own: the upstream decides about it. No key, policy, limits or

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import type { Family } from "./model/CanonicalRoute.ts"
+import type { Family } from "../policy/routes/CanonicalRoute.ts"
 
 /** Every refusal that the gateway makes itself, and its status (reference §3). */
 export const statusOf = {

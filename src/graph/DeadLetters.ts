@@ -1,4 +1,4 @@
-import type { DeadLetterSummary } from "../status/DeadLetterStore.ts"
+import type { DeadLetterSummary } from "../status/dead-letters/DeadLetterStore.ts"
 import { type Attempt, type Attempts, failed } from "./Attempts.ts"
 import { type Drawing, type Instant, order } from "./Drawing.ts"
 import { instantOf, type Seen } from "./Evidence.ts"

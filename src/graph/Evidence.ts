@@ -1,7 +1,7 @@
-import { isJsonObject, type JsonObject } from "../messaging/Envelope.ts"
-import * as ExactJson from "../messaging/ExactJson.ts"
-import * as Timestamp from "../messaging/Timestamp.ts"
-import type { StatusHistory } from "../status/StatusStore.ts"
+import { isJsonObject, type JsonObject } from "../messaging/envelope/Envelope.ts"
+import * as ExactJson from "../messaging/envelope/ExactJson.ts"
+import * as Timestamp from "../messaging/envelope/Timestamp.ts"
+import type { StatusHistory } from "../status/store/StatusStore.ts"
 import { type Instant, order, unknown } from "./Drawing.ts"
 import type { ObservationHistory } from "./ObservationStore.ts"
 

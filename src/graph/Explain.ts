@@ -1,6 +1,6 @@
 import { Schema } from "effect"
-import type { WaitingQueue } from "../status/WaitingMessages.ts"
-import * as WaitingMessages from "../status/WaitingMessages.ts"
+import type { WaitingQueue } from "../status/history/WaitingMessages.ts"
+import * as WaitingMessages from "../status/history/WaitingMessages.ts"
 import type { Exception, Whereabouts } from "./Whereabouts.ts"
 
 const N = Schema.NullOr(Schema.String)

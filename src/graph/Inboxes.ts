@@ -1,6 +1,6 @@
-import { TaskTopology } from "../messaging/TaskTopology.ts"
-import type { Topology } from "../messaging/Topology.ts"
-import { SharedStatusWorkflowTopology } from "../messaging/WorkflowTopology.ts"
+import { TaskTopology } from "../messaging/topology/TaskTopology.ts"
+import type { Topology } from "../messaging/topology/Topology.ts"
+import { SharedStatusWorkflowTopology } from "../messaging/topology/WorkflowTopology.ts"
 
 /** Which queues the workers of some topologies receive from. None where others own it, or several could. */
 export class Inboxes {

@@ -1,5 +1,5 @@
 import { Context, type Effect } from "effect"
-import type { Observed } from "../messaging/Observation.ts"
+import type { Observed } from "../messaging/observe/Observation.ts"
 import type { RedisError } from "../services/Redis.ts"
 
 /** An observation as it is kept. */

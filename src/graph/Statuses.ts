@@ -1,4 +1,4 @@
-import { isJsonObject } from "../messaging/Envelope.ts"
+import { isJsonObject } from "../messaging/envelope/Envelope.ts"
 import type { Attempt, Attempts } from "./Attempts.ts"
 import type { Drawing } from "./Drawing.ts"
 import type { SeenStatus } from "./Evidence.ts"

@@ -1,5 +1,5 @@
-import { isOfAggregation } from "../messaging/StatusEvent.ts"
-import type { DeadLetterSummary } from "../status/DeadLetterStore.ts"
+import { isOfAggregation } from "../messaging/envelope/StatusEvent.ts"
+import type { DeadLetterSummary } from "../status/dead-letters/DeadLetterStore.ts"
 import { type Instant, unknown } from "./Drawing.ts"
 import { instantOf, type Seen, type SeenStatus } from "./Evidence.ts"
 import type { Inboxes } from "./Inboxes.ts"

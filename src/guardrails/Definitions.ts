@@ -1,14 +1,8 @@
 import { Effect, Predicate, Schema } from "effect"
-import { Config, FailurePolicy, Mode } from "../gateway/model/Guardrail.ts"
-import {
-  missing,
-  open as openCredential,
-  originOf,
-  type StoredCredential,
-  sentTo
-} from "../gateway/model/StoredCredential.ts"
-import type { Columns, RowReader, Table } from "../gateway/model/StoredRows.ts"
+import { Config, FailurePolicy, Mode } from "../policy/Guardrail.ts"
 import { Database } from "../services/Database.ts"
+import { missing, open as openCredential, originOf, type StoredCredential, sentTo } from "../state/StoredCredential.ts"
+import type { Columns, RowReader, Table } from "../state/StoredRows.ts"
 
 /** Who does the work: the gateway itself (`pii-redact`), or whoever listens at an address. */
 export type Provider =

@@ -1,5 +1,5 @@
 import { Clock, Context, Effect, Layer, Result } from "effect"
-import type { Execution, Mode } from "../gateway/model/Guardrail.ts"
+import type { Execution, Mode } from "../policy/Guardrail.ts"
 import { Egress } from "../services/Egress.ts"
 import * as HttpGuardrail from "./HttpGuardrail.ts"
 import * as Outcome from "./Outcome.ts"

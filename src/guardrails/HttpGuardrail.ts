@@ -1,6 +1,6 @@
 import { Effect, Result, Schema } from "effect"
-import { Action, Config, type Mode } from "../gateway/model/Guardrail.ts"
-import * as JsonBounds from "../gateway/model/JsonBounds.ts"
+import * as JsonBounds from "../policy/facts/JsonBounds.ts"
+import { Action, Config, type Mode } from "../policy/Guardrail.ts"
 import type { Egress } from "../services/Egress.ts"
 import type { Provider } from "./Definitions.ts"
 import type { Failure, Verdict } from "./Outcome.ts"

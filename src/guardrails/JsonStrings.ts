@@ -1,4 +1,4 @@
-import { closeBrace, closeBracket, comma, openBrace, openBracket, quote, stringEnd } from "../gateway/model/JsonScan.ts"
+import { closeBrace, closeBracket, comma, openBrace, openBracket, quote, stringEnd } from "../policy/facts/JsonScan.ts"
 
 /** A string value of a JSON text, by its place: from its opening quote to just behind the closing one. */
 interface Place {

@@ -1,5 +1,5 @@
 import { Result } from "effect"
-import type { Action, Config, FailurePolicy } from "../gateway/model/Guardrail.ts"
+import type { Action, Config, FailurePolicy } from "../policy/Guardrail.ts"
 
 /** What a guardrail said of a text. */
 export interface Verdict {

@@ -1,6 +1,6 @@
 import { Result } from "effect"
-import type { Config, Mode } from "../gateway/model/Guardrail.ts"
-import type { GuardrailPolicy } from "../gateway/model/GuardrailPolicy.ts"
+import type { Config, Mode } from "../policy/Guardrail.ts"
+import type { GuardrailPolicy } from "../policy/GuardrailPolicy.ts"
 import type { Definition, Definitions } from "./Definitions.ts"
 
 /** A selected guardrail, and its configuration for this key: the catalogue's, with the key's override laid over it. */

@@ -15,29 +15,20 @@ export {
   type Publication
 } from "../services/Broker.ts"
 export { Redis, RedisError } from "../services/Redis.ts"
-export type { AggregationParameters } from "./Aggregation.ts"
-export * as AggregationConsumer from "./AggregationConsumer.ts"
-export type { AggregationContext } from "./AggregationContext.ts"
-export * as AggregationHandler from "./AggregationHandler.ts"
-export * as AggregationWorkerRuntime from "./AggregationWorkerRuntime.ts"
-export { type AliasParameters, ContractAliasConfig, ContractAliases } from "./Aliases.ts"
-export type { BatchEnvelope } from "./BatchEnvelope.ts"
-export {
-  type Aliased,
-  BrokerClient,
-  type ClientOptions,
-  type InitializeError,
-  type PublishError,
-  type PublishOptions
-} from "./BrokerClient.ts"
-export type { ConsumerOptions } from "./ConsumerOptions.ts"
-export {
-  type DeadLettered,
-  DeadLetterRecord,
-  type DeadLetterSink,
-  recordOf as deadLetterRecordOf
-} from "./DeadLetter.ts"
-export type { JsonObject } from "./Envelope.ts"
+export * as AggregationConsumer from "./consume/AggregationConsumer.ts"
+export type { AggregationContext } from "./consume/AggregationContext.ts"
+export * as AggregationHandler from "./consume/AggregationHandler.ts"
+export * as AggregationWorkerRuntime from "./consume/AggregationWorkerRuntime.ts"
+export type { ConsumerOptions } from "./consume/ConsumerOptions.ts"
+export * as Handler from "./consume/Handler.ts"
+export type { HandlerContext, StatusDetails } from "./consume/HandlerContext.ts"
+export { type Claim, StageDedup } from "./consume/StageDedup.ts"
+export * as TaskConsumer from "./consume/TaskConsumer.ts"
+export * as WorkflowConsumer from "./consume/WorkflowConsumer.ts"
+export type { WorkflowContext } from "./consume/WorkflowContext.ts"
+export * as WorkflowHandler from "./consume/WorkflowHandler.ts"
+export type { BatchEnvelope } from "./envelope/BatchEnvelope.ts"
+export type { JsonObject } from "./envelope/Envelope.ts"
 export {
   ContractError,
   EnvelopeError,
@@ -45,40 +36,53 @@ export {
   InvalidPublish,
   SettingsError,
   TopologyError
-} from "./Errors.ts"
+} from "./envelope/Errors.ts"
+export type { StatusEvent, StatusInput } from "./envelope/StatusEvent.ts"
+export type { TaskEnvelope, TaskInput } from "./envelope/TaskEnvelope.ts"
+export type { WorkflowEnvelope, WorkflowInput } from "./envelope/WorkflowEnvelope.ts"
+export {
+  type DeadLettered,
+  DeadLetterRecord,
+  type DeadLetterSink,
+  recordOf as deadLetterRecordOf
+} from "./failure/DeadLetter.ts"
 export {
   type Details as ExceptionTexts,
   ExceptionDetails,
   omitted as omittedExceptionDetails
-} from "./ExceptionDetails.ts"
-export * as Handler from "./Handler.ts"
-export type { HandlerContext, StatusDetails } from "./HandlerContext.ts"
-export type { ManualRetryRequest } from "./ManualRetry.ts"
-export { type ManyTasksOptions, TasksUnpublished } from "./ManyTasks.ts"
-export * as Observation from "./Observation.ts"
-export { type ObservationSink, queued as queuedObservations } from "./ObservationSink.ts"
-export type { RawOptions } from "./Publications.ts"
-export { PublishRefused, PublishUnknown, Unroutable } from "./PublishOutcome.ts"
-export { type ExponentialBackoff, type RetryParameters, RetryPolicy } from "./RetryPolicy.ts"
-export type { RetryQueues } from "./RetryQueues.ts"
+} from "./failure/ExceptionDetails.ts"
+export * as Observation from "./observe/Observation.ts"
+export { type ObservationSink, queued as queuedObservations } from "./observe/ObservationSink.ts"
+export {
+  type Aliased,
+  BrokerClient,
+  type ClientOptions,
+  type InitializeError,
+  type PublishError,
+  type PublishOptions
+} from "./publish/BrokerClient.ts"
+export { type ManyTasksOptions, TasksUnpublished } from "./publish/ManyTasks.ts"
+export type { RawOptions } from "./publish/Publications.ts"
+export { PublishRefused, PublishUnknown, Unroutable } from "./publish/PublishOutcome.ts"
+export type { ManualRetryRequest } from "./retry/ManualRetry.ts"
+export type { RetryQueues } from "./retry/RetryQueues.ts"
+export type { AggregationParameters } from "./topology/Aggregation.ts"
+export { type AliasParameters, ContractAliasConfig, ContractAliases } from "./topology/Aliases.ts"
+export { type ExponentialBackoff, type RetryParameters, RetryPolicy } from "./topology/RetryPolicy.ts"
 export type {
   ActionSchema,
   EntryRouteParameters as WorkflowEntryRoute,
   PayloadSchema,
   StageContract,
   StageParameters as WorkflowStage
-} from "./Stage.ts"
-export { type Claim, StageDedup } from "./StageDedup.ts"
-export type { StatusEvent, StatusInput } from "./StatusEvent.ts"
-export type { StatusParameters, StreamOffset } from "./StatusPlane.ts"
+} from "./topology/Stage.ts"
+export type { StatusParameters, StreamOffset } from "./topology/StatusPlane.ts"
 export {
   LifecycleStatusConfig,
   type LifecycleStatusParameters,
   RetryStatusConfig,
   type RetryStatusParameters
-} from "./StatusSettings.ts"
-export * as TaskConsumer from "./TaskConsumer.ts"
-export type { TaskEnvelope, TaskInput } from "./TaskEnvelope.ts"
+} from "./topology/StatusSettings.ts"
 export {
   type RoutedParameters,
   RoutedTasksSharedStatusShardedAggregationTopology,
@@ -87,12 +91,8 @@ export {
   type SharedParameters,
   SharedTasksSharedStatusShardedAggregationTopology,
   SharedTasksSharedStatusTopology
-} from "./TaskTopology.ts"
-export type { Topology } from "./Topology.ts"
-export { topologyGraph, topologyMermaid } from "./TopologyGraph.ts"
-export * as TopologyPlan from "./TopologyPlan.ts"
-export * as WorkflowConsumer from "./WorkflowConsumer.ts"
-export type { WorkflowContext } from "./WorkflowContext.ts"
-export type { WorkflowEnvelope, WorkflowInput } from "./WorkflowEnvelope.ts"
-export * as WorkflowHandler from "./WorkflowHandler.ts"
-export { SharedStatusWorkflowTopology, type WorkflowParameters } from "./WorkflowTopology.ts"
+} from "./topology/TaskTopology.ts"
+export type { Topology } from "./topology/Topology.ts"
+export { topologyGraph, topologyMermaid } from "./topology/TopologyGraph.ts"
+export * as TopologyPlan from "./topology/TopologyPlan.ts"
+export { SharedStatusWorkflowTopology, type WorkflowParameters } from "./topology/WorkflowTopology.ts"

@@ -2,22 +2,28 @@
  * What users of the library import to keep, read and follow statuses, and to index and replay dead letters. Names are
  * the specification's; a module with a `make` and a `layer` comes as a whole.
  */
-export * as Access from "./Access.ts"
-export * as DeadLetterRoutes from "./DeadLetterRoutes.ts"
-export { type DeadLetterFilter, DeadLetterStore, type DeadLetterSummary, UnknownCursor } from "./DeadLetterStore.ts"
-export * as EventStream from "./EventStream.ts"
-export * as History from "./History.ts"
-export type { OutputAdapter } from "./PublicEvent.ts"
-export * as QueueMetrics from "./QueueMetrics.ts"
-export * as RedisDLQStore from "./RedisDLQStore.ts"
-export * as RedisStatusStore from "./RedisStatusStore.ts"
-export * as Refusals from "./Refusals.ts"
-export { ReplayError, type Replayed, replay } from "./Replay.ts"
-export * as ReplayClient from "./ReplayClient.ts"
-export * as ReplayJobs from "./ReplayJobs.ts"
-export * as ReplayWorker from "./ReplayWorker.ts"
-export * as StatusHub from "./StatusHub.ts"
-export * as StatusRoutes from "./StatusRoutes.ts"
-export { type StatusHistory, StatusStore, type StoredStatus } from "./StatusStore.ts"
-export { TerminalStatusSet } from "./TerminalStatusSet.ts"
-export * as WaitingMessages from "./WaitingMessages.ts"
+
+export {
+  type DeadLetterFilter,
+  DeadLetterStore,
+  type DeadLetterSummary,
+  UnknownCursor
+} from "./dead-letters/DeadLetterStore.ts"
+export * as QueueMetrics from "./dead-letters/QueueMetrics.ts"
+export * as RedisDLQStore from "./dead-letters/RedisDLQStore.ts"
+export * as History from "./history/History.ts"
+export * as WaitingMessages from "./history/WaitingMessages.ts"
+export * as Access from "./http/Access.ts"
+export * as DeadLetterRoutes from "./http/DeadLetterRoutes.ts"
+export * as Refusals from "./http/Refusals.ts"
+export * as StatusRoutes from "./http/StatusRoutes.ts"
+export * as StatusHub from "./hub/StatusHub.ts"
+export { ReplayError, type Replayed, replay } from "./replay/Replay.ts"
+export * as ReplayClient from "./replay/ReplayClient.ts"
+export * as ReplayJobs from "./replay/ReplayJobs.ts"
+export * as ReplayWorker from "./replay/ReplayWorker.ts"
+export * as RedisStatusStore from "./store/RedisStatusStore.ts"
+export { type StatusHistory, StatusStore, type StoredStatus } from "./store/StatusStore.ts"
+export { TerminalStatusSet } from "./store/TerminalStatusSet.ts"
+export * as EventStream from "./stream/EventStream.ts"
+export type { OutputAdapter } from "./stream/PublicEvent.ts"

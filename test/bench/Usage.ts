@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto"
 import { Effect, Schema } from "effect"
-import { Cursor } from "../../src/control/api/Fields.ts"
+import { Cursor } from "../../src/control/api/schema/Fields.ts"
 import { BenchFailed } from "./Child.ts"
 import * as Footprint from "./Footprint.ts"
 import * as Gateway from "./Gateway.ts"

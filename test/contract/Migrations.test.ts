@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Redacted } from "effect"
 import * as DatabaseEmbedded from "../../layers/DatabaseEmbedded.ts"
 import * as DatabasePostgres from "../../layers/DatabasePostgres.ts"
-import * as Migrations from "../../layers/Migrations.ts"
+import * as Migrations from "../../layers/postgres/Migrations.ts"
 import { Database } from "../../src/services/Database.ts"
 import * as TemporaryDatabase from "../TemporaryDatabase.ts"
 

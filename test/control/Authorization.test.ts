@@ -2,9 +2,9 @@ import { assert } from "@effect/vitest"
 import { Context, Effect, Redacted } from "effect"
 import { HttpApi } from "effect/http-api"
 import { ControlApi } from "../../src/control/api/ControlApi.ts"
-import { Authorization, KeyAuthorization, RequiredScopes, Scope } from "../../src/control/api/Security.ts"
-import * as Secret from "../../src/gateway/model/Secret.ts"
+import { Authorization, KeyAuthorization, RequiredScopes, Scope } from "../../src/control/api/schema/Security.ts"
 import { Database } from "../../src/services/Database.ts"
+import * as Secret from "../../src/state/Secret.ts"
 import { at, type Call, call, refusalOf, suite } from "./Listener.ts"
 
 const guarded = endpoints().filter(({ authorized }) => authorized)

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import fc from "fast-check"
-import { KeyPolicy } from "../../src/gateway/model/KeyPolicy.ts"
-import * as Policies from "../gateway/model/Policies.ts"
+import { KeyPolicy } from "../../src/policy/KeyPolicy.ts"
+import * as Policies from "../policy/Policies.ts"
 
 const encodePolicy = Schema.encodeSync(KeyPolicy)
 

@@ -1,6 +1,6 @@
 import { assert } from "@effect/vitest"
 import { Effect, Option } from "effect"
-import { bootstrap } from "../../src/control/OperatorTokens.ts"
+import { bootstrap } from "../../src/control/operators/OperatorTokens.ts"
 import { Database } from "../../src/services/Database.ts"
 import { admin, at, call, idOf, ok, operatorToken, refusalOf, suite } from "./Listener.ts"
 

@@ -1,6 +1,6 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
-import { defaults } from "../../src/gateway/model/Passthrough.ts"
+import { defaults } from "../../src/policy/routes/Passthrough.ts"
 import { Database } from "../../src/services/Database.ts"
 import { admin, at, call, ok, refusalOf, suite } from "./Listener.ts"
 

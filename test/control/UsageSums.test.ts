@@ -1,13 +1,13 @@
 import { randomBytes, randomUUID } from "node:crypto"
 import { assert } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { usageQueue } from "../../src/gateway/UsageQueue.ts"
-import type { UsageRecord } from "../../src/gateway/UsageRecord.ts"
-import { roll } from "../../src/gateway/UsageRollup.ts"
-import * as UsageRow from "../../src/gateway/UsageRow.ts"
-import { writeBatch } from "../../src/gateway/UsageWriter.ts"
+import type { UsageRecord } from "../../src/gateway/usage/UsageRecord.ts"
+import { roll } from "../../src/gateway/usage/UsageRollup.ts"
+import { writeBatch } from "../../src/gateway/usage/UsageWriter.ts"
 import { Database } from "../../src/services/Database.ts"
 import { Redis } from "../../src/services/Redis.ts"
+import { usageQueue } from "../../src/state/UsageQueue.ts"
+import * as UsageRow from "../../src/state/UsageRow.ts"
 import { admin, at, ok, suite } from "./Listener.ts"
 
 const usage = `${admin}/usage`

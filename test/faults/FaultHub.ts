@@ -2,9 +2,9 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Layer, Redacted } from "effect"
 import * as BrokerAmqp from "../../layers/BrokerAmqp.ts"
 import * as RedisIoredis from "../../layers/RedisIoredis.ts"
-import { BrokerClient } from "../../src/messaging/BrokerClient.ts"
-import * as RedisStatusStore from "../../src/status/RedisStatusStore.ts"
-import * as StatusHub from "../../src/status/StatusHub.ts"
+import { BrokerClient } from "../../src/messaging/publish/BrokerClient.ts"
+import * as StatusHub from "../../src/status/hub/StatusHub.ts"
+import * as RedisStatusStore from "../../src/status/store/RedisStatusStore.ts"
 import * as FaultyStatuses from "./FaultyStatuses.ts"
 
 /** A hub in a process of its own, to be killed: `FaultHub.ts <RabbitMQ> <Redis> <kind of status plane>`. */

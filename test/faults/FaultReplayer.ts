@@ -2,9 +2,9 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Layer, Redacted } from "effect"
 import * as BrokerAmqp from "../../layers/BrokerAmqp.ts"
 import * as RedisIoredis from "../../layers/RedisIoredis.ts"
-import * as RedisDLQStore from "../../src/status/RedisDLQStore.ts"
-import * as ReplayJobs from "../../src/status/ReplayJobs.ts"
-import * as ReplayWorker from "../../src/status/ReplayWorker.ts"
+import * as RedisDLQStore from "../../src/status/dead-letters/RedisDLQStore.ts"
+import * as ReplayJobs from "../../src/status/replay/ReplayJobs.ts"
+import * as ReplayWorker from "../../src/status/replay/ReplayWorker.ts"
 
 /** A process that works on replay jobs, to be killed: `FaultReplayer.ts <RabbitMQ> <Redis> <prefix of keys>`. */
 const [, , rabbitmq = "", redis = "", prefix = ""] = process.argv

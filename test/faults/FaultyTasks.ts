@@ -1,5 +1,5 @@
-import { RetryPolicy } from "../../src/messaging/RetryPolicy.ts"
-import { SharedTasksSharedStatusTopology } from "../../src/messaging/TaskTopology.ts"
+import { RetryPolicy } from "../../src/messaging/topology/RetryPolicy.ts"
+import { SharedTasksSharedStatusTopology } from "../../src/messaging/topology/TaskTopology.ts"
 
 /** What the publishers and the workers of the run with faults have in common. The broker is theirs alone. */
 export const topology = new SharedTasksSharedStatusTopology({

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { BrokerClient } from "../../src/messaging/BrokerClient.ts"
+import { BrokerClient } from "../../src/messaging/publish/BrokerClient.ts"
 import * as SeededRandom from "./SeededRandom.ts"
 
 /**

@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { admittedEvent, isAdmitted } from "../../src/gateway/model/UsageSums.ts"
+import { admittedEvent, isAdmitted } from "../../src/policy/UsageSums.ts"
 import { Database } from "../../src/services/Database.ts"
 import * as Proxy from "./Proxy.ts"
 

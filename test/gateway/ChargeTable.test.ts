@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import type { RouteId } from "../../src/gateway/model/CanonicalRoute.ts"
+import type { RouteId } from "../../src/policy/routes/CanonicalRoute.ts"
 import { Database } from "../../src/services/Database.ts"
 import * as Proxy from "./Proxy.ts"
 import * as Upstream from "./ScriptedUpstream.ts"

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { Followed } from "../../src/gateway/model/Followed.ts"
+import { Followed } from "../../src/process/Followed.ts"
 
 it.effect("a change is waited for until the gateway says that it knows it, and no longer than three seconds", () =>
   Effect.gen(function* () {

@@ -1,8 +1,8 @@
 import { createHmac } from "node:crypto"
 import { Effect } from "effect"
-import * as Changes from "../../src/gateway/model/Changes.ts"
-import type { FrontDoor } from "../../src/gateway/model/FrontDoor.ts"
+import type { FrontDoor } from "../../src/policy/FrontDoor.ts"
 import { Database } from "../../src/services/Database.ts"
+import * as Changes from "../../src/state/Changes.ts"
 import * as Issuer from "./Issuer.ts"
 
 const secret = "trusted-gateway-secret"

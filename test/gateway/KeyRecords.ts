@@ -1,8 +1,8 @@
 import { Option } from "effect"
-import type { KeyRecord } from "../../src/gateway/KeyRecord.ts"
-import * as GuardrailPolicy from "../../src/gateway/model/GuardrailPolicy.ts"
-import { neutral } from "../../src/gateway/model/KeyPolicy.ts"
-import { unbound } from "../../src/gateway/model/StoredCredential.ts"
+import type { KeyRecord } from "../../src/gateway/snapshot/KeyRecord.ts"
+import * as GuardrailPolicy from "../../src/policy/GuardrailPolicy.ts"
+import { neutral } from "../../src/policy/KeyPolicy.ts"
+import { unbound } from "../../src/state/StoredCredential.ts"
 
 /** A key that may do everything, of nobody. */
 export const recordOf = (of: Partial<KeyRecord>): KeyRecord => ({

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { roll } from "../../src/gateway/UsageRollup.ts"
+import { roll } from "../../src/gateway/usage/UsageRollup.ts"
 import { Database } from "../../src/services/Database.ts"
 import type { Redis } from "../../src/services/Redis.ts"
 import * as Proxy from "./Proxy.ts"

@@ -1,7 +1,7 @@
 import { assert, it as check, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import type { GuardrailPolicyPatch } from "../../src/gateway/model/GuardrailPolicy.ts"
-import { beside, inPath } from "../../src/gateway/model/NamedModels.ts"
+import { beside, inPath } from "../../src/policy/facts/NamedModels.ts"
+import type { GuardrailPolicyPatch } from "../../src/policy/GuardrailPolicy.ts"
 import { Database } from "../../src/services/Database.ts"
 import * as Proxy from "./Proxy.ts"
 

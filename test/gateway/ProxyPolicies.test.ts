@@ -1,9 +1,9 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { AuditChain } from "../../src/control/AuditChain.ts"
-import * as Changes from "../../src/gateway/model/Changes.ts"
+import { AuditChain } from "../../src/control/audit/AuditChain.ts"
 import { Database } from "../../src/services/Database.ts"
+import * as Changes from "../../src/state/Changes.ts"
 import * as Proxy from "./Proxy.ts"
 import * as Upstream from "./ScriptedUpstream.ts"
 

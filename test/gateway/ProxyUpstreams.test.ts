@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Option } from "effect"
-import type * as StartupUpstreams from "../../src/gateway/model/StartupUpstreams.ts"
+import type * as StartupUpstreams from "../../src/policy/routes/StartupUpstreams.ts"
 import { Database } from "../../src/services/Database.ts"
 import * as Proxy from "./Proxy.ts"
 import type { ClientRequest } from "./RecordingWire.ts"

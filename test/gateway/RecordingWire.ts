@@ -1,6 +1,6 @@
 import { Result } from "effect"
-import * as Headers from "../../src/gateway/Headers.ts"
-import type { BodyFailure, Wire } from "../../src/gateway/Wire.ts"
+import type { BodyFailure, Wire } from "../../src/gateway/request/Wire.ts"
+import * as Headers from "../../src/http/Headers.ts"
 
 export interface ClientRequest {
   readonly method?: string

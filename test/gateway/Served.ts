@@ -1,7 +1,7 @@
 import { createServer } from "node:http"
 import { Effect } from "effect"
-import * as WireNode from "../../layers/WireNode.ts"
-import type { Wire } from "../../src/gateway/Wire.ts"
+import * as WireNode from "../../layers/http/WireNode.ts"
+import type { Wire } from "../../src/gateway/request/Wire.ts"
 import { portOf } from "../upstream/SimulatorServer.ts"
 
 /** A gateway's program behind a socket of its own, as the proxy listener serves it; its origin. */

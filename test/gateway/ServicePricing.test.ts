@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import type { Outcome } from "../../src/gateway/Billing.ts"
-import { nanosPerDollar } from "../../src/gateway/model/Price.ts"
-import * as ServicePricing from "../../src/gateway/model/ServicePricing.ts"
-import { charged } from "../../src/gateway/ServiceBilling.ts"
+import type { Outcome } from "../../src/gateway/usage/Billing.ts"
+import { charged } from "../../src/gateway/usage/ServiceBilling.ts"
+import { nanosPerDollar } from "../../src/policy/Price.ts"
+import * as ServicePricing from "../../src/policy/ServicePricing.ts"
 
 type Row = Parameters<typeof ServicePricing.of>[0]
 

@@ -1,5 +1,5 @@
 import fc from "fast-check"
-import type { UsageTap } from "../../src/gateway/UsageTap.ts"
+import type { UsageTap } from "../../src/gateway/usage/UsageTap.ts"
 
 /** A chat stream twice: as the upstream sends it when asked for usage, and as it would have sent it otherwise. */
 export interface ChatStream {

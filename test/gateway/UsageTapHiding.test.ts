@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import * as UsageTap from "../../src/gateway/UsageTap.ts"
+import * as UsageTap from "../../src/gateway/usage/UsageTap.ts"
 import { chatStream, split, splitting, through } from "./Streams.ts"
 
 describe("UsageTap that hides the usage which the client did not ask for", () => {

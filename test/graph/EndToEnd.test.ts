@@ -1,22 +1,22 @@
 import { assert, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
-import * as AggregationConsumer from "../../src/messaging/AggregationConsumer.ts"
-import * as AggregationHandler from "../../src/messaging/AggregationHandler.ts"
-import { BrokerClient } from "../../src/messaging/BrokerClient.ts"
-import * as Handler from "../../src/messaging/Handler.ts"
-import { LifecycleStatusConfig } from "../../src/messaging/StatusSettings.ts"
-import * as TaskConsumer from "../../src/messaging/TaskConsumer.ts"
+import * as AggregationConsumer from "../../src/messaging/consume/AggregationConsumer.ts"
+import * as AggregationHandler from "../../src/messaging/consume/AggregationHandler.ts"
+import * as Handler from "../../src/messaging/consume/Handler.ts"
+import * as TaskConsumer from "../../src/messaging/consume/TaskConsumer.ts"
+import * as WorkflowConsumer from "../../src/messaging/consume/WorkflowConsumer.ts"
+import * as WorkflowHandler from "../../src/messaging/consume/WorkflowHandler.ts"
+import { ofMillis } from "../../src/messaging/envelope/Timestamp.ts"
+import { BrokerClient } from "../../src/messaging/publish/BrokerClient.ts"
+import { LifecycleStatusConfig } from "../../src/messaging/topology/StatusSettings.ts"
 import {
   RoutedTasksSharedStatusShardedAggregationTopology,
   RoutedTasksSharedStatusTopology,
   SharedTasksSharedStatusShardedAggregationTopology,
   SharedTasksSharedStatusTopology
-} from "../../src/messaging/TaskTopology.ts"
-import { ofMillis } from "../../src/messaging/Timestamp.ts"
-import * as WorkflowConsumer from "../../src/messaging/WorkflowConsumer.ts"
-import * as WorkflowHandler from "../../src/messaging/WorkflowHandler.ts"
-import { SharedStatusWorkflowTopology } from "../../src/messaging/WorkflowTopology.ts"
-import { replay } from "../../src/status/Replay.ts"
+} from "../../src/messaging/topology/TaskTopology.ts"
+import { SharedStatusWorkflowTopology } from "../../src/messaging/topology/WorkflowTopology.ts"
+import { replay } from "../../src/status/replay/Replay.ts"
 import { by } from "../messaging/SampleTopologies.ts"
 import { drawn, explained, graphOf, living, naming, onBothServers, telling, working } from "./OnBothServers.ts"
 

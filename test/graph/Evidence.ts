@@ -1,9 +1,9 @@
 import type { ExecutionGraph, GraphEvidence } from "../../src/graph/ExecutionGraph.ts"
 import type { ObservationHistory } from "../../src/graph/ObservationStore.ts"
-import { encode, type FieldsOf, type Observed, of } from "../../src/messaging/Observation.ts"
-import { ofMillis, toMillis, withOffset } from "../../src/messaging/Timestamp.ts"
-import type { DeadLetterSummary } from "../../src/status/DeadLetterStore.ts"
-import type { StatusHistory } from "../../src/status/StatusStore.ts"
+import { ofMillis, toMillis, withOffset } from "../../src/messaging/envelope/Timestamp.ts"
+import { encode, type FieldsOf, type Observed, of } from "../../src/messaging/observe/Observation.ts"
+import type { DeadLetterSummary } from "../../src/status/dead-letters/DeadLetterStore.ts"
+import type { StatusHistory } from "../../src/status/store/StatusStore.ts"
 
 const ten = Date.parse("2026-04-06T10:00:00Z")
 

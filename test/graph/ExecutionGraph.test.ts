@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { buildExecutionGraph, ExecutionGraph, isKnown } from "../../src/graph/ExecutionGraph.ts"
-import { type Observed, of } from "../../src/messaging/Observation.ts"
-import type { DeadLetterSummary } from "../../src/status/DeadLetterStore.ts"
+import { type Observed, of } from "../../src/messaging/observe/Observation.ts"
+import type { DeadLetterSummary } from "../../src/status/dead-letters/DeadLetterStore.ts"
 import { workflow } from "../messaging/SampleTopologies.ts"
 import {
   at,

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import { buildExecutionGraph, type ExecutionGraph, type GraphEvidence } from "../../src/graph/ExecutionGraph.ts"
-import type { Observed } from "../../src/messaging/Observation.ts"
-import { toMicros } from "../../src/messaging/Timestamp.ts"
+import { toMicros } from "../../src/messaging/envelope/Timestamp.ts"
+import type { Observed } from "../../src/messaging/observe/Observation.ts"
 import {
   at,
   deadLettered,

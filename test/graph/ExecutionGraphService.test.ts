@@ -2,8 +2,8 @@ import { assert, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { ExecutionGraphService, layer } from "../../src/graph/ExecutionGraphService.ts"
-import { SharedTasksSharedStatusTopology } from "../../src/messaging/TaskTopology.ts"
-import { StatusStore, type StoredStatus } from "../../src/status/StatusStore.ts"
+import { SharedTasksSharedStatusTopology } from "../../src/messaging/topology/TaskTopology.ts"
+import { StatusStore, type StoredStatus } from "../../src/status/store/StatusStore.ts"
 
 const topology = new SharedTasksSharedStatusTopology({
   tasks_exchange: "heavy.tasks",

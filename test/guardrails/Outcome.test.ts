@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import fc from "fast-check"
-import type { Action, FailurePolicy } from "../../src/gateway/model/Guardrail.ts"
 import * as Outcome from "../../src/guardrails/Outcome.ts"
+import type { Action, FailurePolicy } from "../../src/policy/Guardrail.ts"
 
 const said = (action: Action, text?: string) =>
   Result.succeed<Outcome.Verdict>({ action, reason: "why", metadata: { n: 1 }, ...(text !== undefined && { text }) })

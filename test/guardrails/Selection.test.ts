@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import fc from "fast-check"
-import type { Mode } from "../../src/gateway/model/Guardrail.ts"
-import { type GuardrailPolicyPatch, neutral } from "../../src/gateway/model/GuardrailPolicy.ts"
 import type { Definition } from "../../src/guardrails/Definitions.ts"
 import * as Selection from "../../src/guardrails/Selection.ts"
+import type { Mode } from "../../src/policy/Guardrail.ts"
+import { type GuardrailPolicyPatch, neutral } from "../../src/policy/GuardrailPolicy.ts"
 
 const definition = (name: string, more: Partial<Definition> = {}): Definition => ({
   name,

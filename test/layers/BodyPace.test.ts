@@ -1,9 +1,9 @@
 import { createServer } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
-import * as WireNode from "../../layers/WireNode.ts"
-import * as BodyPace from "../../src/gateway/BodyPace.ts"
-import type { BodyFailure, Wire } from "../../src/gateway/Wire.ts"
+import * as WireNode from "../../layers/http/WireNode.ts"
+import * as BodyPace from "../../src/gateway/request/BodyPace.ts"
+import type { BodyFailure, Wire } from "../../src/gateway/request/Wire.ts"
 import * as RawConnection from "../RawConnection.ts"
 import { portOf } from "../upstream/SimulatorServer.ts"
 

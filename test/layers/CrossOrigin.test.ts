@@ -1,8 +1,8 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as Listeners from "../../layers/Listeners.ts"
-import * as Billing from "../../src/gateway/Billing.ts"
 import { ProxyApp } from "../../src/gateway/ProxyApp.ts"
+import * as Billing from "../../src/gateway/usage/Billing.ts"
 import * as LocalPort from "../LocalPort.ts"
 
 const program = Layer.succeed(ProxyApp, {

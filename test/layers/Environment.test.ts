@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Redacted, Result } from "effect"
 import * as Environment from "../../layers/Environment.ts"
-import * as UpstreamBase from "../../src/gateway/model/UpstreamBase.ts"
+import * as UpstreamBase from "../../src/policy/routes/UpstreamBase.ts"
 
 describe("RABBITMQ_URL", () => {
   const read = (value: string) =>

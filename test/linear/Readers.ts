@@ -1,62 +1,62 @@
 import { Effect, Option, Redacted, Schema } from "effect"
 import * as AddressRule from "../../layers/http/AddressRule.ts"
-import * as RedisReply from "../../layers/RedisReply.ts"
+import * as RedisReply from "../../layers/ioredis/RedisReply.ts"
 import * as RedisArguments from "../../layers/redis-memory/Arguments.ts"
 import { defaultSettings, Simulator } from "../../layers/simulator/Simulator.ts"
-import * as ControlAuthentication from "../../src/control/Authentication.ts"
-import * as Fields from "../../src/control/api/Fields.ts"
-import * as OpenApiDocument from "../../src/control/OpenApiDocument.ts"
-import * as Rules from "../../src/control/Rules.ts"
-import * as StudioExport from "../../src/control/StudioExport.ts"
-import * as UpstreamUiCookies from "../../src/control/UpstreamUiCookies.ts"
-import * as UpstreamUiPaths from "../../src/control/UpstreamUiPaths.ts"
-import * as UsageExport from "../../src/control/UsageExport.ts"
-import * as AccessLog from "../../src/gateway/AccessLog.ts"
-import * as BodyLabels from "../../src/gateway/BodyLabels.ts"
-import { CreatedObjects } from "../../src/gateway/CreatedObjects.ts"
-import * as EventSize from "../../src/gateway/EventSize.ts"
-import * as Form from "../../src/gateway/Form.ts"
-import * as Headers from "../../src/gateway/Headers.ts"
-import * as KeySet from "../../src/gateway/identity/KeySet.ts"
-import * as Token from "../../src/gateway/identity/Token.ts"
-import * as TrustedHeaders from "../../src/gateway/identity/TrustedHeaders.ts"
-import * as LastEvent from "../../src/gateway/LastEvent.ts"
-import * as CompatPaths from "../../src/gateway/model/CompatPaths.ts"
-import { authorizationBearer } from "../../src/gateway/model/CredentialStyle.ts"
-import * as Facts from "../../src/gateway/model/Facts.ts"
-import * as JsonBounds from "../../src/gateway/model/JsonBounds.ts"
-import * as JsonMembers from "../../src/gateway/model/JsonMembers.ts"
-import * as NamedModels from "../../src/gateway/model/NamedModels.ts"
-import * as OwnCookies from "../../src/gateway/model/OwnCookies.ts"
-import * as Path from "../../src/gateway/model/Path.ts"
-import * as Query from "../../src/gateway/model/Query.ts"
-import * as ServicePricing from "../../src/gateway/model/ServicePricing.ts"
-import * as UpstreamBase from "../../src/gateway/model/UpstreamBase.ts"
-import * as UpstreamObjects from "../../src/gateway/model/UpstreamObjects.ts"
-import * as UpstreamPaths from "../../src/gateway/model/UpstreamPaths.ts"
-import * as PublicLocation from "../../src/gateway/PublicLocation.ts"
-import { SecretMask } from "../../src/gateway/SecretMask.ts"
-import * as UsageTap from "../../src/gateway/UsageTap.ts"
+import * as Fields from "../../src/control/api/schema/Fields.ts"
+import * as ControlAuthentication from "../../src/control/operators/Authentication.ts"
+import * as OpenApiDocument from "../../src/control/services/OpenApiDocument.ts"
+import * as StudioExport from "../../src/control/services/StudioExport.ts"
+import * as Rules from "../../src/control/store/Rules.ts"
+import * as UpstreamUiCookies from "../../src/control/upstream-ui/UpstreamUiCookies.ts"
+import * as UpstreamUiPaths from "../../src/control/upstream-ui/UpstreamUiPaths.ts"
+import * as UsageExport from "../../src/control/usage/UsageExport.ts"
+import * as KeySet from "../../src/gateway/auth/KeySet.ts"
+import * as Token from "../../src/gateway/auth/Token.ts"
+import * as TrustedHeaders from "../../src/gateway/auth/TrustedHeaders.ts"
+import { CreatedObjects } from "../../src/gateway/forward/CreatedObjects.ts"
+import * as EventSize from "../../src/gateway/forward/EventSize.ts"
+import * as LastEvent from "../../src/gateway/forward/LastEvent.ts"
+import * as PublicLocation from "../../src/gateway/forward/PublicLocation.ts"
+import { SecretMask } from "../../src/gateway/forward/SecretMask.ts"
+import * as BodyLabels from "../../src/gateway/request/BodyLabels.ts"
+import * as Form from "../../src/gateway/request/Form.ts"
+import * as AccessLog from "../../src/gateway/telemetry/AccessLog.ts"
+import * as UsageTap from "../../src/gateway/usage/UsageTap.ts"
 import * as Mermaid from "../../src/graph/Mermaid.ts"
 import * as HttpGuardrail from "../../src/guardrails/HttpGuardrail.ts"
 import * as Outcome from "../../src/guardrails/Outcome.ts"
 import * as PiiRedact from "../../src/guardrails/PiiRedact.ts"
+import * as Headers from "../../src/http/Headers.ts"
 import * as RequestHost from "../../src/http/RequestHost.ts"
-import { ContractAliasConfig } from "../../src/messaging/Aliases.ts"
-import * as CanonicalJson from "../../src/messaging/CanonicalJson.ts"
-import * as DeadLetter from "../../src/messaging/DeadLetter.ts"
-import * as Observation from "../../src/messaging/Observation.ts"
-import * as RetryHeaders from "../../src/messaging/RetryHeaders.ts"
-import * as StatusEvent from "../../src/messaging/StatusEvent.ts"
-import * as TaskEnvelope from "../../src/messaging/TaskEnvelope.ts"
-import * as Timestamp from "../../src/messaging/Timestamp.ts"
-import * as TraceContext from "../../src/messaging/TraceContext.ts"
-import * as WorkflowEnvelope from "../../src/messaging/WorkflowEnvelope.ts"
+import * as CanonicalJson from "../../src/messaging/envelope/CanonicalJson.ts"
+import * as StatusEvent from "../../src/messaging/envelope/StatusEvent.ts"
+import * as TaskEnvelope from "../../src/messaging/envelope/TaskEnvelope.ts"
+import * as Timestamp from "../../src/messaging/envelope/Timestamp.ts"
+import * as TraceContext from "../../src/messaging/envelope/TraceContext.ts"
+import * as WorkflowEnvelope from "../../src/messaging/envelope/WorkflowEnvelope.ts"
+import * as DeadLetter from "../../src/messaging/failure/DeadLetter.ts"
+import * as Observation from "../../src/messaging/observe/Observation.ts"
+import * as RetryHeaders from "../../src/messaging/retry/RetryHeaders.ts"
+import { ContractAliasConfig } from "../../src/messaging/topology/Aliases.ts"
+import * as Facts from "../../src/policy/facts/Facts.ts"
+import * as JsonBounds from "../../src/policy/facts/JsonBounds.ts"
+import * as JsonMembers from "../../src/policy/facts/JsonMembers.ts"
+import * as NamedModels from "../../src/policy/facts/NamedModels.ts"
+import * as OwnCookies from "../../src/policy/facts/OwnCookies.ts"
+import * as Query from "../../src/policy/facts/Query.ts"
+import * as CompatPaths from "../../src/policy/routes/CompatPaths.ts"
+import { authorizationBearer } from "../../src/policy/routes/CredentialStyle.ts"
+import * as Path from "../../src/policy/routes/Path.ts"
+import * as UpstreamBase from "../../src/policy/routes/UpstreamBase.ts"
+import * as UpstreamObjects from "../../src/policy/routes/UpstreamObjects.ts"
+import * as UpstreamPaths from "../../src/policy/routes/UpstreamPaths.ts"
+import * as ServicePricing from "../../src/policy/ServicePricing.ts"
 import * as Share from "../../src/services/Share.ts"
-import * as Access from "../../src/status/Access.ts"
-import * as EventFrames from "../../src/status/EventFrames.ts"
-import * as Requested from "../../src/status/Requested.ts"
-import * as StatusMessage from "../../src/status/StatusMessage.ts"
+import * as Access from "../../src/status/http/Access.ts"
+import * as Requested from "../../src/status/http/Requested.ts"
+import * as StatusMessage from "../../src/status/hub/StatusMessage.ts"
+import * as EventFrames from "../../src/status/stream/EventFrames.ts"
 import { type Sizes, usualSizes } from "./Growth.ts"
 import { documents, type Shape, texts } from "./Shapes.ts"
 
@@ -155,64 +155,64 @@ const isRows = Schema.decodeUnknownOption(StudioExport.StudioExport)
 /** Header fields, as many as the text has pieces. */
 const fieldsOf = (text: string) => text.split(/[,;&\s]/).flatMap((name) => [name, "x"])
 
-const gateway = "src/gateway"
-const model = "src/gateway/model"
-
 export const readers: ReadonlyArray<Reader> = [
   // heads of requests and answers
-  ofHead("Connection", [`${gateway}/Headers.ts`, `${model}/ClientHeaders.ts`], (text) =>
+  ofHead("Connection", ["src/http/Headers.ts", "src/policy/facts/ClientHeaders.ts"], (text) =>
     Headers.forUpstream(["connection", text, ...fieldsOf(text)], injected)
   ),
-  ofHead("header fields of an answer", [`${gateway}/Headers.ts`], (text) =>
+  ofHead("header fields of an answer", ["src/http/Headers.ts"], (text) =>
     Headers.forClient(fieldsOf(text), [["x", "y"]])
   ),
-  ofHead("traceparent and ids", [`${gateway}/Headers.ts`], (text) => [
-    Headers.traceId(text),
-    Headers.acceptableId(text)
-  ]),
-  ofHead("content types", [`${gateway}/BodyLabels.ts`], (text) =>
+  ofHead("traceparent and ids", ["src/http/Headers.ts"], (text) => [Headers.traceId(text), Headers.acceptableId(text)]),
+  ofHead("content types", ["src/gateway/request/BodyLabels.ts"], (text) =>
     BodyLabels.unreadable(["content-type", `application/json; ${text}`])
   ),
-  ofHead("paths", [`${model}/Path.ts`], (text) => Path.canonicalise(`/${text}`)),
-  ofHead("paths, as logs tell them", [`${gateway}/AccessLog.ts`], (text) => AccessLog.pathOf(`/${text}`)),
-  ofHead("path patterns", [`${model}/Path.ts`, `${gateway}/Exposure.ts`], (text) => Path.isPattern(`/${text}`)),
-  ofHead("paths, as lax upstreams read them", [`${model}/UpstreamPaths.ts`], (text) =>
+  ofHead("paths", ["src/policy/routes/Path.ts"], (text) => Path.canonicalise(`/${text}`)),
+  ofHead("paths, as logs tell them", ["src/gateway/telemetry/AccessLog.ts"], (text) => AccessLog.pathOf(`/${text}`)),
+  ofHead("path patterns", ["src/policy/routes/Path.ts", "src/gateway/request/Exposure.ts"], (text) =>
+    Path.isPattern(`/${text}`)
+  ),
+  ofHead("paths, as lax upstreams read them", ["src/policy/routes/UpstreamPaths.ts"], (text) =>
     UpstreamPaths.folded(`/${text}`)
   ),
-  ofHead("paths of the compatible upstream", [`${model}/CompatPaths.ts`, `${model}/RouteTable.ts`], (text) => [
-    CompatPaths.isOpen(["/*"], `/${text}`),
-    CompatPaths.workOf(`/v1/threads/${text}`),
-    NamedModels.inPath(`/v1/models/${text}`)
-  ]),
-  ofHead("queries", [`${model}/UrlEncoded.ts`, `${model}/MemberName.ts`], (text) =>
+  ofHead(
+    "paths of the compatible upstream",
+    ["src/policy/routes/CompatPaths.ts", "src/policy/routes/RouteTable.ts"],
+    (text) => [
+      CompatPaths.isOpen(["/*"], `/${text}`),
+      CompatPaths.workOf(`/v1/threads/${text}`),
+      NamedModels.inPath(`/v1/models/${text}`)
+    ]
+  ),
+  ofHead("queries", ["src/policy/facts/UrlEncoded.ts", "src/policy/facts/MemberName.ts"], (text) =>
     Query.deciding(`/v1?${text}`, new Set(["model"]))
   ),
-  ofHead("paths with a price", [`${model}/ServicePricing.ts`], (text) =>
+  ofHead("paths with a price", ["src/policy/ServicePricing.ts"], (text) =>
     ServicePricing.resolve(ServicePricing.free, "POST", `/${text}`, ServicePricing.selectNothing)
   ),
-  ofHead("paths beside those with a price", [`${model}/ServicePricing.ts`], (text) =>
+  ofHead("paths beside those with a price", ["src/policy/ServicePricing.ts"], (text) =>
     ServicePricing.misspelled(priced, "POST", `/${text}`)
   ),
-  ofJson("members with a price", [`${model}/ServicePricing.ts`, `${model}/JsonMembers.ts`], (text) => [
+  ofJson("members with a price", ["src/policy/ServicePricing.ts", "src/policy/facts/JsonMembers.ts"], (text) => [
     ServicePricing.ambiguousMember(priced, `{"a":{"b":${text}}}`),
     ServicePricing.ambiguousMember(priced, `[${text}]`)
   ]),
-  ofHead("JSON pointers", [`${model}/ServicePricing.ts`], (text) => ServicePricing.tokensOf(`/${text}`)),
-  ofHead("locations for browsers", [`${gateway}/PublicLocation.ts`], (text) =>
+  ofHead("JSON pointers", ["src/policy/ServicePricing.ts"], (text) => ServicePricing.tokensOf(`/${text}`)),
+  ofHead("locations for browsers", ["src/gateway/forward/PublicLocation.ts"], (text) =>
     PublicLocation.shown(
       ["x-forwarded-host", text, "x-forwarded-proto", text],
       UpstreamBase.of("http://u/a")
     )(["location", `/a/ui${text}`])
   ),
-  ofHead("paths below an upstream's base", [`${model}/UpstreamBase.ts`], (text) => [
+  ofHead("paths below an upstream's base", ["src/policy/routes/UpstreamBase.ts"], (text) => [
     UpstreamBase.refused(`https://u/${text.slice(0, 2000)}`),
     UpstreamBase.targetAt(UpstreamBase.of("https://u/v1beta/openai"), `/v1/${text}`),
     UpstreamBase.leadsAstray(UpstreamBase.of("https://u/v1beta/openai"), `/v1/${text}`)
   ]),
-  ofHead("identity tokens", [`${gateway}/identity/Token.ts`], (text) =>
+  ofHead("identity tokens", ["src/gateway/auth/Token.ts"], (text) =>
     Token.presented(["authorization", `Bearer ${text}.${text}.${text}`])
   ),
-  ofHead("signed identities", [`${gateway}/identity/TrustedHeaders.ts`], (text) =>
+  ofHead("signed identities", ["src/gateway/auth/TrustedHeaders.ts"], (text) =>
     TrustedHeaders.verify(
       [TrustedHeaders.identityHeader, text, TrustedHeaders.signatureHeader, text],
       Redacted.make("secret"),
@@ -220,30 +220,30 @@ export const readers: ReadonlyArray<Reader> = [
       0
     )
   ),
-  ofHead("credentials of operators", ["src/control/Authentication.ts"], (text) =>
+  ofHead("credentials of operators", ["src/control/operators/Authentication.ts"], (text) =>
     Effect.runSyncExit(ControlAuthentication.bearer(`Bearer ${text}`, "op_live_"))
   ),
-  ofHead("credentials of status clients", ["src/status/Access.ts"], (text) =>
+  ofHead("credentials of status clients", ["src/status/http/Access.ts"], (text) =>
     Access.refused(Option.some(Redacted.make("secret")), { authorization: `Bearer ${text}`, host: text, origin: text })
   ),
-  ofHead("queries of status clients", ["src/status/Requested.ts"], (text) =>
+  ofHead("queries of status clients", ["src/status/http/Requested.ts"], (text) =>
     Requested.parametersOf(`/history?${text}`)
   ),
-  ofHead("event ids", ["src/status/EventFrames.ts"], (text) => [
+  ofHead("event ids", ["src/status/stream/EventFrames.ts"], (text) => [
     EventFrames.idOf(text),
     EventFrames.oneLine(text),
     EventFrames.lastEventIdOf(text)
   ]),
-  ofHead("cursors", ["src/control/api/Fields.ts"], (text) => isCursor(text)),
-  ofHead("cookies of the upstream's UI", ["src/control/UpstreamUiCookies.ts"], (text) => [
+  ofHead("cursors", ["src/control/api/schema/Fields.ts"], (text) => isCursor(text)),
+  ofHead("cookies of the upstream's UI", ["src/control/upstream-ui/UpstreamUiCookies.ts"], (text) => [
     UpstreamUiCookies.forBrowser([text]),
     UpstreamUiCookies.forUpstream(text)
   ]),
-  ofHead("paths of the upstream's UI", ["src/control/UpstreamUiPaths.ts"], (text) => [
+  ofHead("paths of the upstream's UI", ["src/control/upstream-ui/UpstreamUiPaths.ts"], (text) => [
     uiPaths.upstreamTarget(`${UpstreamUiPaths.prefix}/${text}`),
     uiPaths.location(`/ui/${text}`, { origin: "http://u", target: "/", host: "c" })
   ]),
-  ofHead("addresses that operators give", ["src/control/Rules.ts"], (text) => [
+  ofHead("addresses that operators give", ["src/control/store/Rules.ts"], (text) => [
     Rules.refusedBaseUrl(`http://a/${text}`),
     Rules.trimmedBaseUrl(`http://a/${text}`)
   ]),
@@ -254,59 +254,61 @@ export const readers: ReadonlyArray<Reader> = [
     return [RequestHost.isLoopback(hostname), RequestHost.isAddress(text), RequestHost.isLoopback(text)]
   }),
   ofHead("addresses of clients", ["src/services/Share.ts"], (text) => Share.callerAt(text)),
-  ofHead("cookies", [`${model}/OwnCookies.ts`], (text) => OwnCookies.withoutOwnCookies(text)),
+  ofHead("cookies", ["src/policy/facts/OwnCookies.ts"], (text) => OwnCookies.withoutOwnCookies(text)),
 
   // bodies that clients send
-  ofText("urlencoded forms", [`${gateway}/Form.ts`, `${model}/UrlEncoded.ts`], (text) =>
+  ofText("urlencoded forms", ["src/gateway/request/Form.ts", "src/policy/facts/UrlEncoded.ts"], (text) =>
     Form.read("application/x-www-form-urlencoded", bytes(text), new Set(["model"]))
   ),
-  ofText("a value of a form", [`${gateway}/Form.ts`, `${model}/UrlEncoded.ts`], (text) =>
+  ofText("a value of a form", ["src/gateway/request/Form.ts", "src/policy/facts/UrlEncoded.ts"], (text) =>
     Form.read("application/x-www-form-urlencoded", bytes(`model=${text}`), new Set(["model"]))
   ),
-  ofText("the head of a part", [`${gateway}/Form.ts`], (text) =>
+  ofText("the head of a part", ["src/gateway/request/Form.ts"], (text) =>
     Form.read(
       "multipart/form-data; boundary=b",
       bytes(`--b\r\ncontent-disposition: form-data; name="${text}\r\n\r\nx\r\n--b--`),
       new Set(["model"])
     )
   ),
-  ofText("headers of a part", [`${gateway}/Form.ts`], (text) =>
+  ofText("headers of a part", ["src/gateway/request/Form.ts"], (text) =>
     Form.read("multipart/form-data; boundary=b", bytes(`--b\r\n${text}\r\n\r\nx\r\n--b--`), new Set(["model"]))
   ),
-  ofText("the content of a part", [`${gateway}/Form.ts`], (text) =>
+  ofText("the content of a part", ["src/gateway/request/Form.ts"], (text) =>
     Form.read(
       "multipart/form-data; boundary=b",
       bytes(`--b\r\ncontent-disposition: form-data; name="model"\r\n\r\n${text}\r\n--b--`),
       new Set(["model"])
     )
   ),
-  ofText("a boundary of dashes", [`${gateway}/Form.ts`], (text) =>
+  ofText("a boundary of dashes", ["src/gateway/request/Form.ts"], (text) =>
     Form.read(`multipart/form-data; boundary=${"-".repeat(60)}`, bytes(`${"-".repeat(62)}\r\n${text}`), new Set())
   ),
-  ofHead("the type of a form", [`${gateway}/Form.ts`], (text) =>
+  ofHead("the type of a form", ["src/gateway/request/Form.ts"], (text) =>
     Form.read(`multipart/form-data; boundary=b; ${text}`, bytes("--b--"), new Set())
   ),
   ofText(
     "text that should be JSON",
-    [`${model}/JsonBounds.ts`, `${model}/Facts.ts`],
+    ["src/policy/facts/JsonBounds.ts", "src/policy/facts/Facts.ts"],
     (text) => Facts.parse("chat-completions", bytes(text)),
     thorough
   ),
   ofText(
     "an object that should be JSON",
-    [`${model}/JsonBounds.ts`],
+    ["src/policy/facts/JsonBounds.ts"],
     (text) => JsonBounds.excessOf(`{"a":${text}`),
     thorough
   ),
   ofJson(
     "bodies of conversations",
-    [`${model}/Facts.ts`, `${model}/InputEstimate.ts`, `${model}/NamedModels.ts`],
+    ["src/policy/facts/Facts.ts", "src/policy/facts/InputEstimate.ts", "src/policy/facts/NamedModels.ts"],
     (text) => Facts.parse("chat-completions", bytes(text))
   ),
-  ofJson("bodies of batches", [`${model}/Facts.ts`, `${model}/JsonMembers.ts`, `${model}/JsonScan.ts`], (text) =>
-    Facts.parse("message-batches", bytes(`{"requests":[{"params":${text}}]}`))
+  ofJson(
+    "bodies of batches",
+    ["src/policy/facts/Facts.ts", "src/policy/facts/JsonMembers.ts", "src/policy/facts/JsonScan.ts"],
+    (text) => Facts.parse("message-batches", bytes(`{"requests":[{"params":${text}}]}`))
   ),
-  ofJson("members", [`${model}/JsonMembers.ts`, `${model}/JsonScan.ts`], (text) => [
+  ofJson("members", ["src/policy/facts/JsonMembers.ts", "src/policy/facts/JsonScan.ts"], (text) => [
     JsonMembers.without(text, (key) => key.endsWith("1")),
     JsonMembers.withMember(text, "stream", "true")
   ]),
@@ -350,29 +352,29 @@ export const readers: ReadonlyArray<Reader> = [
   ofText("metadata of guardrails", ["src/guardrails/Outcome.ts"], (text) => Outcome.storable({ [text]: text })),
 
   // what upstreams answer
-  ...ofStream("usage in events", [`${gateway}/UsageTap.ts`], () => tapped(UsageTap.events("a", 1_048_576))),
-  ...ofStream("usage in events that is hidden", [`${gateway}/UsageTap.ts`], () =>
+  ...ofStream("usage in events", ["src/gateway/usage/UsageTap.ts"], () => tapped(UsageTap.events("a", 1_048_576))),
+  ...ofStream("usage in events that is hidden", ["src/gateway/usage/UsageTap.ts"], () =>
     tapped(UsageTap.hidingUsage("a", 1_048_576))
   ),
-  ...ofStream("sizes of events", [`${gateway}/EventSize.ts`], () => EventSize.follow(1_048_576)),
-  ...ofStream("refusals that repeat a credential", [`${gateway}/SecretMask.ts`], () => {
+  ...ofStream("sizes of events", ["src/gateway/forward/EventSize.ts"], () => EventSize.follow(1_048_576)),
+  ...ofStream("refusals that repeat a credential", ["src/gateway/forward/SecretMask.ts"], () => {
     const mask = new SecretMask(Redacted.make("secret ".repeat(8)))
     return (chunk) => mask.push(chunk)
   }),
-  ...ofStream("last events", [`${gateway}/LastEvent.ts`], () => LastEvent.follow()),
-  ...ofStream("objects in events", [`${gateway}/CreatedObjects.ts`], watched("text/event-stream")),
+  ...ofStream("last events", ["src/gateway/forward/LastEvent.ts"], () => LastEvent.follow()),
+  ...ofStream("objects in events", ["src/gateway/forward/CreatedObjects.ts"], watched("text/event-stream")),
   ...ofStream(
     "objects in one event",
-    [`${gateway}/CreatedObjects.ts`],
+    ["src/gateway/forward/CreatedObjects.ts"],
     watched("text/event-stream", 'data: {"response":"')
   ),
-  ...ofStream("objects in an answer", [`${gateway}/CreatedObjects.ts`], watched("application/json")),
-  ofJson("usage in an answer", [`${gateway}/UsageTap.ts`, `${gateway}/LateUsage.ts`], (text) =>
+  ...ofStream("objects in an answer", ["src/gateway/forward/CreatedObjects.ts"], watched("application/json")),
+  ofJson("usage in an answer", ["src/gateway/usage/UsageTap.ts", "src/gateway/usage/LateUsage.ts"], (text) =>
     tapped(UsageTap.json("a", 1_048_576))(bytes(`{"usage":${text}}`)).seen()
   ),
   ofJson(
     "objects that bodies and lists name",
-    [`${model}/UpstreamObjects.ts`],
+    ["src/policy/routes/UpstreamObjects.ts"],
     (text) => [
       UpstreamObjects.referredTo(`{"file_id":"file-1","input":${text}}`, {
         file_id: "file-1",
@@ -383,10 +385,10 @@ export const readers: ReadonlyArray<Reader> = [
     ],
     thorough
   ),
-  ofJson("keys of an issuer", [`${gateway}/identity/KeySet.ts`], (text) => KeySet.parse(`{"keys":[${text}]}`)),
+  ofJson("keys of an issuer", ["src/gateway/auth/KeySet.ts"], (text) => KeySet.parse(`{"keys":[${text}]}`)),
   ofText(
     "OpenAPI documents",
-    ["src/control/OpenApiDocument.ts"],
+    ["src/control/services/OpenApiDocument.ts"],
     (text) =>
       OpenApiDocument.parse(
         JSON.stringify({
@@ -400,48 +402,55 @@ export const readers: ReadonlyArray<Reader> = [
       ),
     thorough
   ),
-  ofJson("what the studio exports", ["src/control/StudioExport.ts"], (text) => isRows(`[${text}]`), thorough),
-  ofText("names that the studio gives", ["src/control/StudioExport.ts"], (text) => StudioExport.serviceNameOf(text)),
-  ofText("cells of an export", ["src/control/UsageExport.ts"], (text) => UsageExport.cell(text)),
+  ofJson("what the studio exports", ["src/control/services/StudioExport.ts"], (text) => isRows(`[${text}]`), thorough),
+  ofText("names that the studio gives", ["src/control/services/StudioExport.ts"], (text) =>
+    StudioExport.serviceNameOf(text)
+  ),
+  ofText("cells of an export", ["src/control/usage/UsageExport.ts"], (text) => UsageExport.cell(text)),
 
   // messages, and what stores say
-  ofJson("task envelopes", ["src/messaging/TaskEnvelope.ts", "src/messaging/Envelope.ts"], (text) =>
+  ofJson("task envelopes", ["src/messaging/envelope/TaskEnvelope.ts", "src/messaging/envelope/Envelope.ts"], (text) =>
     TaskEnvelope.fromBytes(bytes(`{"task_id":"t","payload":${text}}`), now)
   ),
-  ofText("fields of task envelopes", ["src/messaging/TaskEnvelope.ts"], (text) =>
+  ofText("fields of task envelopes", ["src/messaging/envelope/TaskEnvelope.ts"], (text) =>
     TaskEnvelope.fromBytes(bytes(JSON.stringify({ task_id: text, priority: text, created_at: text })), now)
   ),
   ofJson(
     "workflow envelopes",
-    ["src/messaging/Envelope.ts", "src/messaging/ExactJson.ts"],
+    ["src/messaging/envelope/Envelope.ts", "src/messaging/envelope/ExactJson.ts"],
     (text) => WorkflowEnvelope.fromBytes(bytes(`{"task_id":"t","payload":${text},"n":9007199254740993}`), "m"),
     thorough
   ),
-  ofJson("status events", ["src/messaging/ExactJson.ts"], (text) =>
+  ofJson("status events", ["src/messaging/envelope/ExactJson.ts"], (text) =>
     StatusEvent.fromBytes(bytes(`{"task_id":"t","status":"running","meta":${text}}`), now)
   ),
-  ofJson("status messages", ["src/messaging/ExactJson.ts"], (text) =>
+  ofJson("status messages", ["src/messaging/envelope/ExactJson.ts"], (text) =>
     statusReader(bytes(`{"task_id":"t","status":"running","meta":${text}}`), now)
   ),
   ofJson(
     "canonical JSON",
-    ["src/messaging/CanonicalJson.ts"],
+    ["src/messaging/envelope/CanonicalJson.ts"],
     (text) => CanonicalJson.write(JSON.parse(text)),
     thorough
   ),
-  ofText("bodies of dead letters", ["src/messaging/DeadLetter.ts"], (text) => DeadLetter.bodyOf(bytes(text))),
+  ofText("bodies of dead letters", ["src/messaging/failure/DeadLetter.ts"], (text) => DeadLetter.bodyOf(bytes(text))),
   ofText(
     "retry headers",
-    ["src/messaging/RetryHeaders.ts"],
+    ["src/messaging/retry/RetryHeaders.ts"],
     (text) => [
       RetryHeaders.count(text),
       RetryHeaders.carried(Object.fromEntries(fieldsOf(text).map((name) => [name, text.slice(0, 10)])))
     ],
     thorough
   ),
-  ofText("trace contexts", ["src/messaging/RetryHeaders.ts"], (text) => TraceContext.ofHeaders({ traceparent: text })),
-  ofText("timestamps", ["src/messaging/Timestamp.ts"], (text) => [isTimestamp(text), Timestamp.isCanonical(text)]),
-  ofJson("observations", ["src/messaging/Observation.ts"], (text) => Observation.decode(text), thorough),
+  ofText("trace contexts", ["src/messaging/retry/RetryHeaders.ts"], (text) =>
+    TraceContext.ofHeaders({ traceparent: text })
+  ),
+  ofText("timestamps", ["src/messaging/envelope/Timestamp.ts"], (text) => [
+    isTimestamp(text),
+    Timestamp.isCanonical(text)
+  ]),
+  ofJson("observations", ["src/messaging/observe/Observation.ts"], (text) => Observation.decode(text), thorough),
   ofText(
     "labels of graphs",
     ["src/graph/Mermaid.ts"],
@@ -459,7 +468,7 @@ export const readers: ReadonlyArray<Reader> = [
       }),
     thorough
   ),
-  ofText("refusals of Redis", ["layers/RedisReply.ts"], (text) => [
+  ofText("refusals of Redis", ["layers/ioredis/RedisReply.ts"], (text) => [
     RedisReply.refused("command", text),
     RedisReply.refused("command", `ERR Error running script ${text} -${text}`)
   ]),

@@ -3,9 +3,9 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
   [
     "reads what whoever starts the process says: environment, command line, files of the operator",
     [
-      "layers/AuditCommands.ts",
-      "layers/Commands.ts",
-      "layers/ConfigurationCommands.ts",
+      "layers/commands/AuditCommands.ts",
+      "layers/commands/Commands.ts",
+      "layers/commands/ConfigurationCommands.ts",
       "layers/Environment.ts",
       "layers/amqp/Link.ts"
     ]
@@ -13,62 +13,62 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
   [
     "hands text of bounded length to a reader that is listed, or to a parser alone",
     [
-      "src/control/Intake.ts",
-      "src/control/KeyGuardrails.ts",
-      "src/gateway/AnyBody.ts",
-      "src/gateway/GuardedAnswer.ts",
-      "src/gateway/ObjectRules.ts",
-      "src/gateway/RequestBody.ts",
+      "src/control/http/Intake.ts",
+      "src/control/keys/KeyGuardrails.ts",
+      "src/gateway/request/AnyBody.ts",
+      "src/gateway/forward/GuardedAnswer.ts",
+      "src/gateway/forward/ObjectRules.ts",
+      "src/gateway/request/RequestBody.ts",
       "src/gateway/WildcardRequest.ts",
-      "src/gateway/identity/Claims.ts",
-      "src/gateway/identity/Identities.ts",
-      "src/gateway/identity/IssuerKeys.ts",
-      "src/gateway/model/ServiceCall.ts",
+      "src/gateway/auth/Claims.ts",
+      "src/gateway/auth/Identities.ts",
+      "src/gateway/auth/IssuerKeys.ts",
+      "src/policy/ServiceCall.ts",
       "src/graph/GraphRoutes.ts",
-      "src/status/DeadLetterParameters.ts",
-      "src/status/DeadLetterRoutes.ts",
-      "src/status/HistoryParameters.ts",
-      "src/status/StatusRoutes.ts"
+      "src/status/http/DeadLetterParameters.ts",
+      "src/status/http/DeadLetterRoutes.ts",
+      "src/status/http/HistoryParameters.ts",
+      "src/status/http/StatusRoutes.ts"
     ]
   ],
   [
     "reads rows and values that this program wrote itself",
     [
-      "src/control/PolicyLayers.ts",
-      "src/gateway/LimitsScripts.ts",
-      "src/gateway/ObjectOwners.ts",
-      "src/gateway/UsageRow.ts",
-      "src/gateway/UsageWriter.ts",
-      "src/gateway/model/Changes.ts",
-      "src/gateway/model/ServiceTable.ts",
-      "src/gateway/model/Vault.ts",
-      "src/status/DeadLetterScripts.ts",
-      "src/status/RedisStatusStore.ts",
-      "src/status/ReplayJobs.ts",
-      "src/status/StoredDeadLetter.ts",
-      "src/status/StreamBookmark.ts"
+      "src/control/policies/PolicyLayers.ts",
+      "src/gateway/limits/LimitsScripts.ts",
+      "src/gateway/forward/ObjectOwners.ts",
+      "src/state/UsageRow.ts",
+      "src/gateway/usage/UsageWriter.ts",
+      "src/state/Changes.ts",
+      "src/policy/ServiceTable.ts",
+      "src/state/Vault.ts",
+      "src/status/dead-letters/DeadLetterScripts.ts",
+      "src/status/store/RedisStatusStore.ts",
+      "src/status/replay/ReplayJobs.ts",
+      "src/status/dead-letters/StoredDeadLetter.ts",
+      "src/status/hub/StreamBookmark.ts"
     ]
   ],
   [
     "reads fields of operators that a schema bounds to some hundred characters",
     [
-      "src/control/OpenApiSync.ts",
-      "src/control/ServiceRules.ts",
-      "src/control/api/ModelPricesApi.ts",
-      "src/status/RedisDLQStore.ts"
+      "src/control/services/OpenApiSync.ts",
+      "src/control/services/ServiceRules.ts",
+      "src/control/api/providers/ModelPricesApi.ts",
+      "src/status/dead-letters/RedisDLQStore.ts"
     ]
   ],
   [
     "serves the gateway's own pages, whose text it knows",
-    ["src/control/DocsPage.ts", "src/control/UpstreamUiListener.ts"]
+    ["src/control/http/DocsPage.ts", "src/control/upstream-ui/UpstreamUiListener.ts"]
   ],
   [
     "reads names, keys and patterns of topologies, which AMQP bounds to 255 bytes",
     [
       "layers/broker-memory/Routing.ts",
-      "src/messaging/Aggregation.ts",
-      "src/messaging/TopicPattern.ts",
-      "src/messaging/TopologyGraph.ts"
+      "src/messaging/topology/Aggregation.ts",
+      "src/messaging/topology/TopicPattern.ts",
+      "src/messaging/topology/TopologyGraph.ts"
     ]
   ],
   [
@@ -79,14 +79,14 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
       "layers/amqp/Failure.ts",
       "layers/amqp/PublishFrames.ts",
       "layers/amqp/QueueKind.ts",
-      "layers/broker-memory/StreamLog.ts",
+      "layers/broker-memory/queues/StreamLog.ts",
       "layers/redis-memory/Streams.ts",
-      "src/gateway/EvictionWarning.ts"
+      "src/gateway/limits/EvictionWarning.ts"
     ]
   ],
   [
     "is an example or a stand-in that nobody else's text reaches",
-    ["layers/simulator/MessageBatches.ts", "src/messaging/example/Workers.ts"]
+    ["layers/simulator/MessageBatches.ts", "src/example/Workers.ts"]
   ]
 ]
 

@@ -1,8 +1,8 @@
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import * as BrokerMemory from "../../layers/BrokerMemory.ts"
-import { BrokerClient, type ClientOptions } from "../../src/messaging/BrokerClient.ts"
-import type { Observed } from "../../src/messaging/Observation.ts"
+import type { Observed } from "../../src/messaging/observe/Observation.ts"
+import { BrokerClient, type ClientOptions } from "../../src/messaging/publish/BrokerClient.ts"
 
 /** A client over a broker within the process, and the broker beside it. */
 export const desk = (options: ClientOptions) =>

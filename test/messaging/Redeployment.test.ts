@@ -1,18 +1,18 @@
 import { randomUUID } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
-import type { AggregationParameters } from "../../src/messaging/Aggregation.ts"
-import * as AggregationHandler from "../../src/messaging/AggregationHandler.ts"
-import * as AggregationWorkerRuntime from "../../src/messaging/AggregationWorkerRuntime.ts"
-import { BrokerClient } from "../../src/messaging/BrokerClient.ts"
-import * as Handler from "../../src/messaging/Handler.ts"
-import { RetryPolicy } from "../../src/messaging/RetryPolicy.ts"
-import * as TaskConsumer from "../../src/messaging/TaskConsumer.ts"
+import * as AggregationHandler from "../../src/messaging/consume/AggregationHandler.ts"
+import * as AggregationWorkerRuntime from "../../src/messaging/consume/AggregationWorkerRuntime.ts"
+import * as Handler from "../../src/messaging/consume/Handler.ts"
+import * as TaskConsumer from "../../src/messaging/consume/TaskConsumer.ts"
+import { BrokerClient } from "../../src/messaging/publish/BrokerClient.ts"
+import type { AggregationParameters } from "../../src/messaging/topology/Aggregation.ts"
+import { RetryPolicy } from "../../src/messaging/topology/RetryPolicy.ts"
 import {
   type SharedParameters,
   SharedTasksSharedStatusShardedAggregationTopology,
   SharedTasksSharedStatusTopology
-} from "../../src/messaging/TaskTopology.ts"
+} from "../../src/messaging/topology/TaskTopology.ts"
 import { Broker } from "../../src/services/Broker.ts"
 import { eventually } from "../Eventually.ts"
 import * as RunningBroker from "../RunningBroker.ts"

@@ -1,18 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import fc from "fast-check"
-import type { InvalidPublish } from "../../src/messaging/Errors.ts"
-import * as RoutingKey from "../../src/messaging/RoutingKey.ts"
-import * as Shards from "../../src/messaging/Shards.ts"
-import * as StatusEvent from "../../src/messaging/StatusEvent.ts"
-import * as TaskEnvelope from "../../src/messaging/TaskEnvelope.ts"
+import type { InvalidPublish } from "../../src/messaging/envelope/Errors.ts"
+import * as StatusEvent from "../../src/messaging/envelope/StatusEvent.ts"
+import * as TaskEnvelope from "../../src/messaging/envelope/TaskEnvelope.ts"
+import * as RoutingKey from "../../src/messaging/publish/RoutingKey.ts"
+import * as Shards from "../../src/messaging/topology/Shards.ts"
 import {
   RoutedTasksSharedStatusTopology,
   SharedTasksSharedStatusShardedAggregationTopology,
   SharedTasksSharedStatusTopology
-} from "../../src/messaging/TaskTopology.ts"
-import * as TopicPattern from "../../src/messaging/TopicPattern.ts"
-import { SharedStatusWorkflowTopology } from "../../src/messaging/WorkflowTopology.ts"
+} from "../../src/messaging/topology/TaskTopology.ts"
+import * as TopicPattern from "../../src/messaging/topology/TopicPattern.ts"
+import { SharedStatusWorkflowTopology } from "../../src/messaging/topology/WorkflowTopology.ts"
 
 const now = "2026-04-06T10:00:00Z"
 const tasks = { status_exchange: "s", status_queue: "sq", tasks_exchange: "t", tasks_queue: "tq" }

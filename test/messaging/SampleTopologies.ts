@@ -1,4 +1,4 @@
-import type { AggregationParameters } from "../../src/messaging/Aggregation.ts"
+import type { AggregationParameters } from "../../src/messaging/topology/Aggregation.ts"
 import {
   type RoutedParameters,
   RoutedTasksSharedStatusShardedAggregationTopology,
@@ -6,8 +6,8 @@ import {
   type SharedParameters,
   SharedTasksSharedStatusShardedAggregationTopology,
   SharedTasksSharedStatusTopology
-} from "../../src/messaging/TaskTopology.ts"
-import { SharedStatusWorkflowTopology, type WorkflowParameters } from "../../src/messaging/WorkflowTopology.ts"
+} from "../../src/messaging/topology/TaskTopology.ts"
+import { SharedStatusWorkflowTopology, type WorkflowParameters } from "../../src/messaging/topology/WorkflowTopology.ts"
 
 const status = { status_exchange: "status", status_queue: "status.queue", status_use_streams: false }
 const tasks = { tasks_exchange: "tasks", tasks_queue: "tasks.queue", ...status }

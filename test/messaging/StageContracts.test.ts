@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import type { ContractError } from "../../src/messaging/Errors.ts"
-import * as StageContract from "../../src/messaging/StageContract.ts"
-import { topologyGraph, topologyMermaid } from "../../src/messaging/TopologyGraph.ts"
-import * as WorkflowEnvelope from "../../src/messaging/WorkflowEnvelope.ts"
-import { SharedStatusWorkflowTopology, type Stage } from "../../src/messaging/WorkflowTopology.ts"
+import type { ContractError } from "../../src/messaging/envelope/Errors.ts"
+import * as WorkflowEnvelope from "../../src/messaging/envelope/WorkflowEnvelope.ts"
+import * as StageContract from "../../src/messaging/topology/StageContract.ts"
+import { topologyGraph, topologyMermaid } from "../../src/messaging/topology/TopologyGraph.ts"
+import { SharedStatusWorkflowTopology, type Stage } from "../../src/messaging/topology/WorkflowTopology.ts"
 
 const inbox = (name: string) => ({
   name,

@@ -1,15 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Redacted, Result } from "effect"
-import * as Aggregation from "../../src/messaging/Aggregation.ts"
-import { TopologyError } from "../../src/messaging/Errors.ts"
+import { TopologyError } from "../../src/messaging/envelope/Errors.ts"
+import * as Aggregation from "../../src/messaging/topology/Aggregation.ts"
 import {
   RoutedTasksSharedStatusShardedAggregationTopology,
   RoutedTasksSharedStatusTopology,
   SharedTasksSharedStatusShardedAggregationTopology,
   SharedTasksSharedStatusTopology
-} from "../../src/messaging/TaskTopology.ts"
-import { declarations, publishOnly } from "../../src/messaging/Topology.ts"
-import { SharedStatusWorkflowTopology } from "../../src/messaging/WorkflowTopology.ts"
+} from "../../src/messaging/topology/TaskTopology.ts"
+import { declarations, publishOnly } from "../../src/messaging/topology/Topology.ts"
+import { SharedStatusWorkflowTopology } from "../../src/messaging/topology/WorkflowTopology.ts"
 
 const status = { status_exchange: "status.exchange", status_queue: "status.queue" }
 const tasks = { ...status, tasks_exchange: "tasks.exchange", tasks_queue: "tasks.queue" }

@@ -1,4 +1,4 @@
-import type { DeadLetterRecord } from "../../src/messaging/DeadLetter.ts"
+import type { DeadLetterRecord } from "../../src/messaging/failure/DeadLetter.ts"
 
 /** A record of `{"n":<n>}`; its id says which. */
 export const deadLetter = (n: number | string, changes: Partial<DeadLetterRecord> = {}): DeadLetterRecord => ({

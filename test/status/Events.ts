@@ -1,4 +1,4 @@
-import type { PublishedStatus } from "../../src/messaging/StatusEvent.ts"
+import type { PublishedStatus } from "../../src/messaging/envelope/StatusEvent.ts"
 
 /** An event as it travels. */
 export const event = (

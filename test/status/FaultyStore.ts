@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, Queue, Stream } from "effect"
 import { RedisError } from "../../src/services/Redis.ts"
-import { StatusStore } from "../../src/status/StatusStore.ts"
+import { StatusStore } from "../../src/status/store/StatusStore.ts"
 
 /** What goes wrong between a program and its store, on demand. */
 export class Faults extends Context.Service<

@@ -2,11 +2,11 @@ import { createServer } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
-import type { SettingsError } from "../../src/messaging/Errors.ts"
-import * as EventStream from "../../src/status/EventStream.ts"
-import * as History from "../../src/status/History.ts"
-import * as StatusRoutes from "../../src/status/StatusRoutes.ts"
-import { StatusStore } from "../../src/status/StatusStore.ts"
+import type { SettingsError } from "../../src/messaging/envelope/Errors.ts"
+import * as History from "../../src/status/history/History.ts"
+import * as StatusRoutes from "../../src/status/http/StatusRoutes.ts"
+import { StatusStore } from "../../src/status/store/StatusStore.ts"
+import * as EventStream from "../../src/status/stream/EventStream.ts"
 
 /** The status routes on a real socket, over the store at hand; answers where. */
 export const served = Effect.fnUntraced(function* (

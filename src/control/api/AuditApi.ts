@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Cursor, Id, NextCursor, PageLimit, Timestamp } from "./Fields.ts"
-import { leavesOut, requires } from "./Security.ts"
+import { Cursor, Id, NextCursor, PageLimit, Timestamp } from "./schema/Fields.ts"
+import { leavesOut, requires } from "./schema/Security.ts"
 
 /** SHA-256, in hex. */
 const Hash = Schema.String

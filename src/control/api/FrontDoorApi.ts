@@ -1,10 +1,10 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { FrontDoor as Settings } from "../../gateway/model/FrontDoor.ts"
-import { refusals } from "./Errors.ts"
-import { Timestamp } from "./Fields.ts"
-import { Credential } from "./ProvidersApi.ts"
-import { requires } from "./Security.ts"
+import { FrontDoor as Settings } from "../../policy/FrontDoor.ts"
+import { Credential } from "./providers/ProvidersApi.ts"
+import { refusals } from "./schema/Errors.ts"
+import { Timestamp } from "./schema/Fields.ts"
+import { requires } from "./schema/Security.ts"
 
 const {
   identity_enabled,

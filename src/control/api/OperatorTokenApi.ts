@@ -1,9 +1,9 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { refusals } from "./Errors.ts"
-import { bodyExample } from "./Examples.ts"
-import { Cursor, Id, NextCursor, orUnreadable, PageLimit, stamps, Timestamp } from "./Fields.ts"
-import { leavesOut, requires, Scope } from "./Security.ts"
+import { refusals } from "./schema/Errors.ts"
+import { bodyExample } from "./schema/Examples.ts"
+import { Cursor, Id, NextCursor, orUnreadable, PageLimit, stamps, Timestamp } from "./schema/Fields.ts"
+import { leavesOut, requires, Scope } from "./schema/Security.ts"
 
 export const Name = Schema.String.check(
   Schema.isPattern(/^[^\p{Cc}]{1,120}$/u, { expected: "1 to 120 characters without control characters" })

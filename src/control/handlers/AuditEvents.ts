@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { AuditChain } from "../AuditChain.ts"
-import { AuditEvents } from "../AuditEvents.ts"
 import { ControlApi } from "../api/ControlApi.ts"
+import { AuditChain } from "../audit/AuditChain.ts"
+import { AuditEvents } from "../audit/AuditEvents.ts"
 import { paged } from "./Paged.ts"
 
 export const layer = HttpApiBuilder.group(

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { ControlApi } from "../api/ControlApi.ts"
-import { Configuration } from "../Configuration.ts"
+import { Configuration } from "../configuration/Configuration.ts"
 
 export const layer = HttpApiBuilder.group(
   ControlApi,

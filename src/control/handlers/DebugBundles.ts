@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { ControlApi } from "../api/ControlApi.ts"
-import { DebugBundles } from "../DebugBundles.ts"
+import { DebugBundles } from "../usage/DebugBundles.ts"
 
 export const layer = HttpApiBuilder.group(
   ControlApi,

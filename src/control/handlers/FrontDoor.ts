@@ -1,10 +1,10 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { lacking } from "../Authentication.ts"
 import { ControlApi } from "../api/ControlApi.ts"
 import type { FrontDoorPatch } from "../api/FrontDoorApi.ts"
-import { allows, Operator } from "../api/Security.ts"
-import { FrontDoor } from "../FrontDoor.ts"
+import { allows, Operator } from "../api/schema/Security.ts"
+import { lacking } from "../operators/Authentication.ts"
+import { FrontDoor } from "../operators/FrontDoor.ts"
 
 export const layer = HttpApiBuilder.group(
   ControlApi,

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { PrometheusMetrics } from "effect/observability"
+import { Readiness } from "../../process/Readiness.ts"
 import { ControlApi, ProbesApi } from "../api/ControlApi.ts"
-import { Readiness } from "../Readiness.ts"
 
 const answers = Effect.map(Readiness, (ready) => ({
   health: () => Effect.succeed({ status: "ok" as const }),

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { ControlApi } from "../api/ControlApi.ts"
-import { OperatorTokens } from "../OperatorTokens.ts"
+import { OperatorTokens } from "../operators/OperatorTokens.ts"
 import { paged } from "./Paged.ts"
 
 export const own = HttpApiBuilder.group(

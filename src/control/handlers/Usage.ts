@@ -1,10 +1,10 @@
 import { Effect, type Stream } from "effect"
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import { ControlApi } from "../api/ControlApi.ts"
-import type { ExportQuery } from "../api/UsageApi.ts"
-import { Usage } from "../Usage.ts"
-import { UsageEvents } from "../UsageEvents.ts"
-import * as UsageExport from "../UsageExport.ts"
+import type { ExportQuery } from "../api/usage/UsageApi.ts"
+import { Usage } from "../usage/Usage.ts"
+import { UsageEvents } from "../usage/UsageEvents.ts"
+import * as UsageExport from "../usage/UsageExport.ts"
 
 export const layer = HttpApiBuilder.group(
   ControlApi,

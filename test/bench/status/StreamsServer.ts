@@ -4,10 +4,10 @@ import { Effect, Layer, Redacted, Stream } from "effect"
 import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
 import * as RedisIoredis from "../../../layers/RedisIoredis.ts"
 import { Redis } from "../../../src/services/Redis.ts"
-import * as EventStream from "../../../src/status/EventStream.ts"
-import * as History from "../../../src/status/History.ts"
-import * as RedisStatusStore from "../../../src/status/RedisStatusStore.ts"
-import * as StatusRoutes from "../../../src/status/StatusRoutes.ts"
+import * as History from "../../../src/status/history/History.ts"
+import * as StatusRoutes from "../../../src/status/http/StatusRoutes.ts"
+import * as RedisStatusStore from "../../../src/status/store/RedisStatusStore.ts"
+import * as EventStream from "../../../src/status/stream/EventStream.ts"
 
 /**
  * A process of the bench's own: `node StreamsServer.ts REDIS_URL PREFIX`. It serves the status routes and, to be compared

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { SharedTasksSharedStatusTopology } from "../../../src/messaging/TaskTopology.ts"
-import { SharedStatusWorkflowTopology } from "../../../src/messaging/WorkflowTopology.ts"
+import { SharedTasksSharedStatusTopology } from "../../../src/messaging/topology/TaskTopology.ts"
+import { SharedStatusWorkflowTopology } from "../../../src/messaging/topology/WorkflowTopology.ts"
 import { letters } from "../Letters.ts"
 import { clientOf, named, onBothBrokers, ready } from "./OnBothBrokers.ts"
 

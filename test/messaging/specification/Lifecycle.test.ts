@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import * as Handler from "../../../src/messaging/Handler.ts"
+import * as Handler from "../../../src/messaging/consume/Handler.ts"
 import type { Field } from "../../../src/services/Broker.ts"
 import { letters } from "../Letters.ts"
 import { onBothBrokers, ready } from "./OnBothBrokers.ts"

@@ -1,14 +1,14 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import * as AggregationHandler from "../../../src/messaging/AggregationHandler.ts"
-import * as AggregationWorkerRuntime from "../../../src/messaging/AggregationWorkerRuntime.ts"
-import { BrokerClient } from "../../../src/messaging/BrokerClient.ts"
-import * as Handler from "../../../src/messaging/Handler.ts"
-import * as TaskConsumer from "../../../src/messaging/TaskConsumer.ts"
+import * as AggregationHandler from "../../../src/messaging/consume/AggregationHandler.ts"
+import * as AggregationWorkerRuntime from "../../../src/messaging/consume/AggregationWorkerRuntime.ts"
+import * as Handler from "../../../src/messaging/consume/Handler.ts"
+import * as TaskConsumer from "../../../src/messaging/consume/TaskConsumer.ts"
+import { BrokerClient } from "../../../src/messaging/publish/BrokerClient.ts"
 import {
   SharedTasksSharedStatusShardedAggregationTopology,
   SharedTasksSharedStatusTopology
-} from "../../../src/messaging/TaskTopology.ts"
+} from "../../../src/messaging/topology/TaskTopology.ts"
 import { Broker } from "../../../src/services/Broker.ts"
 import { eventually } from "../../Eventually.ts"
 import { letters } from "../Letters.ts"

@@ -1,12 +1,12 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import * as BrokerCapabilities from "../../../src/messaging/BrokerCapabilities.ts"
-import * as QueueArguments from "../../../src/messaging/QueueArguments.ts"
+import * as BrokerCapabilities from "../../../src/messaging/topology/BrokerCapabilities.ts"
+import * as QueueArguments from "../../../src/messaging/topology/QueueArguments.ts"
 import {
   SharedTasksSharedStatusShardedAggregationTopology,
   SharedTasksSharedStatusTopology
-} from "../../../src/messaging/TaskTopology.ts"
-import { SharedStatusWorkflowTopology } from "../../../src/messaging/WorkflowTopology.ts"
+} from "../../../src/messaging/topology/TaskTopology.ts"
+import { SharedStatusWorkflowTopology } from "../../../src/messaging/topology/WorkflowTopology.ts"
 import { Broker, type Field } from "../../../src/services/Broker.ts"
 import { clientOf, firstOf, type Named, named, onBothBrokers } from "./OnBothBrokers.ts"
 

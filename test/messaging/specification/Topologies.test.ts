@@ -5,9 +5,9 @@ import {
   RoutedTasksSharedStatusTopology,
   SharedTasksSharedStatusShardedAggregationTopology,
   SharedTasksSharedStatusTopology
-} from "../../../src/messaging/TaskTopology.ts"
-import type { Topology } from "../../../src/messaging/Topology.ts"
-import { SharedStatusWorkflowTopology } from "../../../src/messaging/WorkflowTopology.ts"
+} from "../../../src/messaging/topology/TaskTopology.ts"
+import type { Topology } from "../../../src/messaging/topology/Topology.ts"
+import { SharedStatusWorkflowTopology } from "../../../src/messaging/topology/WorkflowTopology.ts"
 import { Broker } from "../../../src/services/Broker.ts"
 import type { TemporaryNames } from "../../TemporaryNames.ts"
 import { letters } from "../Letters.ts"

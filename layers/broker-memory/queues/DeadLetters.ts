@@ -1,0 +1,74 @@
+import type { Field, Fields } from "../../../src/services/Broker.ts"
+import { typeOf } from "./Fields.ts"
+import { carried, type Message } from "./Message.ts"
+
+/** Why a message leaves a queue by its back door. */
+export type Cause = "expired" | "rejected" | "maxlen" | "delivery_limit"
+
+export interface Death {
+  readonly cause: Cause
+  readonly queue: string
+  readonly exchange: string
+  /** `undefined`: the message keeps its own. */
+  readonly routingKey: string | undefined
+  readonly now: number
+}
+
+const isTable = (field: Field): field is Fields => typeOf(field) === "table"
+
+const deathsOf = (headers: Fields | undefined): ReadonlyArray<Fields> | undefined => {
+  const deaths = headers?.["x-death"]
+  return Array.isArray(deaths) ? deaths.filter(isTable) : undefined
+}
+
+/** The newest first; one of the same queue and cause is counted, and keeps what it said the first time. */
+const recorded = (known: ReadonlyArray<Fields>, fresh: Fields): ReadonlyArray<Fields> => {
+  const same = known.find((death) => death["queue"] === fresh["queue"] && death["reason"] === fresh["reason"])
+  if (same === undefined) return [{ count: 1, ...fresh }, ...known]
+  const count = same["count"]
+  return [{ ...same, count: typeof count === "number" ? count + 1 : 1 }, ...known.filter((death) => death !== same)]
+}
+
+/** The message that goes to the dead-letter exchange, with what RabbitMQ writes into its headers. */
+export const deadLetter = (message: Message, death: Death): Message => {
+  const { expiration, headers, ...properties } = message.properties
+  const [publishedKey] = message.routingKeys
+  const known = deathsOf(headers)
+  const fresh: Fields = {
+    reason: death.cause,
+    queue: death.queue,
+    time: new Date(Math.floor(death.now / 1_000) * 1_000),
+    exchange: message.exchange,
+    "routing-keys": [publishedKey, ...carried(headers, "CC")],
+    ...(expiration === undefined ? {} : { "original-expiration": String(expiration) })
+  }
+  const { CC, ...others } = headers ?? {}
+  const isFirst = headers?.["x-death"] === undefined
+  return {
+    exchange: death.exchange,
+    routingKeys: death.routingKey === undefined ? message.routingKeys : [death.routingKey],
+    content: message.content,
+    properties: {
+      ...properties,
+      headers: {
+        ...others,
+        ...(CC !== undefined && death.routingKey === undefined ? { CC } : {}),
+        ...(isFirst
+          ? {
+              "x-first-death-reason": death.cause,
+              "x-first-death-queue": death.queue,
+              "x-first-death-exchange": message.exchange
+            }
+          : {}),
+        "x-death": recorded(known ?? [], fresh)
+      }
+    }
+  }
+}
+
+/** Whether it died in this queue before and nobody has rejected it since: such a message would go round for ever. */
+export const isCycle = ({ properties }: Message, queue: string): boolean => {
+  const deaths = deathsOf(properties.headers) ?? []
+  const last = deaths.findIndex((death) => death["queue"] === queue)
+  return last !== -1 && deaths.slice(0, last + 1).every((death) => death["reason"] !== "rejected")
+}

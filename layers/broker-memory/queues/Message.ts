@@ -1,0 +1,47 @@
+import type { Field, Fields, Properties, Publication } from "../../../src/services/Broker.ts"
+import { receivedTable, typeOf } from "./Fields.ts"
+import { refuse } from "./Refusal.ts"
+
+/** As the broker keeps it. */
+export interface Message {
+  readonly exchange: string
+  /** The publisher's own first, then those of its `CC` and `BCC` headers. */
+  readonly routingKeys: readonly [string, ...ReadonlyArray<string>]
+  readonly content: Uint8Array
+  readonly properties: Properties
+}
+
+/** What the broker is taken to need beside the content, in bytes. */
+const overhead = 512
+
+/** RabbitMQ's own default of `max_message_size`, in bytes. */
+const maxSize = 134_217_728
+
+export const weight = (message: Message): number => message.content.byteLength + overhead
+
+export const carried = (headers: Fields | undefined, name: "CC" | "BCC"): ReadonlyArray<string> => {
+  const keys: Field | undefined = headers?.[name]
+  if (keys === undefined) return []
+  return Array.isArray(keys)
+    ? keys.filter((key) => typeof key === "string")
+    : refuse(406, `invalid message: {unacceptable_type_in_header,"${name}",${typeOf(keys)}}`)
+}
+
+export const make = (publication: Omit<Publication, "purpose">): Message => {
+  const { byteLength } = publication.content
+  if (byteLength > maxSize) refuse(406, `message size ${byteLength} is larger than configured max size ${maxSize}`)
+  const { headers, timestamp, ...properties } = publication.properties
+  const keys = [...carried(headers, "CC"), ...carried(headers, "BCC")]
+  const { BCC: _, ...kept } = headers ?? {}
+  return {
+    exchange: publication.exchange,
+    routingKeys: [publication.routingKey, ...keys],
+    content: Uint8Array.from(publication.content),
+    properties: {
+      persistent: true,
+      ...properties,
+      headers: receivedTable(kept),
+      ...(timestamp === undefined ? {} : { timestamp: new Date(Math.floor(timestamp.getTime() / 1_000) * 1_000) })
+    }
+  }
+}

@@ -1,0 +1,147 @@
+import type { Field, Fields, Queue } from "../../../src/services/Broker.ts"
+import { difference, typeOf } from "./Fields.ts"
+import { at, refuse } from "./Refusal.ts"
+
+export type QueueKind = "classic" | "quorum" | "stream"
+
+const kinds: ReadonlyArray<string> = ["classic", "quorum", "stream"]
+
+/** What is wrong with a value, as the broker ends its sentence; `undefined`: nothing. */
+type Check = (value: Field, all: Fields) => string | undefined
+
+interface Rule {
+  readonly of: ReadonlyArray<QueueKind>
+  readonly check: Check
+}
+
+const unacceptable = (value: Field) => `{unacceptable_type,${typeOf(value)}}`
+
+const whole =
+  (lowest: 0 | 1, highest = Infinity): Check =>
+  (value) => {
+    const number = typeof value === "bigint" ? Number(value) : value
+    if (typeof number !== "number" || !Number.isInteger(number)) return `"expected integer, got ${typeOf(value)}"`
+    if (number < 0) return `{value_negative,${number}}`
+    if (number < lowest) return `{value_zero,${number}}`
+    return number > highest ? `{max_value_exceeded,${number}}` : undefined
+  }
+
+const anyWhole: Check = (value) =>
+  typeof value === "bigint" || (typeof value === "number" && Number.isInteger(value))
+    ? undefined
+    : `"expected integer, got ${typeOf(value)}"`
+
+const oneOf =
+  (values: ReadonlyArray<string>, otherwise: (value: string) => string): Check =>
+  (value) => {
+    if (typeof value !== "string") return unacceptable(value)
+    return values.includes(value) ? undefined : otherwise(value)
+  }
+
+const boolean: Check = (value) => (typeof value === "boolean" ? undefined : unacceptable(value))
+
+const routingKey: Check = (value, all) => {
+  if (typeof value !== "string") return unacceptable(value)
+  return all["x-dead-letter-exchange"] === undefined ? "routing_key_but_no_dlx_defined" : undefined
+}
+
+const versions: Check = (value) =>
+  value === 1 || value === 2 ? undefined : `"unsupported queue version '${String(value)}'"`
+
+const text: Check = (value) => (typeof value === "string" ? undefined : unacceptable(value))
+
+const locators = ["client-local", "min-masters", "random", "balanced", "least-leaders"]
+
+const any = ["classic", "quorum", "stream"] as const
+const worked = ["classic", "quorum"] as const
+
+/** RabbitMQ 3.10's, in the order in which it compares them. Every other name is accepted and means nothing. */
+const rules: ReadonlyMap<string, Rule> = new Map(
+  Object.entries({
+    "x-expires": { of: worked, check: whole(1) },
+    "x-message-ttl": { of: worked, check: whole(0) },
+    "x-dead-letter-exchange": { of: worked, check: text },
+    "x-dead-letter-routing-key": { of: worked, check: routingKey },
+    "x-dead-letter-strategy": {
+      of: ["quorum"],
+      check: oneOf(["at-most-once", "at-least-once"], () => "invalid_dlx_strategy")
+    },
+    "x-max-length": { of: worked, check: whole(0) },
+    "x-max-length-bytes": { of: any, check: whole(0) },
+    "x-max-priority": { of: ["classic"], check: whole(0, 255) },
+    "x-overflow": {
+      of: worked,
+      check: oneOf(["drop-head", "reject-publish", "reject-publish-dlx"], () => "invalid_overflow")
+    },
+    "x-queue-mode": {
+      of: ["classic"],
+      check: oneOf(["default", "lazy"], (mode) => `"unsupported queue mode '${mode}'"`)
+    },
+    "x-queue-version": { of: ["classic"], check: versions },
+    "x-single-active-consumer": { of: worked, check: boolean },
+    "x-queue-type": { of: any, check: oneOf(kinds, (kind) => `"unsupported queue type '${kind}'"`) },
+    "x-quorum-initial-group-size": { of: ["quorum"], check: whole(1) },
+    "x-delivery-limit": { of: ["quorum"], check: anyWhole },
+    "x-max-age": { of: ["stream"], check: text },
+    "x-stream-max-segment-size-bytes": { of: ["stream"], check: whole(0) },
+    "x-initial-cluster-size": { of: ["stream"], check: whole(1) },
+    "x-queue-leader-locator": { of: ["quorum", "stream"], check: oneOf(locators, () => "invalid_queue_locator_arg") },
+    "x-queue-master-locator": { of: ["classic"], check: text }
+  } satisfies Record<string, Rule>)
+)
+
+export const kindOf = ({ arguments: fields }: Queue): QueueKind => {
+  const kind = fields?.["x-queue-type"]
+  return kind === "quorum" || kind === "stream" ? kind : "classic"
+}
+
+const invalid = (queue: Queue, name: string, why: string): never =>
+  refuse(406, `invalid arg '${name}' for ${at("queue", queue.name)}${why}`)
+
+/** Refuses what RabbitMQ 3.10 refuses, with its words. */
+export const check = (queue: Queue): void => {
+  const fields = queue.arguments ?? {}
+  if (queue.name.startsWith("amq.")) refuse(403, `queue name '${queue.name}' contains reserved prefix 'amq.*'`)
+  const wrongKind = rules.get("x-queue-type")?.check(fields["x-queue-type"] ?? "classic", fields)
+  if (wrongKind !== undefined) invalid(queue, "x-queue-type", `: ${wrongKind}`)
+  const kind = kindOf(queue)
+  for (const [name, { check, of }] of rules) {
+    const value = fields[name]
+    if (value === undefined) continue
+    if (!of.includes(kind)) invalid(queue, name, ` of queue type rabbit_${kind}_queue`)
+    const wrong = check(value, fields)
+    if (wrong === undefined) continue
+    // The one argument for whose type the broker has a sentence of its own.
+    if (name === "x-dead-letter-exchange") {
+      refuse(406, `invalid type '${typeOf(value)}' for arg '${name}' in ${at("queue", queue.name)}`)
+    }
+    invalid(queue, name, `: ${wrong}`)
+  }
+  if (kind === "classic") return
+  const property =
+    queue.durable === false
+      ? "non-durable"
+      : queue.autoDelete === true
+        ? "auto-delete"
+        : queue.exclusive === true
+          ? "exclusive-owner"
+          : undefined
+  if (property !== undefined) refuse(406, `invalid property '${property}' for ${at("queue", queue.name)}`)
+}
+
+const compared = (wanted: Queue, current: Queue): ReadonlyArray<readonly [string, string | undefined]> => [
+  ["durable", difference(wanted.durable ?? true, current.durable ?? true)],
+  ["auto_delete", difference(wanted.autoDelete ?? false, current.autoDelete ?? false)],
+  // What a queue of its kind cannot have, the broker does not look at.
+  ...Array.from(rules).flatMap(([name, { of }]) => {
+    const alike = name === "x-queue-type" && kindOf(wanted) === kindOf(current)
+    if (alike || !of.includes(kindOf(current))) return []
+    return [[name, difference(wanted.arguments?.[name], current.arguments?.[name])] as const]
+  })
+]
+
+/** What a second declaration would be refused for; `undefined`: nothing. */
+export const inequivalent = (wanted: Queue, current: Queue): string | undefined => {
+  const [name, differs] = compared(wanted, current).find(([, differs]) => differs !== undefined) ?? []
+  return differs === undefined ? undefined : `inequivalent arg '${name}' for ${at("queue", wanted.name)}: ${differs}`
+}

@@ -1,0 +1,90 @@
+import { Console, Effect, FileSystem, Layer, Option, Schema } from "effect"
+import { type ConfigurationPlan, Configuration as Document } from "../../src/control/api/ConfigurationApi.ts"
+import { ControlError } from "../../src/control/api/schema/Errors.ts"
+import * as ControlApp from "../../src/control/ControlApp.ts"
+import { Configuration } from "../../src/control/configuration/Configuration.ts"
+import { StudioOfEnvironment } from "../../src/control/services/StudioConnection.ts"
+import { StartupFrontDoor } from "../../src/policy/FrontDoor.ts"
+import { StartupUpstreams } from "../../src/policy/routes/StartupUpstreams.ts"
+import type { Settings } from "../Environment.ts"
+import * as Start from "../Start.ts"
+import * as Commands from "./Commands.ts"
+
+const AsText = Schema.fromJsonString(Schema.toCodecJson(Document))
+
+/** The document in a file. A mistake is named by its path; what stands there is not repeated. */
+const read = Effect.fnUntraced(function* (file: string) {
+  const text = yield* Effect.flatMap(FileSystem.FileSystem, (files) => files.readFileString(file)).pipe(
+    Effect.mapError(() => new Commands.CommandFailed({ message: `${file} cannot be read.` }))
+  )
+  return yield* Schema.decodeEffect(AsText)(text, { onExcessProperty: "error", errors: "all" }).pipe(
+    Effect.mapError(
+      (error) => new Commands.CommandFailed({ message: `${file} is not a configuration: ${error.message}` })
+    )
+  )
+})
+
+const withConfiguration = <A, E, R>(settings: Settings, command: string, work: Effect.Effect<A, E, R>) =>
+  Commands.withDatabase(
+    settings,
+    work.pipe(
+      Effect.provide(ControlApp.configuration),
+      Effect.provide([
+        Start.vault(settings),
+        Layer.succeed(StudioOfEnvironment, settings.studio),
+        Layer.succeed(StartupFrontDoor, settings.frontDoor),
+        Layer.succeed(StartupUpstreams, settings.upstreams),
+        Commands.author(`configuration ${command}`)
+      ]),
+      Effect.mapError((error) =>
+        error instanceof ControlError ? new Commands.CommandFailed({ message: error.message }) : error
+      )
+    )
+  )
+
+/** Prints the whole configuration as JSON. */
+export const print = Effect.fnUntraced(function* (settings: Settings) {
+  const document = yield* withConfiguration(
+    settings,
+    "export",
+    Effect.flatMap(Configuration, (configuration) => configuration.export)
+  )
+  yield* Console.log(JSON.stringify(yield* Schema.encodeEffect(Schema.toCodecJson(Document))(document), null, 2))
+})
+
+/** Says what the document in `file` would change. */
+export const plan = Effect.fnUntraced(function* (settings: Settings, file: string) {
+  const document = yield* read(file)
+  const planned = yield* withConfiguration(
+    settings,
+    "plan",
+    Effect.flatMap(Configuration, (configuration) => configuration.plan(document))
+  )
+  yield* Console.log(described(planned, "to change"))
+})
+
+/** Makes it so: against the plan that `base` is of, or against what is now. */
+export const apply = Effect.fnUntraced(function* (settings: Settings, file: string, base: Option.Option<string>) {
+  const document = yield* read(file)
+  const applied = yield* withConfiguration(
+    settings,
+    "apply",
+    Effect.gen(function* () {
+      const configuration = yield* Configuration
+      const against = Option.isSome(base) ? base.value : (yield* configuration.plan(document)).base_hash
+      return yield* configuration.apply(document, against)
+    })
+  )
+  yield* Console.log(described(applied, "changed"))
+})
+
+const described = ({ base_hash, changes }: ConfigurationPlan, what: string): string =>
+  [
+    ...changes.flatMap(({ action, fields, id, section, summary }) => [
+      `${action} ${section} ${id}`,
+      ...(summary === null
+        ? fields.map(({ after, before, path }) => `  ${path}: ${JSON.stringify(before)} -> ${JSON.stringify(after)}`)
+        : [`  ${summary}`])
+    ]),
+    `${changes.length === 1 ? "1 object" : `${changes.length} objects`} ${what}; base ${base_hash}`
+  ].join("\n")

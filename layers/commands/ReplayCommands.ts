@@ -1,0 +1,166 @@
+import { Console, Effect, Option, type Redacted, Stream } from "effect"
+import { FetchHttpClient, type HttpClient } from "effect/http"
+import type * as QueuedLetters from "../../src/status/dead-letters/QueuedLetters.ts"
+import * as ReplayClient from "../../src/status/replay/ReplayClient.ts"
+import { CommandFailed } from "./Commands.ts"
+
+/** What the command line says of a replay. */
+export interface Wish {
+  readonly url: Option.Option<URL>
+  readonly token: Option.Option<Redacted.Redacted>
+  /** A job that runs already; then nothing is selected. */
+  readonly job: Option.Option<string>
+  readonly ids: ReadonlyArray<string>
+  readonly filter: NonNullable<Extract<ReplayClient.Request["selection"], { filter: unknown }>["filter"]>
+  readonly force: boolean
+}
+
+/** Where progress is shown: over itself on a terminal, else line by line. */
+export interface Screen {
+  readonly terminal: boolean
+  readonly columns: number
+  readonly write: (text: string) => void
+}
+
+/**
+ * Replays dead letters by the API of a running process, and shows how far it is. Fails where anything was left undone: a
+ * record that failed, or that nobody knows of, or a job that somebody cancelled. Interrupting it leaves the job running.
+ */
+export const replay = Effect.fnUntraced(
+  function* (wish: Wish, screen: Screen) {
+    const server = yield* serverOf(wish)
+    const id = Option.isSome(wish.job) ? wish.job.value : (yield* started(server, wish)).replay_id
+    yield* Console.log(`Replay job ${id}; the server works on it, whether or not this command runs.`)
+    const show = shower(screen)
+    const last = yield* ReplayClient.follow(server, id).pipe(
+      Stream.tap((job) => Effect.sync(() => show(job))),
+      Stream.runLast
+    )
+    if (screen.terminal) screen.write("\n")
+    return yield* Option.match(last, {
+      onNone: () => new CommandFailed({ message: `The job ${id} was not heard of.` }),
+      onSome: concluded
+    })
+  },
+  Effect.catchTag("ReplayRequestFailed", ({ message }) => Effect.fail(new CommandFailed({ message }))),
+  Effect.provide(FetchHttpClient.layer)
+)
+
+/** A server, and one of its dead-letter queues. */
+export interface LettersOf extends Pick<Wish, "url" | "token"> {
+  readonly queue: string
+}
+
+/** Gives records to the messages of a dead-letter queue that have none. */
+export const index = (letters: LettersOf) =>
+  concludedWalk(letters, ReplayClient.index, ({ indexed, known }) => `${indexed} indexed, ${known} known before`)
+
+/** Takes out of a dead-letter queue what was replayed. */
+export const removeReplayed = (letters: LettersOf) =>
+  concludedWalk(
+    letters,
+    ReplayClient.removeReplayed,
+    ({ kept, removed }) => `${removed} removed, which were replayed; ${kept} kept`
+  )
+
+const concludedWalk = <A extends Pick<QueuedLetters.Indexed, "queue_name" | "messages" | "foreign" | "truncated">>(
+  letters: LettersOf,
+  walk: (
+    server: ReplayClient.Server,
+    queue: string
+  ) => Effect.Effect<A, ReplayClient.ReplayRequestFailed, HttpClient.HttpClient>,
+  countsOf: (walked: A) => string
+) =>
+  Effect.flatMap(serverOf(letters), (server) => walk(server, letters.queue)).pipe(
+    Effect.tap((done) =>
+      Console.log(
+        `${done.queue_name}: looked at ${done.messages} messages; ${countsOf(done)}${
+          done.foreign > 0 ? `; ${done.foreign} that no worker of this library wrote, left as they are` : ""
+        }.`
+      )
+    ),
+    Effect.flatMap(({ truncated }) =>
+      truncated
+        ? Effect.fail(
+            new CommandFailed({
+              message:
+                "Not all messages were looked at: there are more than one run looks at, or somebody else took some. Run it again."
+            })
+          )
+        : Effect.void
+    ),
+    Effect.catchTag("ReplayRequestFailed", ({ message }) => Effect.fail(new CommandFailed({ message }))),
+    Effect.provide(FetchHttpClient.layer)
+  )
+
+const serverOf = ({ token, url }: Pick<Wish, "token" | "url">): Effect.Effect<ReplayClient.Server, CommandFailed> =>
+  Option.match(url, {
+    onNone: () =>
+      new CommandFailed({
+        message:
+          "Say which process serves the dead letters, by --url or SVC_STATUS_URL, such as --url http://127.0.0.1:8082."
+      }),
+    onSome: (url) => Effect.succeed({ url, token })
+  })
+
+const started = Effect.fnUntraced(function* (server: ReplayClient.Server, { filter, force, ids }: Wish) {
+  const filtered = Object.keys(filter).length > 0
+  if (filtered === ids.length > 0) {
+    return yield* new CommandFailed({
+      message: "Say what to replay: ids by --id, or a filter by --queue, --reason and the like; one of both."
+    })
+  }
+  return yield* ReplayClient.start(server, { selection: filtered ? { filter } : { ids }, force })
+})
+
+const shower = ({ columns, terminal, write }: Screen) => {
+  let shown = ""
+  return (job: ReplayClient.Detailed): void => {
+    const counts = countsOf(job)
+    const text = terminal ? bar(job, counts, columns) : `${done(job)}/${job.total} done: ${counts}`
+    if (text !== shown) write(terminal ? `\r${text}\x1b[K` : `${text}\n`)
+    shown = text
+  }
+}
+
+const done = ({ remaining, total }: ReplayClient.Detailed): number => total - remaining
+
+const countsOf = ({ failed, replayed, skipped, unknown, waiting }: ReplayClient.Detailed): string =>
+  [
+    `${replayed} replayed`,
+    ...(skipped > 0 ? [`${skipped} skipped`] : []),
+    ...(failed > 0 ? [`${failed} failed`] : []),
+    ...(unknown > 0 ? [`${unknown} unknown`] : []),
+    ...(waiting === null ? [] : [`waiting: ${waiting}`])
+  ].join(", ")
+
+/** On one line, or the terminal would scroll. */
+const bar = (job: ReplayClient.Detailed, counts: string, columns: number): string => {
+  const part = job.total === 0 ? 1 : done(job) / job.total
+  const width = Math.max(10, Math.min(40, columns - 50))
+  const filled = Math.floor(part * width)
+  const line = `[${"█".repeat(filled)}${"░".repeat(width - filled)}] ${Math.floor(part * 100)}% ${done(job)}/${job.total}  ${counts}`
+  return line.slice(0, Math.max(20, columns - 1))
+}
+
+const namedAtMost = 20
+
+const concluded = Effect.fnUntraced(function* (job: ReplayClient.Detailed) {
+  const left = job.problems.filter(({ outcome }) => outcome !== "skipped")
+  for (const { detail, dlq_id, outcome } of left.slice(0, namedAtMost)) {
+    yield* Console.log(`${outcome} ${dlq_id}: ${detail}`)
+  }
+  if (left.length > namedAtMost) yield* Console.log(`… and ${left.length - namedAtMost} more in ${job.replay_id}`)
+  if (job.state === "cancelled") {
+    return yield* new CommandFailed({ message: `Cancelled with ${job.remaining} of ${job.total} not looked at.` })
+  }
+  if (job.failed + job.unknown > 0) {
+    return yield* new CommandFailed({
+      message: `${job.failed} failed and ${job.unknown} are unknown, of ${job.total}.`
+    })
+  }
+  yield* Console.log(
+    job.total === 0 ? "Nothing matched: there was nothing to replay." : `Done: ${countsOf(job)} of ${job.total}.`
+  )
+  if (job.truncated) yield* Console.log("More records match than one job takes: run the command again.")
+})

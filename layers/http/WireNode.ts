@@ -1,0 +1,223 @@
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { Result } from "effect"
+import { type BodyPace, patience, standard } from "../../src/gateway/request/BodyPace.ts"
+import type { BodyFailure, Wire } from "../../src/gateway/request/Wire.ts"
+import * as Headers from "../../src/http/Headers.ts"
+import { CollectedBytes } from "../../src/services/CollectedBytes.ts"
+
+const tooLarge: BodyFailure = { _tag: "TooLarge" }
+const cut: BodyFailure = { _tag: "Cut" }
+
+export interface Options {
+  readonly pace?: BodyPace
+  /** Called before an answer begins whose request has not come whole. */
+  readonly onEarlyAnswer?: (outgoing: ServerResponse) => void
+}
+
+export const make = (incoming: IncomingMessage, outgoing: ServerResponse, options: Options = {}): Wire =>
+  new NodeWire(incoming, outgoing, options)
+
+/**
+ * A client of Node's HTTP/1.1 server. Reading and writing are plain callbacks on its two streams: this is the byte path
+ * of every request.
+ */
+class NodeWire implements Wire {
+  readonly method: string
+  readonly target: string
+  readonly headers: Headers.RawHeaders
+  readonly #incoming: IncomingMessage
+  readonly #outgoing: ServerResponse
+  readonly #pace: BodyPace
+  readonly #onEarlyAnswer: Options["onEarlyAnswer"]
+  #lengthSaid = true
+
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse, { onEarlyAnswer, pace = standard }: Options) {
+    this.method = incoming.method ?? "GET"
+    this.target = incoming.url ?? "/"
+    this.headers = incoming.rawHeaders
+    this.#incoming = incoming
+    this.#outgoing = outgoing
+    this.#pace = pace
+    this.#onEarlyAnswer = onEarlyAnswer
+  }
+
+  get address(): string {
+    return this.#incoming.socket.remoteAddress ?? "unknown"
+  }
+
+  get connection(): object {
+    return this.#incoming.socket
+  }
+
+  readBody(
+    { lease, maxBytes, withinMs }: Parameters<Wire["readBody"]>[0],
+    done: Parameters<Wire["readBody"]>[1]
+  ): void {
+    const incoming = this.#incoming
+    if (declaredLength(incoming) > maxBytes) {
+      done(Result.fail(tooLarge))
+      return
+    }
+    const collected = new CollectedBytes()
+    let over = false
+    const fail = (failure: BodyFailure) => {
+      over = true
+      clearTimeout(timer)
+      incoming.off("data", onData).off("end", onEnd).off("close", onCut)
+      collected.clear()
+      done(Result.fail(failure))
+    }
+    const onData = (chunk: Buffer) => {
+      if (collected.length + chunk.length > maxBytes) return fail(tooLarge)
+      const whose = lease.grow(chunk.length)
+      if (whose !== undefined) return fail({ _tag: "NoRoom", whose })
+      collected.add(chunk)
+      if (timer !== undefined) lastAt = performance.now()
+    }
+    // no more data can come: those listeners may stay, and taking them off would cost more than the rest of this
+    const onEnd = () => {
+      over = true
+      clearTimeout(timer)
+      incoming.off("close", onCut)
+      // taken out: the listeners stay with the request for as long as its connection is open
+      done(Result.succeed(collected.take()))
+    }
+    const onCut = () => fail(cut)
+    let timer: NodeJS.Timeout | undefined
+    let begun = 0
+    let lastAt = 0
+    const look = () => {
+      const now = performance.now()
+      const bytes = collected.length
+      const { by, ms } = patience(this.#pace, { bytes, silentMs: now - lastAt, waitedMs: now - begun, withinMs })
+      if (ms <= 0) fail({ _tag: "TooSlow", by })
+      else timer = setTimeout(look, Math.ceil(ms))
+    }
+    afterThisTurn(() => {
+      if (over) return
+      begun = performance.now()
+      lastAt = begun
+      timer = setTimeout(look, Math.min(withinMs, this.#pace.idleMs, this.#pace.graceMs))
+    })
+    // Node tells of an aborted request by "close", and by "error" only to whoever listens for it
+    incoming.on("data", onData).on("end", onEnd).on("close", onCut)
+    invite(incoming, this.#outgoing)
+  }
+
+  async *streamBody({ idleMs, maxBytes, onFailure }: Parameters<Wire["streamBody"]>[0]): AsyncGenerator<Uint8Array> {
+    const incoming = this.#incoming
+    const refuse = (failure: BodyFailure): Error => {
+      onFailure(failure)
+      return new Error(`the request body was not taken: ${failure._tag}`)
+    }
+    if (declaredLength(incoming) > maxBytes) throw refuse(tooLarge)
+    invite(incoming, this.#outgoing)
+    // the connection outlives the body: there is an answer to give
+    const chunks: AsyncIterator<Buffer> = incoming.iterator({ destroyOnReturn: false })
+    let size = 0
+    /** Counts only time spent waiting for the client, not for the upstream. */
+    let waitedMs = 0
+    try {
+      for (;;) {
+        const left = patience(this.#pace, { bytes: size, silentMs: 0, waitedMs, withinMs: waitedMs + idleMs })
+        const asked = performance.now()
+        const next = await within(Math.max(left.ms, 0), chunks.next()).catch(() => {
+          throw refuse(cut)
+        })
+        waitedMs += performance.now() - asked
+        if (next === undefined) throw refuse({ _tag: "TooSlow", by: left.by })
+        if (next.done === true) return
+        size += next.value.length
+        if (size > maxBytes) throw refuse(tooLarge)
+        yield next.value
+      }
+    } finally {
+      // Node discards what is left only of a body that nobody has begun to read; not awaited: it may wait for a chunk
+      void chunks.return?.().then(() => incoming.resume())
+    }
+  }
+
+  head(status: number, headers: Headers.RawHeaders): void {
+    this.#begin(status, [...headers])
+    // an answer without a length may be long in coming, and its client wants to know that it is accepted; with a length
+    // the headers go out in one write with the first bytes
+    this.#lengthSaid = Headers.get(headers, "content-length") !== undefined
+    if (!this.#lengthSaid) this.#outgoing.flushHeaders()
+  }
+
+  write(bytes: Uint8Array): boolean {
+    return this.#outgoing.write(bytes)
+  }
+
+  onDrain(resume: () => void, withinMs: number): void {
+    const outgoing = this.#outgoing
+    // the connection: an answer that waits behind another one has none to end yet
+    const stalled = setTimeout(() => {
+      const { socket } = this.#incoming
+      if (this.#endsWithConnection) socket.resetAndDestroy()
+      else socket.destroy()
+    }, withinMs)
+    const onClose = () => clearTimeout(stalled)
+    outgoing.once("close", onClose)
+    outgoing.once("drain", () => {
+      clearTimeout(stalled)
+      outgoing.off("close", onClose)
+      resume()
+    })
+  }
+
+  end(last: Uint8Array | undefined): void {
+    if (last === undefined) this.#outgoing.end()
+    else this.#outgoing.end(last)
+  }
+
+  cut(): void {
+    if (this.#endsWithConnection) this.#incoming.socket.resetAndDestroy()
+    else this.#outgoing.destroy()
+  }
+
+  /** An answer without length or chunks, to HTTP/1.0: an orderly end of the connection would make it look whole. */
+  get #endsWithConnection(): boolean {
+    return !this.#lengthSaid && !this.#outgoing.chunkedEncoding
+  }
+
+  answer(status: number, headers: Headers.RawHeaders, body: string): void {
+    if (this.#outgoing.headersSent) {
+      this.cut()
+      return
+    }
+    this.#begin(status, [...headers, "content-length", String(Buffer.byteLength(body))])
+    this.#outgoing.end(body)
+  }
+
+  #begin(status: number, headers: Array<string>): void {
+    if (!this.#incoming.complete) this.#onEarlyAnswer?.(this.#outgoing)
+    this.#outgoing.writeHead(status, headers)
+  }
+}
+
+const afterTurn: Array<() => void> = []
+
+/** Most bodies come with their heads, in one turn of the event loop, and need no clock. One immediate is for all. */
+const afterThisTurn = (run: () => void): void => {
+  if (afterTurn.push(run) === 1) setImmediate(() => afterTurn.splice(0).forEach((run) => void run()))
+}
+
+const declaredLength = (incoming: IncomingMessage): number => Number(incoming.headers["content-length"] ?? 0)
+
+/**
+ * A client that asked first (`Expect: 100-continue`) sends its body only now that somebody wants it. One that speaks
+ * HTTP/1.0 would take the invitation for its answer.
+ */
+const invite = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+  const { complete, headers, httpVersion } = incoming
+  if (headers.expect?.toLowerCase() === "100-continue" && !complete && httpVersion !== "1.0") outgoing.writeContinue()
+}
+
+const within = async <A>(ms: number, promise: Promise<A>): Promise<A | undefined> => {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), ms)
+  })
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer))
+}

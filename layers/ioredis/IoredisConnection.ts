@@ -1,0 +1,87 @@
+import { Duration, Effect, Redacted, type Scope } from "effect"
+import { Redis as Ioredis, type RedisOptions, ReplyError } from "ioredis"
+import type { RedisError } from "../../src/services/Redis.ts"
+import * as RedisReply from "./RedisReply.ts"
+
+export interface Endpoint {
+  readonly url: Redacted.Redacted
+  /** How long a silent server is given. */
+  readonly deadline: Duration.Duration
+}
+
+type Operation = RedisError["operation"]
+
+/**
+ * A connection that closes with the scope, and is not opened yet. It fails fast: nothing is queued while it is down
+ * (`enableOfflineQueue`), nothing that was in flight waits for the next connection (`maxRetriesPerRequest`) or is sent
+ * twice (`autoResendUnfulfilledCommands`), and a peer that leaves commands unanswered is hung up on (`socketTimeout`):
+ * answers come in order, so one clock for the connection serves every command, and costs less than one for each.
+ */
+export const make = Effect.fnUntraced(function* (
+  endpoint: Endpoint,
+  operation: Operation,
+  options: Pick<RedisOptions, "retryStrategy">
+): Effect.fn.Return<Ioredis, RedisError, Scope.Scope> {
+  const url = Redacted.value(endpoint.url)
+  if (!URL.canParse(url)) return yield* RedisReply.unanswered(operation, "The Redis URL is not a URL")
+  const patience = Duration.toMillis(endpoint.deadline)
+  return yield* Effect.acquireRelease(
+    Effect.try({
+      try: () => {
+        const client = new Ioredis(url, {
+          protocol: 2,
+          connectionName: "svc-runtime",
+          disableClientInfo: true,
+          lazyConnect: true,
+          connectTimeout: connectWithin,
+          socketTimeout: patience,
+          disconnectTimeout: patience,
+          enableOfflineQueue: false,
+          maxRetriesPerRequest: 0,
+          autoResendUnfulfilledCommands: false,
+          autoResubscribe: false,
+          reconnectOnError: (error) => error.message.startsWith("READONLY"),
+          ...options
+        })
+        // without a listener ioredis writes them to the console
+        return client.on("error", () => {})
+      },
+      catch: () => RedisReply.unanswered(operation, "The Redis URL is not valid")
+    }),
+    (client) => Effect.sync(() => client.disconnect())
+  )
+})
+
+/** The connection is ready when it succeeds. */
+export const open = (client: Ioredis, operation: Operation): Effect.Effect<void, RedisError> =>
+  Effect.callback<void, RedisError>((resume) => {
+    let refusal: Error | undefined
+    const heard = (error: Error) => {
+      refusal = error
+    }
+    client.on("error", heard)
+    client.connect((error) => {
+      client.off("error", heard)
+      resume(error ? Effect.fail(failure(operation, refusal ?? error)) : Effect.void)
+    })
+  }).pipe(
+    Effect.timeoutOrElse({
+      duration: connectWithin,
+      orElse: () => Effect.fail(RedisReply.unanswered(operation, "Redis did not answer in time"))
+    })
+  )
+
+const connectWithin = 5_000
+
+export const failure = (operation: Operation, error: Error): RedisError =>
+  isRefusal(error) ? RedisReply.refused(operation, error.message) : RedisReply.unanswered(operation, reason(error))
+
+/** Redis answered, and said no. */
+export const isRefusal = (error: Error): boolean => error instanceof ReplyError
+
+const reason = (error: Error): string => {
+  if (error.name === "MaxRetriesPerRequestError") return "The connection to Redis was lost"
+  if (error.message.startsWith("Stream isn't writeable")) return "Not connected to Redis"
+  // Both addresses of a host refused: Node leaves the text to the parts.
+  return error instanceof AggregateError ? error.errors.map(String).join(", ") : error.message
+}

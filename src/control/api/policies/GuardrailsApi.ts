@@ -1,0 +1,192 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Action, Config, Execution, FailurePolicy, Mode } from "../../../policy/Guardrail.ts"
+import { GuardrailName } from "../../../policy/GuardrailPolicy.ts"
+import { Credential } from "../providers/ProvidersApi.ts"
+import { refusals } from "../schema/Errors.ts"
+import { bodyExample } from "../schema/Examples.ts"
+import { CredentialCleared, Cursor, Id, orUnreadable, PageLimit, RangeTime, Timestamp } from "../schema/Fields.ts"
+import { leavesOut, requires } from "../schema/Security.ts"
+
+/** An entry of the catalogue. Only guardrails of kind `http` have an address, a timeout and a token. */
+export const Guardrail = Schema.Struct({
+  name: GuardrailName,
+  description: Schema.String,
+  provider_kind: Schema.Literals(["built_in", "http"]),
+  modes: Schema.Array(Mode),
+  default_on: Schema.Boolean,
+  failure_policy: FailurePolicy,
+  config_schema: Config,
+  runtime_config: Config,
+  enabled: Schema.Boolean,
+  endpoint_configured: Schema.Boolean,
+  endpoint_url: Schema.NullOr(Schema.String),
+  timeout_ms: Schema.NullOr(Schema.Int),
+  token_configured: Schema.Boolean
+}).annotate({ identifier: "Guardrail" })
+export type Guardrail = typeof Guardrail.Type
+
+export const ChangedGuardrail = Guardrail.pipe(Schema.fieldsAssign({ credential_cleared: CredentialCleared }))
+export type ChangedGuardrail = typeof ChangedGuardrail.Type
+
+export const Modes = Schema.Array(Mode).check(Schema.isMaxLength(16))
+export const Description = Schema.String.check(Schema.isMaxLength(1000))
+
+/** In milliseconds. */
+export const timeoutBounds = { minimum: 100, maximum: 10_000 }
+
+const optional = {
+  description: Schema.optionalKey(Description),
+  modes: Schema.optionalKey(Modes),
+  default_on: Schema.optionalKey(Schema.Boolean),
+  /** Milliseconds; moved into the bounds. */
+  timeout_ms: Schema.optionalKey(Schema.Int),
+  /** Sent as `Authorization: Bearer …`. Goes in and never comes out; `null` clears it. */
+  bearer_token: Schema.optionalKey(Schema.NullOr(Credential)),
+  config_schema: Schema.optionalKey(Config),
+  runtime_config: Schema.optionalKey(Config).annotate({
+    description:
+      "Shown to operators, in exports of the configuration and in audit events: secrets belong into bearer_token, and text members that are named like one (token, secret, password, api_key, authorization) are refused."
+  }),
+  enabled: Schema.optionalKey(Schema.Boolean)
+}
+
+/** A guardrail that is asked over HTTP. Without modes it looks at requests and at whole answers. */
+export const NewGuardrail = Schema.Struct({
+  name: GuardrailName,
+  endpoint_url: Schema.String,
+  failure_policy: FailurePolicy,
+  ...optional
+})
+export type NewGuardrail = typeof NewGuardrail.Type
+
+/** A built-in guardrail has no address, and keeps its description: those fields are refused. */
+export const GuardrailPatch = Schema.Struct({
+  endpoint_url: Schema.optionalKey(Schema.String),
+  failure_policy: Schema.optionalKey(FailurePolicy),
+  ...optional
+})
+export type GuardrailPatch = typeof GuardrailPatch.Type
+
+/** One run of one guardrail on the way of a request. */
+export const GuardrailExecution = Execution.pipe(
+  Schema.fieldsAssign({
+    id: Id,
+    request_id: Schema.String,
+    key_id: Id,
+    project_id: Schema.NullOr(Id),
+    route: Schema.String,
+    model: Schema.NullOr(Schema.String),
+    provider: Schema.String,
+    created_at: Timestamp
+  })
+)
+export type GuardrailExecution = typeof GuardrailExecution.Type
+
+export const GuardrailSum = Schema.Struct({
+  guardrail_name: Schema.String,
+  mode: Mode,
+  action: Action,
+  failure_policy: FailurePolicy,
+  count: Schema.Int,
+  total_latency_ms: Schema.Int
+})
+export type GuardrailSum = typeof GuardrailSum.Type
+
+const Text = Schema.optionalKey(Schema.String.check(Schema.isBetweenLength(1, 256)))
+
+/** Every filter is an exact match; `from` is inside the range, `to` outside. */
+const filter = {
+  from: Schema.optionalKey(RangeTime),
+  to: Schema.optionalKey(RangeTime),
+  key_id: Schema.optionalKey(Id),
+  project_id: Schema.optionalKey(Id),
+  route: Text,
+  model: Text,
+  provider: Text,
+  guardrail: Text,
+  mode: Schema.optionalKey(Mode),
+  action: Schema.optionalKey(Action)
+}
+export const ExecutionFilter = Schema.Struct(filter)
+export type ExecutionFilter = typeof ExecutionFilter.Type
+
+const params = { name: GuardrailName }
+const invalid = refusals("invalid_guardrail_request")
+
+export const GuardrailsApi = HttpApiGroup.make("guardrails")
+  .annotate(OpenApi.Description, "The catalogue of guardrails, what they did, and how often.")
+  .add(
+    HttpApiEndpoint.get("list", "/", {
+      success: Schema.Struct({ guardrails: Schema.Array(Guardrail) })
+    })
+      .annotate(OpenApi.Summary, "List the guardrails of the catalogue")
+      .annotateMerge(leavesOut)
+      .annotateMerge(requires("operators:manage")),
+    HttpApiEndpoint.post("create", "/", {
+      payload: NewGuardrail,
+      success: Guardrail,
+      error: invalid
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Add a guardrail that is asked over HTTP",
+          description:
+            "The gateway posts the text to its address and does as it answers; where it does not answer, as `failure_policy` says."
+        })
+      )
+      .annotateMerge(
+        bodyExample({
+          name: "house-rules",
+          endpoint_url: "https://guard.example.com/check",
+          failure_policy: "fail_closed",
+          modes: ["pre_call"]
+        })
+      )
+      .annotateMerge(requires("guardrails:update")),
+    HttpApiEndpoint.get("get", "/:name", { params, success: Guardrail })
+      .annotate(OpenApi.Summary, "Show a guardrail")
+      .annotateMerge(requires("operators:manage")),
+    HttpApiEndpoint.patch("update", "/:name", {
+      params,
+      payload: GuardrailPatch,
+      success: orUnreadable(ChangedGuardrail),
+      error: invalid
+    })
+      .annotate(OpenApi.Summary, "Change a guardrail")
+      .annotateMerge(requires("guardrails:update")),
+    HttpApiEndpoint.delete("remove", "/:name", {
+      params,
+      success: HttpApiSchema.NoContent,
+      error: invalid
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Delete a guardrail",
+          description: "Its name leaves every policy; what it did stays on record. A built-in one cannot be deleted."
+        })
+      )
+      .annotateMerge(requires("guardrails:update")),
+    HttpApiEndpoint.get("executions", "/executions", {
+      query: {
+        ...filter,
+        limit: Schema.optionalKey(PageLimit),
+        /** Further than this, `cursor` leads. */
+        offset: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000 }))),
+        cursor: Schema.optionalKey(Cursor)
+      },
+      success: Schema.Struct({ executions: Schema.Array(GuardrailExecution), next_cursor: Schema.NullOr(Cursor) }),
+      error: refusals("invalid_usage_query")
+    })
+      .annotate(OpenApi.Summary, "List what guardrails did, newest first")
+      .annotateMerge(leavesOut)
+      .annotateMerge(requires("operators:manage")),
+    HttpApiEndpoint.get("summary", "/summary", {
+      query: filter,
+      success: Schema.Struct({ summary: Schema.Array(GuardrailSum) }),
+      error: refusals("invalid_usage_query")
+    })
+      .annotate(OpenApi.Summary, "Count what guardrails did")
+      .annotateMerge(requires("operators:manage"))
+  )
+  .prefix("/guardrails")

@@ -1,0 +1,54 @@
+import { Schema, Struct } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { Execution, Mode } from "../../../policy/Guardrail.ts"
+import { GuardrailName } from "../../../policy/GuardrailPolicy.ts"
+import { refusals } from "../schema/Errors.ts"
+import { Guardrail } from "./GuardrailsApi.ts"
+
+/** A guardrail that this key's requests go through, or may ask for. */
+export const OfferedGuardrail = Guardrail.mapFields(
+  Struct.pick(["name", "description", "modes", "default_on", "failure_policy", "config_schema"])
+)
+export type OfferedGuardrail = typeof OfferedGuardrail.Type
+
+export const GuardrailTest = Schema.Struct({
+  /** What a request would ask for in its own `guardrails`. */
+  guardrails: Schema.optionalKey(Schema.Array(GuardrailName).check(Schema.isMaxLength(100))),
+  mode: Mode,
+  /** A request's body for `pre_call`, an answer's for `post_call`. */
+  input: Schema.Json
+})
+export type GuardrailTest = typeof GuardrailTest.Type
+
+export const GuardrailTestResult = Schema.Struct({
+  input: Schema.Json,
+  applied_guardrails: Schema.Array(Schema.String),
+  results: Schema.Array(Execution)
+})
+export type GuardrailTestResult = typeof GuardrailTestResult.Type
+
+/** What the holder of a gateway key may see and try, with `Authorization: Bearer rk_live_…`. */
+export const KeyGuardrailsApi = HttpApiGroup.make("key-guardrails")
+  .annotate(OpenApi.Description, "For holders of a gateway key: `Authorization: Bearer rk_live_…`.")
+  .add(
+    HttpApiEndpoint.get("list", "/", {
+      success: Schema.Struct({ guardrails: Schema.Array(OfferedGuardrail) })
+    }).annotate(OpenApi.Summary, "List the guardrails that this key's requests go through or may ask for"),
+    HttpApiEndpoint.post("test", "/test", {
+      payload: GuardrailTest,
+      success: GuardrailTestResult,
+      error: refusals(
+        "invalid_guardrail_request",
+        "guardrail_blocked",
+        "guardrail_forbidden",
+        "guardrail_test_busy",
+        "guardrail_unavailable"
+      )
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Try guardrails on a text",
+        description: "By the code of the data path, without an upstream call, limits or usage."
+      })
+    )
+  )
+  .prefix("/guardrails")

@@ -1,0 +1,68 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { isModelPattern } from "../../../policy/ModelPattern.ts"
+import { refusals } from "../schema/Errors.ts"
+import { bodyExample } from "../schema/Examples.ts"
+import { Timestamp } from "../schema/Fields.ts"
+import { leavesOut, requires } from "../schema/Security.ts"
+
+/** US dollars for a million tokens, kept to the nano-dollar. */
+const Dollars = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 9_000_000 }))
+
+/** What has no price of its own (`null` or absent) costs what input costs. */
+export const ModelPriceInput = Schema.Struct({
+  input_usd_per_million: Dollars,
+  output_usd_per_million: Dollars,
+  cached_input_usd_per_million: Schema.optionalKey(Schema.NullOr(Dollars)),
+  cache_write_usd_per_million: Schema.optionalKey(Schema.NullOr(Dollars))
+})
+export type ModelPriceInput = typeof ModelPriceInput.Type
+
+export const ModelPrice = Schema.Struct({
+  model: Schema.String,
+  input_usd_per_million: Dollars,
+  output_usd_per_million: Dollars,
+  cached_input_usd_per_million: Schema.NullOr(Dollars),
+  cache_write_usd_per_million: Schema.NullOr(Dollars),
+  updated_at: Timestamp
+})
+export type ModelPrice = typeof ModelPrice.Type
+
+export const ModelName = Schema.String.check(Schema.isBetweenLength(1, 256), Schema.isPattern(/^[^\p{Cc}]*$/u))
+
+/** What a price can be set for: a model, or with a `*` at the end all models whose names begin so. */
+export const PricedModel = ModelName.check(isModelPattern)
+
+/** A name with slashes is one segment when it is percent-encoded. */
+const params = { model: ModelName }
+
+export const ModelPricesApi = HttpApiGroup.make("model-prices")
+  .annotate(OpenApi.Description, "What tokens of a model cost where the upstream does not say.")
+  .add(
+    HttpApiEndpoint.get("list", "/", { success: Schema.Array(ModelPrice) })
+      .annotateMerge(leavesOut)
+      .annotate(OpenApi.Summary, "List model prices")
+      .annotateMerge(requires("usage:read")),
+    HttpApiEndpoint.get("get", "/:model", { params, success: ModelPrice })
+      .annotate(OpenApi.Summary, "Show the price of a model")
+      .annotateMerge(requires("usage:read")),
+    HttpApiEndpoint.put("put", "/:model", {
+      params,
+      payload: ModelPriceInput,
+      success: ModelPrice,
+      error: refusals("invalid_configuration")
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Set the price of a model",
+          description:
+            "`claude-*` is the price of every model whose name begins with `claude-` and that has none of its own; of several such, the longest counts."
+        })
+      )
+      .annotateMerge(bodyExample({ input_usd_per_million: 3, output_usd_per_million: 15 }))
+      .annotateMerge(requires("settings:update")),
+    HttpApiEndpoint.delete("remove", "/:model", { params, success: HttpApiSchema.NoContent })
+      .annotate(OpenApi.Summary, "Delete the price of a model")
+      .annotateMerge(requires("settings:update"))
+  )
+  .prefix("/model-prices")

@@ -1,0 +1,104 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { Provider } from "../../../policy/routes/CanonicalRoute.ts"
+import { refusals } from "../schema/Errors.ts"
+import { RangeTime, Timestamp } from "../schema/Fields.ts"
+import { leavesOut, requires } from "../schema/Security.ts"
+
+const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
+const Milliseconds = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 86_400_000 }))
+
+/** Of a provider row or a service, as it was last checked or told. For people: routing does not look at it. */
+export const HealthState = Schema.Struct({
+  name: Schema.String,
+  provider: Provider,
+  status: Schema.Literals(["healthy", "degraded", "unhealthy", "unknown"]),
+  circuit_state: Schema.Literals(["closed", "open", "half_open"]).annotate({
+    description:
+      "As an operator recorded it, until a check finds it well, which closes it. A check that fails opens none: requests go on."
+  }),
+  active_check_ok: Schema.NullOr(Schema.Boolean),
+  passive_success_count: Count,
+  passive_failure_count: Count,
+  consecutive_failures: Count,
+  average_latency_ms: Schema.NullOr(Milliseconds),
+  last_error_code: Schema.NullOr(Schema.String).annotate({
+    description:
+      "Of a check: unreachable, timeout, not_http, busy (no connection was free), http_<status>, credential_refused (it answers, and not to this credential), missing_upstream_url, invalid_upstream_url."
+  }),
+  cooldown_until: Schema.NullOr(Timestamp),
+  checked_at: Schema.NullOr(Timestamp),
+  updated_at: Timestamp
+})
+export type HealthState = typeof HealthState.Type
+
+const { fields } = HealthState
+
+/** A whole state, in the place of what there was: what is left out is `null`, or zero. */
+export const NewHealthState = Schema.Struct({
+  name: Schema.String.check(Schema.isBetweenLength(1, 120)),
+  provider: fields.provider,
+  status: fields.status,
+  circuit_state: fields.circuit_state,
+  active_check_ok: Schema.optionalKey(fields.active_check_ok),
+  passive_success_count: Schema.optionalKey(fields.passive_success_count),
+  passive_failure_count: Schema.optionalKey(fields.passive_failure_count),
+  consecutive_failures: Schema.optionalKey(fields.consecutive_failures),
+  average_latency_ms: Schema.optionalKey(fields.average_latency_ms),
+  last_error_code: Schema.optionalKey(Schema.NullOr(Schema.String.check(Schema.isBetweenLength(1, 128)))),
+  cooldown_until: Schema.optionalKey(fields.cooldown_until),
+  checked_at: Schema.optionalKey(fields.checked_at),
+  /** Of a state that is sent back as it was read; the time of the change takes its place. */
+  updated_at: Schema.optionalKey(Timestamp)
+})
+export type NewHealthState = typeof NewHealthState.Type
+
+export const HealthResults = Schema.Struct({ results: Schema.Array(HealthState) })
+export type HealthResults = typeof HealthResults.Type
+
+/** What requests saw of a service or provider. */
+export const ObservedHealth = Schema.Struct({
+  name: Schema.String,
+  request_count: Schema.Int,
+  error_count: Schema.Int,
+  timeout_count: Schema.Int,
+  fallback_count: Schema.Int,
+  total_latency_ms: Schema.Int
+})
+export type ObservedHealth = typeof ObservedHealth.Type
+
+/** `from` is inside the range, `to` outside; without them it is the last day. */
+export const ObservedQuery = Schema.Struct({
+  from: Schema.optionalKey(RangeTime),
+  to: Schema.optionalKey(RangeTime)
+})
+export type ObservedQuery = typeof ObservedQuery.Type
+
+export const ProviderHealthApi = HttpApiGroup.make("provider-health")
+  .annotate(OpenApi.Description, "How providers and services did, and what checks found. Nothing here steers traffic.")
+  .add(
+    HttpApiEndpoint.get("observed", "/", {
+      query: ObservedQuery.fields,
+      success: Schema.Array(ObservedHealth),
+      error: refusals("invalid_usage_query")
+    })
+      .annotate(OpenApi.Summary, "Count requests, errors and timeouts by provider and service")
+      .annotateMerge(requires("usage:read")),
+    HttpApiEndpoint.get("states", "/state", { success: Schema.Array(HealthState) })
+      .annotateMerge(leavesOut)
+      .annotate(OpenApi.Summary, "List recorded states")
+      .annotateMerge(requires("usage:read")),
+    HttpApiEndpoint.post("put", "/state", { payload: NewHealthState, success: HealthState })
+      .annotate(OpenApi.Summary, "Record a state by hand")
+      .annotateMerge(requires("providers:update")),
+    HttpApiEndpoint.post("check", "/check", { success: HealthResults })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Ask every enabled provider and service now",
+          description:
+            "Upstreams, those that the environment names too, are asked for /v1/models with their credential: any answer below 500 is healthy, but 401 and 403 to a credential are degraded. A service with a health_check_path must answer there with 2xx, another one anything below 500."
+        })
+      )
+      .annotateMerge(requires("providers:update"))
+  )
+  .prefix("/provider-health")

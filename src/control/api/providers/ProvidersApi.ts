@@ -1,0 +1,148 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HeaderMode, HeaderValueFormat } from "../../../policy/routes/CredentialStyle.ts"
+import { Vendor } from "../../../policy/routes/Vendor.ts"
+import { refusals } from "../schema/Errors.ts"
+import { bodyExample } from "../schema/Examples.ts"
+import { CredentialCleared, Id, orUnreadable, stamps } from "../schema/Fields.ts"
+import { leavesOut, requires } from "../schema/Security.ts"
+
+export const ProviderKind = Schema.Literals(["upstream", "internal-service"])
+
+/** A credential goes in and never comes out: rows say only whether there is one. */
+export const Credential = Schema.RedactedFromValue(Schema.String)
+
+const BaseUrl = Schema.String.annotate({
+  description:
+    "As the vendor publishes it for its SDKs. Where its path names an API version (/api/v1, /v1beta/openai), it takes the place of the gateway's /v1; where it names none, the gateway's path follows it."
+})
+
+/** Which requests go there. */
+const Serves = Schema.NullOr(Vendor).annotate({
+  description:
+    "openai: chat completions, responses and embeddings; anthropic: messages, their tokens and batches. /v1/models and the wildcard go by the anthropic-version header of the request. null: both, as far as no enabled row has the family."
+})
+
+export const Provider = Schema.Struct({
+  id: Id,
+  provider: ProviderKind,
+  name: Schema.String,
+  base_url: BaseUrl,
+  family: Serves,
+  enabled: Schema.Boolean,
+  credential_configured: Schema.Boolean,
+  credential_header_mode: HeaderMode,
+  credential_header_name: Schema.NullOr(Schema.String),
+  credential_header_value_format: HeaderValueFormat,
+  ...stamps
+}).annotate({ identifier: "Provider" })
+export type Provider = typeof Provider.Type
+
+export const ChangedProvider = Provider.pipe(Schema.fieldsAssign({ credential_cleared: CredentialCleared }))
+export type ChangedProvider = typeof ChangedProvider.Type
+
+const optional = {
+  family: Schema.optionalKey(Serves),
+  enabled: Schema.optionalKey(Schema.Boolean),
+  credential: Schema.optionalKey(Schema.NullOr(Credential)),
+  credential_header_mode: Schema.optionalKey(HeaderMode),
+  credential_header_name: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  credential_header_value_format: Schema.optionalKey(HeaderValueFormat)
+}
+
+export const NewProvider = Schema.Struct({
+  provider: ProviderKind,
+  name: Schema.String,
+  base_url: BaseUrl,
+  ...optional
+})
+export type NewProvider = typeof NewProvider.Type
+
+export const ProviderPatch = Schema.Struct({
+  name: Schema.optionalKey(Schema.String),
+  base_url: Schema.optionalKey(BaseUrl),
+  ...optional
+})
+export type ProviderPatch = typeof ProviderPatch.Type
+
+const params = { id: Id }
+const missing = refusals("missing_provider_config")
+
+export const ProvidersApi = HttpApiGroup.make("providers")
+  .annotate(
+    OpenApi.Description,
+    "Upstreams: address, credential and how it is presented. At most one for each family, and one for both, is enabled; an enabled row comes before what the environment says, and before the simulator."
+  )
+  .add(
+    HttpApiEndpoint.post("create", "/", {
+      payload: NewProvider,
+      success: Provider,
+      error: refusals("invalid_provider_config_payload", "duplicate_provider_config")
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Add a provider",
+          description:
+            "An enabled row comes before the environment and the simulator. The credential is sealed at rest, never shown, and sent to this address's scheme, host and port alone."
+        })
+      )
+      .annotateMerge(
+        bodyExample({
+          provider: "upstream",
+          name: "openai",
+          family: "openai",
+          base_url: "https://api.openai.com/v1",
+          credential: "sk-example"
+        })
+      )
+      .annotateMerge(requires("providers:update")),
+    HttpApiEndpoint.get("list", "/", { success: Schema.Array(Provider) })
+      .annotateMerge(leavesOut)
+      .annotate(OpenApi.Summary, "List providers")
+      .annotateMerge(requires("usage:read")),
+    HttpApiEndpoint.get("get", "/:id", { params, success: Provider, error: missing })
+      .annotate(OpenApi.Summary, "Show a provider")
+      .annotateMerge(requires("operators:manage")),
+    HttpApiEndpoint.patch("update", "/:id", {
+      params,
+      payload: ProviderPatch,
+      success: ChangedProvider,
+      error: refusals("missing_provider_config", "invalid_provider_config_payload", "duplicate_provider_config")
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Change a provider",
+          description:
+            "A stored credential belongs to the scheme, host and port that it was stored for: a change of `base_url` without a credential removes it, and the answer says `credential_cleared`. Mappings of keys and projects stay, and are refused until they are stored anew or the address is the former one."
+        })
+      )
+      .annotateMerge(requires("providers:update")),
+    HttpApiEndpoint.delete("remove", "/:id", {
+      params,
+      success: HttpApiSchema.NoContent,
+      error: missing
+    })
+      .annotate(OpenApi.Summary, "Delete a provider")
+      .annotateMerge(requires("providers:update")),
+    HttpApiEndpoint.post("enable", "/:id/enable", {
+      params,
+      success: Provider,
+      error: refusals("missing_provider_config", "duplicate_provider_config")
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Enable a provider",
+          description: "Refused while another row that serves the same families is enabled."
+        })
+      )
+      .annotateMerge(requires("providers:update")),
+    HttpApiEndpoint.post("disable", "/:id/disable", { params, success: orUnreadable(Provider), error: missing })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Disable a provider",
+          description: "Requests go where the environment says, or are refused."
+        })
+      )
+      .annotateMerge(requires("providers:update"))
+  )
+  .prefix("/providers")

@@ -1,0 +1,132 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import {
+  BodyBytes,
+  maxBodyBytes,
+  maxTimeoutMs,
+  PolicyRoute,
+  RouteId,
+  RouteMode,
+  TimeoutMs
+} from "../../../policy/routes/CanonicalRoute.ts"
+import { Ownership } from "../../../policy/routes/UpstreamObjects.ts"
+import { refusals } from "../schema/Errors.ts"
+import { bodyExample } from "../schema/Examples.ts"
+import { orUnreadable, Timestamp, upTo } from "../schema/Fields.ts"
+import { leavesOut, requires } from "../schema/Security.ts"
+import { limitsStreams, ownership } from "./UpstreamPassthroughApi.ts"
+
+export const Route = Schema.Struct({
+  route_id: RouteId,
+  route: PolicyRoute,
+  enabled: Schema.Boolean,
+  mode: RouteMode,
+  timeout_ms: TimeoutMs,
+  max_request_body_bytes: BodyBytes,
+  max_response_body_bytes: BodyBytes,
+  limits_streams: Schema.Boolean,
+  ownership: Ownership,
+  updated_at: Timestamp
+}).annotate({ identifier: "Route" })
+export type Route = typeof Route.Type
+
+/** Any subset. A number out of its range is an `invalid_provider_config_payload` (reference §2.8). */
+export const RoutePatch = Schema.Struct({
+  mode: Schema.optionalKey(RouteMode),
+  timeout_ms: Schema.optionalKey(upTo(maxTimeoutMs, "Milliseconds")),
+  max_request_body_bytes: Schema.optionalKey(upTo(maxBodyBytes, "Bytes")),
+  max_response_body_bytes: Schema.optionalKey(upTo(maxBodyBytes, "Bytes")),
+  limits_streams: Schema.optionalKey(Schema.Boolean.annotate({ description: limitsStreams })),
+  ownership: Schema.optionalKey(Schema.String.annotate({ description: ownership }))
+})
+export type RoutePatch = typeof RoutePatch.Type
+
+const group = <const Name extends string>(name: Name, description: string, ids: ReadonlyArray<typeof RouteId.Type>) => {
+  const params = { route_id: Schema.Literals(ids) }
+  return HttpApiGroup.make(name)
+    .annotate(OpenApi.Description, description)
+    .add(
+      HttpApiEndpoint.get("list", "/", { success: Schema.Array(Route) })
+        .annotateMerge(leavesOut)
+        .annotate(OpenApi.Summary, "List the routes")
+        .annotateMerge(requires("usage:read")),
+      HttpApiEndpoint.post("enable", "/:route_id/enable", { params, success: Route })
+        .annotateMerge(
+          OpenApi.annotations({ summary: "Enable a route", description: "The other routes stay as they are." })
+        )
+        .annotateMerge(requires("policies:update")),
+      HttpApiEndpoint.post("disable", "/:route_id/disable", { params, success: orUnreadable(Route) })
+        .annotateMerge(
+          OpenApi.annotations({
+            summary: "Disable a route",
+            description: "Requests to it are refused with `route_disabled`."
+          })
+        )
+        .annotateMerge(requires("policies:update")),
+      HttpApiEndpoint.patch("mode", "/:route_id/mode", {
+        params,
+        payload: Schema.Struct({ mode: RouteMode }),
+        success: Route
+      })
+        .annotateMerge(
+          OpenApi.annotations({
+            summary: "Change the mode of a route",
+            description:
+              "`managed_by_gateway`: with gateway keys and the gateway's credentials. `direct_upstream_passthrough`: clients may bring credentials of their own."
+          })
+        )
+        .annotateMerge(bodyExample({ mode: "managed_by_gateway" }))
+        .annotateMerge(requires("policies:update")),
+      HttpApiEndpoint.patch("config", "/:route_id/config", {
+        params,
+        payload: RoutePatch,
+        success: Route,
+        error: refusals("invalid_provider_config_payload")
+      })
+        .annotateMerge(
+          OpenApi.annotations({
+            summary: "Change the mode and the limits of a route",
+            description: "What is absent stays. Limits are bytes and milliseconds."
+          })
+        )
+        .annotateMerge(bodyExample({ timeout_ms: 600_000, max_request_body_bytes: 33_554_432 }))
+        .annotateMerge(requires("policies:update"))
+    )
+    .prefix(`/${name}`)
+}
+
+/** One call for what a new installation usually sets ten times. */
+export const RoutesApi = HttpApiGroup.make("routes")
+  .annotate(OpenApi.Description, "All ten routes at once.")
+  .add(
+    HttpApiEndpoint.patch("config", "/config", {
+      payload: RoutePatch,
+      success: Schema.Array(Route),
+      error: refusals("invalid_provider_config_payload")
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Change the mode and the limits of all routes",
+          description: "All of them or, where one cannot be so, none."
+        })
+      )
+      .annotateMerge(requires("policies:update"))
+  )
+  .prefix("/routes")
+
+export const FamilyARoutesApi = group(
+  "family-a-routes",
+  "The routes of the first wire protocol: whether, how and how far they are open.",
+  ["chat-completions", "responses", "embeddings"]
+)
+
+/** `models` belongs to both families on the wire and is configured here. */
+export const FamilyBRoutesApi = group("family-b-routes", "The routes of the second wire protocol, and `/v1/models`.", [
+  "messages",
+  "messages-count-tokens",
+  "message-batches",
+  "message-batch",
+  "message-batch-results",
+  "message-batch-cancel",
+  "models"
+])

@@ -1,0 +1,178 @@
+import { Schema, Struct } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { CostMode, EstimatedCost, ServiceMethod } from "../../../policy/routes/Service.ts"
+import { refusals } from "../schema/Errors.ts"
+import { Id, Timestamp } from "../schema/Fields.ts"
+import { leavesOut, requires } from "../schema/Security.ts"
+import {
+  ChangedService,
+  HealthMethod,
+  NewService,
+  PricingRuleInput,
+  Service,
+  ServiceSource,
+  SyncStatus
+} from "./ServicesApi.ts"
+
+const Text = Schema.NullOr(Schema.String)
+
+/** The prices that a studio suggests: those of a new service, and the rules of one that is imported again. */
+const DefaultPricing = Schema.Struct({
+  cost_mode: Schema.optionalKey(CostMode),
+  estimated_cost_usd: Schema.optionalKey(EstimatedCost),
+  pricing_rules: Schema.optionalKey(Schema.Array(PricingRuleInput).check(Schema.isMaxLength(50)))
+})
+
+const suggested = {
+  /** What the studio files the service under: for the eyes of whoever imports it. */
+  category: Schema.optionalKey(Text),
+  default_pricing: Schema.optionalKey(Schema.NullOr(DefaultPricing))
+}
+
+/** One service of the studio, as `GET /studio/services` suggests it. `null` is the same as nothing. */
+export const ImportRequest = Schema.Struct({
+  studio_service_id: Schema.String,
+  name: Schema.String,
+  project_id: Schema.optionalKey(Schema.NullOr(Id)),
+  route_pattern: Schema.optionalKey(Text),
+  upstream_base_url: Schema.optionalKey(Text),
+  health_check_path: Schema.optionalKey(Text),
+  health_check_method: Schema.optionalKey(Schema.NullOr(HealthMethod)),
+  allowed_methods: Schema.optionalKey(Schema.NullOr(Schema.Array(ServiceMethod).check(Schema.isMaxLength(5)))),
+  ...suggested
+})
+export type ImportRequest = typeof ImportRequest.Type
+
+/**
+ * One service of a registry. With a `studio_service_id` that is registered already it is an import like any other: name
+ * and pricing rules are the studio's, the rest stays. Otherwise what it names is set. Credentials are not part of it.
+ */
+export const RegistryEntry = NewService.mapFields(Struct.omit(["credential"])).pipe(Schema.fieldsAssign(suggested))
+export type RegistryEntry = typeof RegistryEntry.Type
+
+/** The whole registry: services that it does not name are removed by its activation, that is disabled and `stale`. */
+export const RegistryDraft = Schema.Struct({
+  source: Schema.optionalKey(Schema.String.check(Schema.isBetweenLength(1, 120))),
+  services: Schema.Array(RegistryEntry).check(Schema.isMaxLength(500))
+})
+export type RegistryDraft = typeof RegistryDraft.Type
+
+const Names = Schema.Array(Schema.String)
+
+/** What an activation does, by name; `changed_fields` says what of each changed service. */
+export const RegistryDiff = Schema.Struct({
+  added: Names,
+  changed: Names,
+  removed: Names,
+  changed_fields: Schema.Record(Schema.String, Names),
+  invalid: Schema.Array(Schema.Struct({ service_name: Schema.String, field: Schema.String, message: Schema.String }))
+})
+export type RegistryDiff = typeof RegistryDiff.Type
+
+/** What a snapshot keeps of a service: all that was decided about it, but its credential. */
+export const Registration = Service.mapFields(
+  Struct.omit([
+    "credential_configured",
+    "missing_runtime_fields",
+    "last_synced_at",
+    "disabled_at",
+    "created_at",
+    "updated_at"
+  ])
+)
+export type Registration = typeof Registration.Type
+
+/** The registry as an activation left it. */
+export const RegistrySnapshot = Schema.Struct({
+  version: Schema.Int,
+  source: Schema.String,
+  diff: RegistryDiff,
+  services_json: Schema.Array(Registration),
+  activated_at: Timestamp,
+  rolled_back_from_version: Schema.NullOr(Schema.Int),
+  created_at: Timestamp
+})
+export type RegistrySnapshot = typeof RegistrySnapshot.Type
+
+export const Activation = Schema.Struct({ snapshot: RegistrySnapshot, services: Schema.Array(ChangedService) })
+export type Activation = typeof Activation.Type
+
+/** How a service stands to where it comes from. */
+export const ServiceSync = Schema.Struct({
+  service_name: Schema.String,
+  source: ServiceSource,
+  studio_service_id: Text,
+  sync_status: SyncStatus,
+  last_synced_at: Schema.NullOr(Timestamp),
+  missing_runtime_fields: Service.fields.missing_runtime_fields,
+  openapi_source_path: Text,
+  openapi_schema_hash: Text,
+  openapi_synced_at: Schema.NullOr(Timestamp)
+})
+export type ServiceSync = typeof ServiceSync.Type
+
+const Version = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }))
+
+const refused = ["invalid_service_payload", "invalid_service_upstream", "missing_project", "duplicate_service"] as const
+const imported = { payload: ImportRequest, success: ChangedService, error: refusals(...refused) }
+
+export const ServiceImportApi = HttpApiGroup.make("service-import")
+  .annotate(OpenApi.Description, "The registry as a whole: from a studio, from a list, and back to an earlier version.")
+  .add(
+    HttpApiEndpoint.post("import", "/import", imported).annotateMerge(
+      OpenApi.annotations({
+        summary: "Import a service of the studio",
+        description: "Again, it changes what the studio owns and keeps what was decided here."
+      })
+    ),
+    HttpApiEndpoint.post("sync", "/sync", imported).annotateMerge(
+      OpenApi.annotations({ summary: "Import a service of the studio again", description: "The same as `import`." })
+    ),
+    HttpApiEndpoint.post("preview", "/import/preview", {
+      payload: RegistryDraft,
+      success: Schema.Struct({ diff: RegistryDiff })
+    })
+      .annotateMerge(leavesOut)
+      .annotate(OpenApi.Summary, "Show what a list of services would change"),
+    HttpApiEndpoint.post("activate", "/import/activate", {
+      payload: RegistryDraft,
+      success: Activation,
+      error: refusals("invalid_service_payload", "duplicate_service")
+    })
+      .annotateMerge(leavesOut)
+      .annotate(OpenApi.Summary, "Make a list of services the registry"),
+    HttpApiEndpoint.get("versions", "/import/versions", {
+      query: {
+        limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 50 }))),
+        before: Schema.optionalKey(Version)
+      },
+      success: Schema.Array(RegistrySnapshot)
+    })
+      .annotateMerge(leavesOut)
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "List versions of the registry, newest first",
+          description: "`before` is the last version of the page before."
+        })
+      ),
+    HttpApiEndpoint.post("rollback", "/import/rollback/:version", {
+      params: { version: Version },
+      success: Activation,
+      error: refusals("missing_service", "duplicate_service")
+    })
+      .annotateMerge(leavesOut)
+      .annotateMerge(
+        OpenApi.annotations({ summary: "Make an earlier version the registry", description: "As a new version." })
+      )
+  )
+  .annotateEndpointsMerge(requires("services:update"))
+  .add(
+    HttpApiEndpoint.get("status", "/:name/sync-status", {
+      params: { name: Schema.String },
+      success: ServiceSync,
+      error: refusals("missing_service")
+    })
+      .annotate(OpenApi.Summary, "Show when a service was last synchronised")
+      .annotateMerge(requires("operators:manage"))
+  )
+  .prefix("/services")

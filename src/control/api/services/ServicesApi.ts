@@ -1,0 +1,200 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { BodyBytes, TimeoutMs } from "../../../policy/routes/CanonicalRoute.ts"
+import {
+  CostMode,
+  Endpoint,
+  EndpointMethod,
+  EndpointPricingRule,
+  EstimatedCost,
+  PricingRule,
+  RuntimeField,
+  ServiceMethod,
+  ServiceName
+} from "../../../policy/routes/Service.ts"
+import { Credential } from "../providers/ProvidersApi.ts"
+import { refusals } from "../schema/Errors.ts"
+import { bodyExample } from "../schema/Examples.ts"
+import { CredentialCleared, Id, orUnreadable, stamps, Timestamp } from "../schema/Fields.ts"
+import { leavesOut, requires } from "../schema/Security.ts"
+
+export const HealthMethod = Schema.Literals(["GET", "HEAD"])
+export const ServiceSource = Schema.Literals(["gateway", "studio"])
+export const SyncStatus = Schema.Literals(["local", "synced", "incomplete", "stale", "failed"])
+
+const Text = Schema.NullOr(Schema.String)
+export const listOf = <S extends Schema.Constraint>(item: S, most: number) =>
+  Schema.Array(item).check(Schema.isMaxLength(most))
+
+/** Everything about a service but its credential, of which it says whether there is one (reference §9.1). */
+export const Service = Schema.Struct({
+  name: Schema.String,
+  project_id: Schema.NullOr(Id),
+  studio_service_id: Text,
+  route_pattern: Schema.String,
+  upstream_base_url: Text,
+  health_check_path: Text,
+  health_check_method: HealthMethod,
+  enabled: Schema.Boolean,
+  allowed_methods: Schema.Array(ServiceMethod),
+  timeout_ms: TimeoutMs,
+  max_body_bytes: BodyBytes,
+  cost_mode: CostMode,
+  estimated_cost_usd: EstimatedCost,
+  pricing_rules: Schema.Array(PricingRule),
+  openapi_source_path: Text,
+  openapi_endpoints: Schema.Array(Endpoint),
+  endpoint_pricing_rules: Schema.Array(EndpointPricingRule),
+  fallback_services: Schema.Array(Schema.String),
+  credential_configured: Schema.Boolean,
+  openapi_schema_hash: Text,
+  openapi_synced_at: Schema.NullOr(Timestamp),
+  source: ServiceSource,
+  sync_status: SyncStatus,
+  last_synced_at: Schema.NullOr(Timestamp),
+  disabled_at: Schema.NullOr(Timestamp),
+  ...stamps,
+  missing_runtime_fields: Schema.Array(RuntimeField)
+}).annotate({ identifier: "Service" })
+export type Service = typeof Service.Type
+
+export const ChangedService = Service.pipe(Schema.fieldsAssign({ credential_cleared: CredentialCleared }))
+export type ChangedService = typeof ChangedService.Type
+
+/**
+ * As an operator writes it: `path` is another name of `json_pointer`, and numbers and booleans stand for their text.
+ */
+export const PricingRuleInput = Schema.Struct({
+  name: Schema.optionalKey(Text),
+  json_pointer: Schema.optionalKey(Schema.String),
+  path: Schema.optionalKey(Schema.String),
+  equals: Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]),
+  cost_mode: CostMode,
+  estimated_cost_usd: Schema.optionalKey(EstimatedCost)
+})
+export type PricingRuleInput = typeof PricingRuleInput.Type
+
+const endpoint = {
+  method: EndpointMethod,
+  path_template: Schema.String,
+  operation_id: Schema.optionalKey(Text)
+}
+
+export const EndpointInput = Schema.Struct({
+  ...endpoint,
+  summary: Schema.optionalKey(Text),
+  svc_default: Schema.optionalKey(Schema.Boolean)
+})
+export type EndpointInput = typeof EndpointInput.Type
+
+export const EndpointPricingRuleInput = Schema.Struct({
+  ...endpoint,
+  cost_mode: CostMode,
+  estimated_cost_usd: Schema.optionalKey(EstimatedCost)
+})
+export type EndpointPricingRuleInput = typeof EndpointPricingRuleInput.Type
+
+/** How many there may be of each. */
+export const serviceBounds = {
+  allowed_methods: 5,
+  pricing_rules: 50,
+  openapi_endpoints: 500,
+  endpoint_pricing_rules: 500,
+  fallback_services: 50
+}
+
+/** `null` clears a field, or brings its default back. */
+const settings = {
+  project_id: Schema.optionalKey(Schema.NullOr(Id)),
+  studio_service_id: Schema.optionalKey(Text),
+  route_pattern: Schema.optionalKey(Text),
+  upstream_base_url: Schema.optionalKey(Text),
+  health_check_path: Schema.optionalKey(Text),
+  health_check_method: Schema.optionalKey(Schema.NullOr(HealthMethod)),
+  enabled: Schema.optionalKey(Schema.Boolean),
+  allowed_methods: Schema.optionalKey(Schema.NullOr(listOf(ServiceMethod, serviceBounds.allowed_methods))),
+  credential: Schema.optionalKey(Schema.NullOr(Credential)),
+  timeout_ms: Schema.optionalKey(Schema.NullOr(TimeoutMs)),
+  max_body_bytes: Schema.optionalKey(Schema.NullOr(BodyBytes)),
+  cost_mode: Schema.optionalKey(Schema.NullOr(CostMode)),
+  estimated_cost_usd: Schema.optionalKey(EstimatedCost),
+  pricing_rules: Schema.optionalKey(Schema.NullOr(listOf(PricingRuleInput, serviceBounds.pricing_rules))),
+  openapi_source_path: Schema.optionalKey(Text),
+  openapi_endpoints: Schema.optionalKey(Schema.NullOr(listOf(EndpointInput, serviceBounds.openapi_endpoints))),
+  endpoint_pricing_rules: Schema.optionalKey(
+    Schema.NullOr(listOf(EndpointPricingRuleInput, serviceBounds.endpoint_pricing_rules))
+  ),
+  fallback_services: Schema.optionalKey(Schema.NullOr(listOf(Schema.String, serviceBounds.fallback_services)))
+}
+
+export const NewService = Schema.Struct({ name: Schema.String, ...settings })
+export type NewService = typeof NewService.Type
+
+export const ServicePatch = Schema.Struct({ ...settings, sync_status: Schema.optionalKey(SyncStatus) })
+export type ServicePatch = typeof ServicePatch.Type
+
+/** Links of a project or a key; given, they replace all that there were. */
+export const ServiceNames = listOf(ServiceName, 1000)
+
+const params = { name: Schema.String }
+const missing = refusals("missing_service")
+const refused = ["invalid_service_payload", "invalid_service_upstream", "missing_project", "duplicate_service"] as const
+
+export const ServicesApi = HttpApiGroup.make("services")
+  .annotate(OpenApi.Description, "Services that the proxy reaches at `/services/<name>/*` or at patterns of their own.")
+  .add(
+    HttpApiEndpoint.post("create", "/", {
+      payload: NewService,
+      success: Service,
+      error: refusals(...refused)
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Register a service",
+          description: "The proxy reaches it at `/services/<name>/*`, with a credential of its own."
+        })
+      )
+      .annotateMerge(
+        bodyExample({
+          name: "search-index",
+          upstream_base_url: "https://search.example.com",
+          allowed_methods: ["GET", "POST"]
+        })
+      )
+      .annotateMerge(requires("services:update")),
+    HttpApiEndpoint.get("list", "/", { success: Schema.Array(Service) })
+      .annotateMerge(leavesOut)
+      .annotate(OpenApi.Summary, "List services by name")
+      .annotateMerge(requires("usage:read")),
+    HttpApiEndpoint.get("get", "/:name", { params, success: Service, error: missing })
+      .annotate(OpenApi.Summary, "Show a service")
+      .annotateMerge(requires("operators:manage")),
+    HttpApiEndpoint.patch("update", "/:name", {
+      params,
+      payload: ServicePatch,
+      success: ChangedService,
+      error: refusals("missing_service", ...refused)
+    })
+      .annotate(OpenApi.Summary, "Change a service")
+      .annotateMerge(requires("services:update")),
+    HttpApiEndpoint.delete("remove", "/:name", {
+      params,
+      success: HttpApiSchema.NoContent,
+      error: refusals("missing_service", "service_in_use")
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Delete a service",
+          description:
+            "Not while it is all that a project or a key is linked to: without links they could call every other."
+        })
+      )
+      .annotateMerge(requires("services:update")),
+    HttpApiEndpoint.post("enable", "/:name/enable", { params, success: Service, error: missing })
+      .annotate(OpenApi.Summary, "Enable a service")
+      .annotateMerge(requires("services:update")),
+    HttpApiEndpoint.post("disable", "/:name/disable", { params, success: orUnreadable(Service), error: missing })
+      .annotate(OpenApi.Summary, "Disable a service")
+      .annotateMerge(requires("services:update"))
+  )
+  .prefix("/services")

@@ -1,0 +1,98 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { ServiceMethod } from "../../../policy/routes/Service.ts"
+import { Credential } from "../providers/ProvidersApi.ts"
+import { refusals } from "../schema/Errors.ts"
+import { CredentialCleared, Id, Timestamp } from "../schema/Fields.ts"
+import { requires } from "../schema/Security.ts"
+import { HealthMethod } from "./ServicesApi.ts"
+
+const Text = Schema.NullOr(Schema.String)
+
+/** The studio that services are imported from: stored here, or else as the environment names it. */
+export const StudioConnection = Schema.Struct({
+  base_url: Text,
+  token_configured: Schema.Boolean,
+  source: Schema.Literals(["persisted", "environment", "unset"]),
+  updated_at: Schema.NullOr(Timestamp)
+})
+export type StudioConnection = typeof StudioConnection.Type
+
+export const ChangedStudioConnection = StudioConnection.pipe(
+  Schema.fieldsAssign({ credential_cleared: CredentialCleared })
+)
+export type ChangedStudioConnection = typeof ChangedStudioConnection.Type
+
+/**
+ * Applies to the connection in force, and is stored whole: the token of the environment goes to the environment's
+ * address alone. `base_url: null` forgets what is stored, token included; then the environment counts again.
+ */
+export const StudioConnectionPatch = Schema.Struct({
+  base_url: Schema.optionalKey(Text),
+  token: Schema.optionalKey(Schema.NullOr(Credential))
+})
+export type StudioConnectionPatch = typeof StudioConnectionPatch.Type
+
+/** How a service of the studio would be registered here: the body of `POST /services/import`. */
+const SuggestedImport = Schema.Struct({
+  studio_service_id: Schema.String,
+  name: Schema.String,
+  project_id: Schema.NullOr(Id),
+  route_pattern: Schema.String,
+  upstream_base_url: Text,
+  health_check_path: Text,
+  health_check_method: HealthMethod,
+  allowed_methods: Schema.Array(ServiceMethod),
+  /** The first tag. */
+  category: Text,
+  default_pricing: Schema.Json
+})
+
+export const StudioService = Schema.Struct({
+  studio_service_id: Schema.String,
+  name: Schema.String,
+  display_name: Text,
+  environment: Text,
+  status: Text,
+  base_url: Text,
+  tags: Schema.Array(Schema.String),
+  route_pattern: Schema.String,
+  import_request: SuggestedImport
+})
+export type StudioService = typeof StudioService.Type
+
+const unavailable = refusals("studio_unconfigured", "studio_unavailable")
+
+export const StudioApi = HttpApiGroup.make("studio")
+  .annotate(OpenApi.Description, "Where services can be imported from.")
+  .add(
+    HttpApiEndpoint.get("connection", "/connection", { success: StudioConnection })
+      .annotate(OpenApi.Summary, "Show the studio connection")
+      .annotateMerge(requires("operators:manage")),
+    HttpApiEndpoint.patch("connect", "/connection", {
+      payload: StudioConnectionPatch,
+      success: ChangedStudioConnection,
+      error: refusals("invalid_studio_connection_payload")
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Change the studio connection",
+          description:
+            "What is saved goes ahead of the environment; a null `base_url` makes the environment count again. A stored token belongs to its address: a `base_url` of another scheme, host or port without a `token` removes it, and the answer says `credential_cleared`."
+        })
+      )
+      .annotateMerge(requires("settings:update")),
+    HttpApiEndpoint.post("test", "/connection/test", {
+      success: Schema.Struct({ ok: Schema.Literal(true), service_count: Schema.Int }),
+      error: unavailable
+    })
+      .annotate(OpenApi.Summary, "Try the studio connection")
+      .annotateMerge(requires("operators:manage")),
+    HttpApiEndpoint.get("services", "/services", {
+      success: Schema.Array(StudioService),
+      error: unavailable
+    })
+      .annotate(OpenApi.Summary, "List what the studio exports, ready for import")
+      .annotateMerge(requires("operators:manage"))
+  )
+  .prefix("/studio")

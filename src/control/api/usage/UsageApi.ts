@@ -1,0 +1,362 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { TeamId } from "../keys/KeysApi.ts"
+import { refusals } from "../schema/Errors.ts"
+import { Cursor, Id, PageLimit, RangeTime, Timestamp } from "../schema/Fields.ts"
+import { leavesOut, requires } from "../schema/Security.ts"
+
+const Status = Schema.Literals(["success", "failure"])
+const Tokens = Schema.NullOr(Schema.Int)
+const OrNull = Schema.NullOr(Schema.String)
+
+export const UsageEvent = Schema.Struct({
+  id: Id,
+  created_at: Timestamp,
+  request_id: Schema.String,
+  key_id: Id,
+  /** What people call the key now, and how its secret begins; both are missing where it is gone. */
+  key_name: OrNull,
+  key_prefix: OrNull,
+  project_id: Schema.NullOr(Id),
+  project_name: OrNull,
+  /** The key's team when the request was made. */
+  team_id: OrNull,
+  route: Schema.String,
+  model: OrNull,
+  provider: Schema.String,
+  status: Status,
+  status_code: Schema.Int,
+  error_code: OrNull,
+  latency_ms: Schema.Int,
+  usage_source: Schema.Literals(["reported", "estimated", "status_only"]),
+  input_tokens: Tokens,
+  output_tokens: Tokens,
+  total_tokens: Tokens,
+  cached_input_tokens: Tokens,
+  cache_write_tokens: Tokens,
+  reasoning_tokens: Tokens,
+  estimated_cost_usd: Schema.NullOr(Schema.Finite),
+  cost_source: Schema.String,
+  cost_mode: OrNull,
+  pricing_rule_name: OrNull,
+  streamed: Schema.Boolean,
+  service_name: OrNull,
+  http_method: OrNull,
+  endpoint_path: OrNull,
+  endpoint_template: OrNull,
+  task_id: OrNull,
+  run_id: OrNull,
+  trace_id: OrNull,
+  fallback_count: Schema.Int,
+  guardrail_action_count: Schema.Int
+}).annotate({ identifier: "UsageEvent" })
+export type UsageEvent = typeof UsageEvent.Type
+
+/** Sums over what matched; tokens and cost that nobody knows count as nothing. */
+export const UsageSummary = Schema.Struct({
+  request_count: Schema.Int,
+  success_count: Schema.Int,
+  failure_count: Schema.Int,
+  reported_count: Schema.Int,
+  estimated_count: Schema.Int,
+  status_only_count: Schema.Int,
+  input_tokens: Schema.Int,
+  output_tokens: Schema.Int,
+  total_tokens: Schema.Int,
+  cached_input_tokens: Schema.Int,
+  cache_write_tokens: Schema.Int,
+  reasoning_tokens: Schema.Int,
+  estimated_cost_usd: Schema.Finite,
+  total_latency_ms: Schema.Int,
+  average_latency_ms: Schema.NullOr(Schema.Finite),
+  fallback_count: Schema.Int,
+  fallback_rate: Schema.Finite,
+  policy_denial_count: Schema.Int,
+  rate_limit_denial_count: Schema.Int,
+  budget_denial_count: Schema.Int,
+  guardrail_block_count: Schema.Int,
+  expensive_request_count: Schema.Int,
+  /** Requests that count as $0.01, because their model has no price; what older versions summed up is not in it. */
+  unpriced_request_count: Schema.Int
+}).annotate({ identifier: "UsageSummary" })
+export type UsageSummary = typeof UsageSummary.Type
+
+/** With the models that have no price, the most used first: twenty at the most. */
+export const UsageTotal = UsageSummary.pipe(Schema.fieldsAssign({ unpriced_models: Schema.Array(Schema.String) }))
+export type UsageTotal = typeof UsageTotal.Type
+
+/** `name` is what filters take, an id of keys and projects; `display_name` is what people call it. */
+const Breakdown = Schema.Array(
+  Schema.Struct({ name: Schema.String, display_name: Schema.String, summary: UsageSummary })
+)
+const Series = Schema.Array(Schema.Struct({ bucket: Timestamp, summary: UsageSummary }))
+const ServiceSeries = Schema.Array(Schema.Struct({ bucket: Timestamp, name: Schema.String, summary: UsageSummary }))
+const SeriesPage = Schema.Struct({ limit: Schema.Int, offset: Schema.Int, has_more: Schema.Boolean })
+
+export const UnusedKey = Schema.Struct({
+  key_id: Id,
+  name: OrNull,
+  key_prefix: Schema.String,
+  project_id: Schema.NullOr(Id),
+  created_at: Timestamp,
+  last_used_at: Schema.NullOr(Timestamp)
+})
+export type UnusedKey = typeof UnusedKey.Type
+
+export const UsageDashboard = Schema.Struct({
+  summary: UsageSummary,
+  breakdowns: Schema.Struct({
+    projects: Breakdown,
+    keys: Breakdown,
+    teams: Breakdown,
+    services: Breakdown,
+    endpoints: Breakdown,
+    providers: Breakdown,
+    models: Breakdown,
+    tasks: Breakdown
+  }),
+  timeseries: Series,
+  service_timeseries: ServiceSeries,
+  timeseries_page: SeriesPage,
+  service_timeseries_page: SeriesPage,
+  unused_keys: Schema.Array(UnusedKey)
+})
+export type UsageDashboard = typeof UsageDashboard.Type
+
+const Text = Schema.optionalKey(Schema.String.check(Schema.isBetweenLength(1, 256)))
+
+const upTo = (most: number) => Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: most })))
+const Offset = Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 })))
+
+const range = { from: Schema.optionalKey(RangeTime), to: Schema.optionalKey(RangeTime) }
+
+/**
+ * Every filter is an exact match; `from` is inside the range, `to` outside. `endpoint` is the template of an endpoint,
+ * or the name of its service where it has none. `min_cost_usd` leaves the requests that cost as much or more.
+ */
+const filter = {
+  ...range,
+  key_id: Schema.optionalKey(Id),
+  project_id: Schema.optionalKey(Id),
+  team_id: Schema.optionalKey(TeamId),
+  route: Text,
+  model: Text,
+  provider: Text,
+  service: Text,
+  method: Text,
+  endpoint: Schema.optionalKey(Schema.String.check(Schema.isBetweenLength(1, 2048))),
+  status: Schema.optionalKey(Status),
+  status_code: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 100, maximum: 599 }))),
+  task_id: Text,
+  run_id: Text,
+  trace_id: Text,
+  min_cost_usd: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 9_000_000 })))
+}
+export const UsageFilter = Schema.Struct(filter)
+export type UsageFilter = typeof UsageFilter.Type
+
+export const SortOrder = Schema.Literals(["asc", "desc"])
+export type SortOrder = typeof SortOrder.Type
+
+/** Of a breakdown; `latency` is the average. */
+export const BreakdownSort = Schema.Literals([
+  "requests",
+  "cost",
+  "failures",
+  "success",
+  "latency",
+  "tokens",
+  "fallbacks"
+])
+export type BreakdownSort = typeof BreakdownSort.Type
+
+export const EventSort = Schema.Literals(["created_at", "cost", "latency", "tokens", "status_code"])
+export type EventSort = typeof EventSort.Type
+
+const ordered = { sort_order: Schema.optionalKey(SortOrder) }
+
+const BreakdownQuery = Schema.Struct({
+  ...filter,
+  ...ordered,
+  breakdown_limit: upTo(500),
+  breakdown_offset: Offset,
+  sort_by: Schema.optionalKey(BreakdownSort)
+})
+export type BreakdownQuery = typeof BreakdownQuery.Type
+
+const interval = { interval: Schema.optionalKey(Schema.Literals(["hour", "day"])) }
+
+/** The most buckets of one answer: a month of hours, and a year of days. */
+const SeriesQuery = Schema.Struct({ ...filter, ...interval, timeseries_limit: upTo(1000), timeseries_offset: Offset })
+export type SeriesQuery = typeof SeriesQuery.Type
+
+const DashboardQuery = Schema.Struct({
+  ...BreakdownQuery.fields,
+  ...SeriesQuery.fields,
+  service_timeseries_limit: upTo(1000),
+  service_timeseries_offset: Offset
+})
+export type DashboardQuery = typeof DashboardQuery.Type
+
+const EventsQuery = Schema.Struct({
+  ...filter,
+  ...ordered,
+  sort_by: Schema.optionalKey(EventSort),
+  limit: Schema.optionalKey(PageLimit),
+  offset: Offset,
+  cursor: Schema.optionalKey(Cursor)
+})
+export type EventsQuery = typeof EventsQuery.Type
+
+const UnusedQuery = Schema.Struct({ ...range, project_id: Schema.optionalKey(Id), limit: upTo(1000) })
+export type UnusedQuery = typeof UnusedQuery.Type
+
+/** Oldest first. `all` leaves the limit out: whatever matches, as one stream. */
+const ExportQuery = Schema.Struct({
+  ...filter,
+  limit: upTo(10_000),
+  offset: Offset,
+  all: Schema.optionalKey(Schema.Literals(["true", "false"]))
+})
+export type ExportQuery = typeof ExportQuery.Type
+
+const attachment = { "content-disposition": Schema.String }
+const error = refusals("invalid_usage_query")
+const breakdown = { query: BreakdownQuery, success: Breakdown, error }
+
+export const UsageApi = HttpApiGroup.make("usage")
+  .annotate(OpenApi.Description, "Requests, tokens and cost.")
+  .add(
+    HttpApiEndpoint.get("summary", "/usage/summary", { query: filter, success: UsageTotal, error }).annotate(
+      OpenApi.Summary,
+      "Sum up usage"
+    ),
+    HttpApiEndpoint.get("dashboard", "/usage/dashboard", {
+      query: DashboardQuery,
+      success: UsageDashboard,
+      error
+    }).annotate(OpenApi.Summary, "Show sums, breakdowns, series and unused keys at once"),
+    HttpApiEndpoint.get("timeseries", "/usage/timeseries", { query: SeriesQuery, success: Series, error }).annotate(
+      OpenApi.Summary,
+      "Sum up usage by hour or day"
+    ),
+    HttpApiEndpoint.get("byKey", "/usage/by-key", breakdown).annotate(OpenApi.Summary, "Break usage down by key"),
+    HttpApiEndpoint.get("byProject", "/usage/by-project", breakdown).annotate(
+      OpenApi.Summary,
+      "Break usage down by project"
+    ),
+    HttpApiEndpoint.get("byTeam", "/usage/by-team", breakdown).annotate(OpenApi.Summary, "Break usage down by team"),
+    HttpApiEndpoint.get("byModel", "/usage/by-model", breakdown).annotate(OpenApi.Summary, "Break usage down by model"),
+    HttpApiEndpoint.get("byProvider", "/usage/by-provider", breakdown).annotate(
+      OpenApi.Summary,
+      "Break usage down by provider"
+    ),
+    HttpApiEndpoint.get("byService", "/usage/by-service", breakdown).annotate(
+      OpenApi.Summary,
+      "Break usage down by service"
+    ),
+    HttpApiEndpoint.get("byTask", "/usage/by-task", breakdown).annotate(OpenApi.Summary, "Break usage down by task"),
+    HttpApiEndpoint.get("events", "/usage/events", {
+      query: EventsQuery,
+      success: Schema.Struct({
+        rows: Schema.Array(UsageEvent),
+        limit: Schema.Int,
+        offset: Schema.Int,
+        has_more: Schema.Boolean,
+        /** Present in the order of time, where paging by it stays fast at any depth. */
+        next_cursor: Schema.NullOr(Cursor)
+      }),
+      error
+    })
+      .annotateMerge(leavesOut)
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "List requests",
+          description: "In the order of time, `next_cursor` leads to the next page at any depth."
+        })
+      ),
+    HttpApiEndpoint.get("filterValues", "/usage/filter-values", {
+      query: {
+        // One of `FilterField`; refused as a query that makes no sense, not as one that cannot be read.
+        field: Schema.String,
+        q: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(256))),
+        limit: upTo(100)
+      },
+      success: Schema.Struct({ field: Schema.String, values: Schema.Array(Schema.String) }),
+      error
+    }).annotate(OpenApi.Summary, "List the values that a filter can have"),
+    HttpApiEndpoint.get("unusedKeys", "/usage/unused-keys", {
+      query: UnusedQuery,
+      success: Schema.Array(UnusedKey),
+      error
+    }).annotate(OpenApi.Summary, "List keys without a request in the range"),
+    HttpApiEndpoint.get("ofTask", "/tasks/:task_id/usage", {
+      params: { task_id: Schema.String.check(Schema.isBetweenLength(1, 256)) },
+      query: filter,
+      success: UsageTotal,
+      error
+    }).annotate(OpenApi.Summary, "Sum up the usage of a task")
+  )
+  .annotateEndpointsMerge(requires("usage:read"))
+  .add(
+    HttpApiEndpoint.get("exportJson", "/usage/export.json", {
+      query: ExportQuery,
+      success: HttpApiSchema.WithHeaders(
+        HttpApiSchema.StreamUint8Array({ contentType: "application/json" }),
+        attachment
+      ),
+      error
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Export requests as JSON, oldest first",
+          description: "With `all=true` whatever matches, as one stream."
+        })
+      )
+      .annotateMerge(requires("usage:export")),
+    HttpApiEndpoint.get("exportCsv", "/usage/export.csv", {
+      query: ExportQuery,
+      success: HttpApiSchema.WithHeaders(
+        HttpApiSchema.StreamUint8Array({ contentType: "text/csv; charset=utf-8" }),
+        attachment
+      ),
+      error
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Export requests as CSV, oldest first",
+          description: "With `all=true` whatever matches, as one stream."
+        })
+      )
+      .annotateMerge(requires("usage:export")),
+    HttpApiEndpoint.get("ofKey", "/keys/:id/usage", {
+      params: { id: Id },
+      query: filter,
+      success: UsageTotal,
+      error: [...error, ...refusals("not_found")]
+    })
+      .annotate(OpenApi.Summary, "Sum up the usage of a key")
+      .annotateMerge(requires("usage:read", "operators:manage")),
+    HttpApiEndpoint.get("ofProject", "/projects/:id/usage", {
+      params: { id: Id },
+      query: filter,
+      success: UsageTotal,
+      error: [...error, ...refusals("missing_project")]
+    })
+      .annotate(OpenApi.Summary, "Sum up the usage of a project")
+      .annotateMerge(requires("usage:read", "operators:manage"))
+  )
+
+export const FilterField = Schema.Literals([
+  "route",
+  "provider",
+  "service",
+  "endpoint",
+  "model",
+  "task_id",
+  "run_id",
+  "team_id",
+  "project_id",
+  "key_id"
+])
+export type FilterField = typeof FilterField.Type

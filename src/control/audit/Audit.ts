@@ -1,0 +1,170 @@
+import { Context, Effect, Layer, Schema } from "effect"
+import type { SqlClient } from "effect/sql"
+import { Database } from "../../services/Database.ts"
+import * as AuditLog from "../../state/AuditLog.ts"
+import * as Changes from "../../state/Changes.ts"
+import { RequestId } from "../api/schema/Errors.ts"
+import { orUnreadable, type Unreadable } from "../api/schema/Fields.ts"
+import { Operator } from "../api/schema/Security.ts"
+import { type StatementFailure, type StoreFailure, settled } from "../store/Store.ts"
+
+/**
+ * What changes the control state is written with `write`. `Audit.mutate` alone grants it, for the length of one
+ * transaction, and asks for the audit event in return: a change without its event does not compile. (That nothing is
+ * written around it, a test reads from the sources.)
+ */
+export class Mutation extends Context.Service<Mutation, { readonly write: SqlClient.SqlClient }>()(
+  "svc/control/Mutation"
+) {}
+
+/** Whoever changes something, and the request that does it. */
+export type Actor = Operator | RequestId
+
+/** What was done to what kind of thing. */
+export type Deed =
+  | {
+      readonly target: "key"
+      readonly action: "keys:create" | "keys:update" | "keys:rotate" | "keys:revoke" | "keys:disable" | "keys:enable"
+    }
+  | { readonly target: "project"; readonly action: "projects:create" | "projects:update" | "projects:delete" }
+  | {
+      readonly target: "provider"
+      readonly action:
+        | "providers:create"
+        | "providers:update"
+        | "providers:delete"
+        | "providers:enable"
+        | "providers:disable"
+    }
+  | {
+      readonly target: "upstream_credential_mapping"
+      readonly action:
+        | "upstream_credentials:upsert"
+        | "upstream_credentials:delete"
+        | "upstream_credentials:enable"
+        | "upstream_credentials:disable"
+    }
+  | {
+      readonly target: "family_a_route" | "family_b_route"
+      readonly action:
+        | "policies:route_enable"
+        | "policies:route_disable"
+        | "policies:route_mode_update"
+        | "policies:route_config_update"
+    }
+  | {
+      readonly target: "upstream_passthrough_settings"
+      readonly action: "providers:upstream_passthrough_update"
+    }
+  | { readonly target: "upstream_ui"; readonly action: "providers:upstream_ui_open" }
+  | { readonly target: "model_price"; readonly action: "prices:upsert" | "prices:delete" }
+  | {
+      readonly target: "guardrail"
+      readonly action: "guardrails:create" | "guardrails:update" | "guardrails:delete"
+    }
+  | {
+      readonly target: "service_registry"
+      readonly action: "services:import_activate" | "services:import_rollback"
+    }
+  | { readonly target: "studio_connection"; readonly action: "settings:studio_connection_update" }
+  | {
+      readonly target: "service"
+      readonly action:
+        | "services:create"
+        | "services:update"
+        | "services:delete"
+        | "services:enable"
+        | "services:disable"
+        | "services:import"
+        | "services:sync"
+        | "services:openapi_sync"
+    }
+  | {
+      readonly target: "provider_health"
+      readonly action: "providers:health_update" | "providers:health_check"
+    }
+  | {
+      readonly target: "operator_token"
+      readonly action: "operators:create" | "operators:rotate" | "operators:revoke"
+    }
+  | { readonly target: "audit_log"; readonly action: "audit:archive" }
+  | { readonly target: "vault"; readonly action: "secrets:rotate" }
+  | { readonly target: "gateway_auth_settings"; readonly action: "settings:gateway_auth_update" }
+  | { readonly target: "policy_layer"; readonly action: "policies:upsert-layer" | "policies:delete-layer" }
+  | { readonly target: "policy"; readonly action: "policies:simulate" }
+
+/** An object before and after, in the form that the API shows: only a schema of the API can make one. */
+export class Snapshots {
+  private readonly json: { readonly before: Schema.Json; readonly after: Schema.Json }
+
+  private constructor(before: Schema.Json, after: Schema.Json) {
+    this.json = { before, after }
+  }
+
+  static readonly of = <T, E, RD>(shape: Schema.Codec<T, E, RD>) => {
+    const encode = Schema.encodeEffect(Schema.toCodecJson(Schema.NullOr(orUnreadable(shape))))
+    return (
+      before: T | Unreadable | null,
+      after: T | Unreadable | null
+    ): Effect.Effect<Snapshots, Schema.SchemaError> =>
+      Effect.zipWith(encode(before), encode(after), (a, b) => new Snapshots(a, b))
+  }
+
+  static readonly text = (snapshots: Snapshots) => ({
+    before: jsonb(snapshots.json.before),
+    after: jsonb(snapshots.json.after)
+  })
+}
+
+const jsonb = (value: Schema.Json): string | null => (value === null ? null : JSON.stringify(value))
+
+/** What a mutation hands over to be written down and made known. */
+export interface Recorded<A> {
+  readonly result: A
+  readonly deed: Deed
+  readonly targetId: string
+  readonly snapshots: Snapshots
+  readonly changes: ReadonlyArray<Changes.Change>
+}
+
+export class Audit extends Context.Service<
+  Audit,
+  {
+    /** The change, its event and its notices, together or not at all. */
+    readonly mutate: <A, E, R>(
+      change: Effect.Effect<Recorded<A>, E, R>
+    ) => Effect.Effect<A, Exclude<E, StatementFailure> | StoreFailure, Exclude<R, Mutation> | Actor>
+  }
+>()("svc/control/Audit") {
+  static readonly layer = Layer.effect(
+    Audit,
+    Effect.gen(function* () {
+      const database = yield* Database
+      const { sql, transaction } = database
+
+      const append = Effect.fnUntraced(function* ({ deed, targetId, snapshots }: Recorded<unknown>) {
+        const { ip, tokenId, userAgent } = yield* Operator
+        yield* AuditLog.append({
+          actorTokenId: tokenId,
+          action: deed.action,
+          targetType: deed.target,
+          targetId,
+          ...Snapshots.text(snapshots),
+          requestId: yield* RequestId,
+          ip,
+          userAgent
+        })
+      })
+
+      const mutate: Audit["Service"]["mutate"] = (change) =>
+        Effect.gen(function* () {
+          const recorded = yield* Effect.provideService(change, Mutation, { write: sql })
+          yield* append(recorded)
+          yield* Effect.forEach(recorded.changes, Changes.publish, { discard: true })
+          return recorded.result
+        }).pipe(transaction, Effect.provideService(Database, database), settled)
+
+      return Audit.of({ mutate })
+    })
+  )
+}

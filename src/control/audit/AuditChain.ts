@@ -1,0 +1,185 @@
+import { Context, Effect, Layer, Schema } from "effect"
+import type { SqlClient } from "effect/sql/SqlClient"
+import { Database } from "../../services/Database.ts"
+import { hashOf, type Linked } from "../../state/AuditLog.ts"
+import type { AuditVerification, ChainFault } from "../api/AuditApi.ts"
+import { micros } from "../store/Paging.ts"
+import { Count, rows, type StoreFailure, settled } from "../store/Store.ts"
+
+/** SHA-256, as the driver gives and takes it. */
+export const Hash = Schema.Uint8Array
+
+/** The last event that is known to be right: number 0 is before the first. */
+export interface Link {
+  readonly sequence: number
+  readonly hash: Uint8Array
+}
+
+export const hex = (hash: Uint8Array): string => Buffer.from(hash).toString("hex")
+
+const equal = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0
+
+/**
+ * Follows the chain from `link` through `events`, which the table says are those numbered up to `last`: the first that
+ * is not what it must be, or the link that they lead to.
+ */
+export const follow = (
+  link: Link,
+  events: ReadonlyArray<Linked & { readonly hash: Uint8Array }>,
+  last: number
+): Link | ChainFault => {
+  let at = link
+  for (const event of events) {
+    const expected = at.sequence + 1
+    if (event.sequence > expected) return { sequence: expected, event_id: null, fault: "missing" }
+    if (event.sequence < expected) return { sequence: event.sequence, event_id: event.id, fault: "repeated" }
+    if (!equal(event.previousHash, at.hash)) return { sequence: expected, event_id: event.id, fault: "not_linked" }
+    if (!equal(event.hash, hashOf(event))) return { sequence: expected, event_id: event.id, fault: "changed" }
+    at = { sequence: event.sequence, hash: event.hash }
+  }
+  return at.sequence < last ? { sequence: at.sequence + 1, event_id: null, fault: "missing" } : at
+}
+
+/** The events of these numbers, as their hashes see them. */
+export const linkedEvents = (sql: SqlClient, after: number, last: number) =>
+  found.all(sql`
+    SELECT sequence, hash, previous_hash AS "previousHash", id, ${micros(sql, "audit_events")},
+      actor_token_id AS "actorTokenId", action, target_type AS "targetType", target_id AS "targetId",
+      before_json::text AS before, after_json::text AS after, request_id AS "requestId", ip, user_agent AS "userAgent"
+    FROM audit_events WHERE sequence > ${after} AND sequence <= ${last} ORDER BY sequence`)
+
+/** How many events are in memory at once. */
+const batch = 500
+
+/** How many events one call looks at when it does not say. */
+const defaultLimit = 5000
+
+/**
+ * Whether the audit log is what was written (`Audit` writes it). A change, a removal, an insertion or a new order
+ * breaks the chain at that event; a missing end is seen by the head, which has a table of its own. Whoever can write
+ * both and knows how the chain is made can forge both: against that, keep a head that was shown before outside the
+ * database.
+ */
+export class AuditChain extends Context.Service<
+  AuditChain,
+  {
+    /** Looks at up to `limit` events behind number `after`, which is taken as right. */
+    readonly verify: (part: {
+      readonly after?: number
+      readonly limit?: number
+    }) => Effect.Effect<AuditVerification, StoreFailure>
+    /** The hash that the event of this number carries, in hex. */
+    readonly hashAt: (sequence: number) => Effect.Effect<string | undefined, StoreFailure>
+  }
+>()("svc/control/AuditChain") {
+  static readonly layer = Layer.suspend(() => Layer.effect(AuditChain, make))
+}
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+
+  /** Where the log begins: number 0, or the last event that was archived. */
+  const beginning = links.first(sql`SELECT archived_sequence AS sequence, archived_hash AS hash FROM audit_chain`)
+
+  const linkAt = Effect.fnUntraced(function* (sequence: number) {
+    const begins = yield* beginning
+    if (sequence === begins?.sequence) return begins
+    return yield* links.first(sql`SELECT sequence, hash FROM audit_events WHERE sequence = ${sequence}`)
+  })
+
+  // One statement, and so one moment: what is appended meanwhile is behind this head, and not looked at.
+  const head = heads.first(sql`
+    SELECT sequence, hash, (
+      SELECT count(*) FROM audit_events
+      WHERE audit_events.sequence > audit_chain.sequence OR audit_events.sequence <= archived_sequence
+        OR audit_events.sequence IS NULL
+    ) AS outside, archived_sequence, archived_hash, archived_sequence = 0 OR EXISTS (
+      SELECT 1 FROM audit_events WHERE action = 'audit:archive' AND target_id = archived_sequence::text
+        AND after_json->>'hash' = encode(archived_hash, 'hex')
+    ) AS announced FROM audit_chain`)
+
+  const verify = Effect.fnUntraced(function* ({ after = 0, limit = defaultLimit }) {
+    const end = yield* head
+    const headOf = ({ hash, sequence }: Link) => ({ sequence, hash: hex(hash) })
+    const archivedOf = ({ archived_hash, archived_sequence }: typeof Head.Type) =>
+      archived_sequence === 0 ? null : { sequence: archived_sequence, hash: hex(archived_hash) }
+    const broken = (fault: ChainFault): AuditVerification => ({
+      intact: false,
+      verified_through: fault.sequence - 1,
+      next_after: null,
+      head: end === undefined ? null : headOf(end),
+      archived: end === undefined ? null : archivedOf(end),
+      fault
+    })
+    if (end === undefined) return broken({ sequence: 1, event_id: null, fault: "no_head" })
+    const begins = end.archived_sequence
+    if (!end.announced) return broken({ sequence: begins + 1, event_id: null, fault: "not_archived" })
+    const from = Math.min(Math.max(after, begins), end.sequence)
+    const first = yield* linkAt(from)
+    if (first === undefined) return broken({ sequence: from, event_id: null, fault: "missing" })
+    const last = Math.min(end.sequence, from + limit)
+    let link: Link = first
+    while (link.sequence < last) {
+      const upTo = Math.min(last, link.sequence + batch)
+      const followed: Link | ChainFault = follow(link, yield* linkedEvents(sql, link.sequence, upTo), upTo)
+      if ("fault" in followed) return broken(followed)
+      link = followed
+    }
+    if (link.sequence === end.sequence && !equal(link.hash, end.hash)) {
+      return broken({ sequence: end.sequence, event_id: null, fault: "not_the_head" })
+    }
+    if (end.outside > 0) return broken({ sequence: end.sequence + 1, event_id: null, fault: "behind_the_head" })
+    const verification: AuditVerification = {
+      intact: true,
+      verified_through: link.sequence,
+      next_after: link.sequence < end.sequence ? link.sequence : null,
+      head: headOf(end),
+      archived: archivedOf(end),
+      fault: null
+    }
+    return verification
+  })
+
+  return AuditChain.of({
+    verify: Effect.fn("AuditChain.verify")(verify, settled),
+    hashAt: Effect.fn("AuditChain.hashAt")(function* (sequence) {
+      const link = yield* settled(linkAt(sequence))
+      return link && hex(link.hash)
+    })
+  })
+})
+
+const Text = Schema.NullOr(Schema.String)
+
+const found = rows(
+  Schema.Struct({
+    sequence: Count,
+    hash: Hash,
+    previousHash: Hash,
+    id: Schema.String,
+    micros: Count,
+    actorTokenId: Text,
+    action: Schema.String,
+    targetType: Schema.String,
+    targetId: Schema.String,
+    before: Text,
+    after: Text,
+    requestId: Schema.String,
+    ip: Text,
+    userAgent: Text
+  }),
+  { table: "audit_events", key: ["sequence"] }
+)
+const links = rows(Schema.Struct({ sequence: Count, hash: Hash }), { table: "audit_events", key: ["sequence"] })
+const Head = Schema.Struct({
+  sequence: Count,
+  hash: Hash,
+  outside: Count,
+  archived_sequence: Count,
+  archived_hash: Hash,
+  announced: Schema.Boolean
+})
+const heads = rows(Head, {
+  table: "audit_chain",
+  key: []
+})

@@ -1,0 +1,97 @@
+import { Effect, Schema } from "effect"
+import { Database } from "../../services/Database.ts"
+import type { Change } from "../../state/Changes.ts"
+import { Vault } from "../../state/Vault.ts"
+import { answers } from "../store/Store.ts"
+import { Audit, Mutation, Snapshots } from "./Audit.ts"
+
+/** A column whose values the vault sealed, each bound to `<table>/<key>` of its row. */
+export interface SealedColumn {
+  readonly table: string
+  readonly key: string
+  readonly column: string
+}
+
+/** Every one that there is: a test compares the list with the database. */
+export const sealedColumns: ReadonlyArray<SealedColumn> = [
+  { table: "provider_configs", key: "id", column: "sealed_credential" },
+  { table: "upstream_credential_mappings", key: "id", column: "sealed_credential" },
+  { table: "service_registrations", key: "name", column: "sealed_credential" },
+  { table: "studio_connection_settings", key: "singleton", column: "sealed_token" },
+  { table: "gateway_auth_settings", key: "singleton", column: "sealed_secret" },
+  { table: "guardrail_definitions", key: "name", column: "sealed_token" }
+]
+
+const Resealed = Schema.Record(Schema.String, Schema.Int)
+
+/** How many secrets of each table were sealed anew, and how many were under the key already. */
+export interface Rotation {
+  readonly resealed: Readonly<Record<string, number>>
+  readonly kept: number
+}
+
+/**
+ * Seals every secret under the vault's key, all or none of them: those that are stored in clear, and those sealed under
+ * the previous key. A gateway that has both keys reads them before, meanwhile and after. What is under the key already
+ * stays as it is, so a second run finds nothing to do.
+ */
+export const rotate = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const vault = yield* Vault
+  const audit = yield* Audit
+
+  const resealColumn = Effect.fnUntraced(function* ({ column, key, table }: SealedColumn) {
+    const { write } = yield* Mutation
+    let resealed = 0
+    let kept = 0
+    let behind = ""
+    while (true) {
+      const batch = yield* secrets.all(sql`
+        SELECT ${sql(key)}::text AS key, ${sql(column)} AS sealed FROM ${sql(table)}
+        WHERE ${sql(column)} IS NOT NULL AND ${sql(key)}::text > ${behind} ORDER BY ${sql(key)}::text
+        LIMIT ${batchSize} FOR NO KEY UPDATE`)
+      for (const { key: id, sealed } of batch) {
+        if (vault.isCurrent(sealed)) kept++
+        else {
+          const context = `${table}/${id}`
+          const anew = vault.seal(yield* vault.open(sealed, context), context)
+          yield* write`UPDATE ${sql(table)} SET ${sql(column)} = ${anew} WHERE ${sql(key)} = ${id}`
+          resealed++
+        }
+      }
+      const last = batch.at(-1)
+      if (last === undefined || batch.length < batchSize) return { name: `${table}.${column}`, resealed, kept }
+      behind = last.key
+    }
+  })
+
+  return yield* audit.mutate(
+    Effect.gen(function* () {
+      const columns = yield* Effect.forEach(sealedColumns, resealColumn)
+      const resealed = Object.fromEntries(columns.map(({ name, resealed }) => [name, resealed]))
+      const rotation: Rotation = { resealed, kept: columns.reduce((sum, { kept }) => sum + kept, 0) }
+      return {
+        result: rotation,
+        deed: { target: "vault", action: "secrets:rotate" },
+        targetId: "singleton",
+        snapshots: yield* snapshots(null, resealed),
+        changes: [{ _tag: "Configuration" }, ...(yield* owners)]
+      }
+    })
+  )
+})
+
+/** A gateway that could not open a mapping remembers that with the key: it looks again. */
+const owners = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const mapped = yield* targets.all(
+    sql`SELECT scope, coalesce(key_id, project_id)::text AS target FROM upstream_credential_mappings`
+  )
+  return mapped.map(({ scope, target }): Change => ({ _tag: scope === "key" ? "Key" : "Project", id: target }))
+})
+
+const batchSize = 500
+
+const secrets = answers(Schema.Struct({ key: Schema.String, sealed: Schema.String }))
+const targets = answers(Schema.Struct({ scope: Schema.Literals(["key", "project"]), target: Schema.String }))
+const snapshots = Snapshots.of(Resealed)

@@ -1,0 +1,121 @@
+import { Schema, Struct } from "effect"
+import type * as Settings from "../../policy/FrontDoor.ts"
+import * as GuardrailPolicy from "../../policy/GuardrailPolicy.ts"
+import * as KeyPolicy from "../../policy/KeyPolicy.ts"
+import * as Price from "../../policy/Price.ts"
+import * as UpstreamBase from "../../policy/routes/UpstreamBase.ts"
+import * as SharedLimits from "../../policy/SharedLimits.ts"
+import {
+  type GuardrailEntry,
+  KeyEntry,
+  LayerEntry,
+  type PriceEntry,
+  type ServiceEntry
+} from "../api/ConfigurationApi.ts"
+import type { FrontDoor } from "../api/FrontDoorApi.ts"
+import type { Guardrail } from "../api/policies/GuardrailsApi.ts"
+import type { Service } from "../api/services/ServicesApi.ts"
+import { refusedBaseUrl, refusedOrigin, trimmedBaseUrl } from "../store/Rules.ts"
+
+/**
+ * Entries in the one form in which they are compared: as they are stored. What cannot be stored is left for the
+ * refusal.
+ */
+
+const policies = { policy: KeyPolicy.KeyPolicy, guardrail_policy: GuardrailPolicy.GuardrailPolicy }
+
+/** With whole policies, and without what a rotation changes. */
+export const ComparedKey = KeyEntry.mapFields(Struct.omit(["key_prefix"])).pipe(Schema.fieldsAssign(policies))
+export const ComparedLayer = LayerEntry.pipe(Schema.fieldsAssign({ ...policies, shared: SharedLimits.SharedLimits }))
+
+const whole = ({ guardrail_policy, policy }: Pick<LayerEntry, "policy" | "guardrail_policy">) => ({
+  policy: KeyPolicy.patched(KeyPolicy.neutral, policy),
+  guardrail_policy: GuardrailPolicy.patched(GuardrailPolicy.neutral, guardrail_policy)
+})
+
+/** Policies that restrict nothing, in the form of the wire. */
+export const unrestricting = Schema.encodeSync(
+  Schema.toCodecJson(Schema.Struct({ ...policies, shared: SharedLimits.SharedLimits })).pipe(
+    Schema.encodeTo(Schema.JsonObject)
+  )
+)({ ...whole({ policy: {}, guardrail_policy: {} }), shared: SharedLimits.none })
+
+export const comparedKey = (key: KeyEntry): typeof ComparedKey.Type => ({
+  id: key.id,
+  name: key.name,
+  owner_type: key.owner_type,
+  project: key.project,
+  service_names: linked(key.service_names),
+  team_id: key.team_id,
+  disabled: key.disabled,
+  expires_at: key.expires_at,
+  rotation_due_at: key.rotation_due_at,
+  ...whole(key)
+})
+
+export const comparedLayer = (layer: LayerEntry): typeof ComparedLayer.Type => ({
+  kind: layer.kind,
+  scope: layer.kind === "project" ? (layer.scope?.trim() ?? null) : layer.scope,
+  shared: SharedLimits.of(layer.shared ?? {}),
+  ...whole(layer)
+})
+
+/** Links have no order, and stand there once. */
+export const linked = (names: ReadonlyArray<string>): ReadonlyArray<string> => [...new Set(names)].sort()
+
+export const originOf = (url: string): string => (refusedOrigin(url) === undefined ? new URL(url).origin : url)
+
+export const upstreamBaseOf = (url: string): string =>
+  UpstreamBase.refused(url) === undefined ? UpstreamBase.normal(url) : url
+
+export const baseUrlOf = (url: string): string => (refusedBaseUrl(url) === undefined ? trimmedBaseUrl(url) : url)
+
+/** Prices are kept to the nano-dollar. */
+export const kept = (price: PriceEntry): PriceEntry => {
+  const nanos = (dollars: number) => Price.toDollars(Price.toNanos(dollars))
+  const orNull = (dollars: number | null) => (dollars === null ? null : nanos(dollars))
+  return {
+    model: price.model,
+    input_usd_per_million: nanos(price.input_usd_per_million),
+    output_usd_per_million: nanos(price.output_usd_per_million),
+    cached_input_usd_per_million: orNull(price.cached_input_usd_per_million),
+    cache_write_usd_per_million: orNull(price.cache_write_usd_per_million)
+  }
+}
+
+export const guardrailEntry = ({ endpoint_configured: _, token_configured: _1, ...entry }: Guardrail): GuardrailEntry =>
+  entry
+
+/** What an operator decided about a service; what happened to it is left out. */
+export const serviceEntry = (service: Service, project: string | null): ServiceEntry => ({
+  name: service.name,
+  project,
+  studio_service_id: service.studio_service_id,
+  route_pattern: service.route_pattern,
+  upstream_base_url: service.upstream_base_url,
+  health_check_path: service.health_check_path,
+  health_check_method: service.health_check_method,
+  enabled: service.enabled,
+  allowed_methods: service.allowed_methods,
+  timeout_ms: service.timeout_ms,
+  max_body_bytes: service.max_body_bytes,
+  cost_mode: service.cost_mode,
+  estimated_cost_usd: service.estimated_cost_usd,
+  pricing_rules: service.pricing_rules,
+  openapi_source_path: service.openapi_source_path,
+  openapi_endpoints: service.openapi_endpoints,
+  endpoint_pricing_rules: service.endpoint_pricing_rules,
+  fallback_services: service.fallback_services
+})
+
+/** The settings that somebody saved. Those of the environment are no decision of an operator's. */
+export const frontDoorEntry = (shown: FrontDoor): Settings.FrontDoor | undefined => {
+  if (shown.source !== "persisted") return undefined
+  const { enabled, ...provider } = shown.identity_provider
+  return {
+    svc_key_header: shown.svc_key_header,
+    identity_enabled: enabled,
+    ...provider,
+    trusted_gateway_header_enabled: shown.trusted_gateway.trusted_header_enabled
+  }
+}

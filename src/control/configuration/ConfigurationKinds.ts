@@ -1,0 +1,370 @@
+import { Effect, Schema } from "effect"
+import * as Settings from "../../policy/FrontDoor.ts"
+import { Passthrough } from "../../policy/routes/Passthrough.ts"
+import { originOf } from "../../state/StoredCredential.ts"
+import {
+  GuardrailEntry,
+  type LayerEntry,
+  MappingEntry,
+  PriceEntry,
+  ProjectEntry,
+  ProviderEntry,
+  RouteEntry,
+  ServiceEntry,
+  ServiceLinksEntry,
+  StudioEntry
+} from "../api/ConfigurationApi.ts"
+import type { PolicyLayer } from "../api/policies/PolicyLayersApi.ts"
+import { ControlError } from "../api/schema/Errors.ts"
+import { type Cursor, Id } from "../api/schema/Fields.ts"
+import { CredentialMappings } from "../keys/CredentialMappings.ts"
+import { Keys } from "../keys/Keys.ts"
+import { Projects } from "../keys/Projects.ts"
+import { FrontDoor } from "../operators/FrontDoor.ts"
+import { Guardrails } from "../policies/Guardrails.ts"
+import { PolicyLayers } from "../policies/PolicyLayers.ts"
+import { ModelPrices } from "../providers/ModelPrices.ts"
+import { Providers } from "../providers/Providers.ts"
+import { Routes } from "../providers/Routes.ts"
+import { UpstreamPassthroughSettings } from "../providers/UpstreamPassthroughSettings.ts"
+import { Services } from "../services/Services.ts"
+import { StudioConnection } from "../services/StudioConnection.ts"
+import type { Page } from "../store/Paging.ts"
+import * as Entries from "./ConfigurationEntries.ts"
+import { type Kind, kindOf, type States, settingsOf } from "./ConfigurationKind.ts"
+import type * as Difference from "./Difference.ts"
+import * as KeyDifference from "./KeyDifference.ts"
+
+/** The tables that hold them: while a document is applied, nobody else writes there. */
+export const tables = [
+  "projects",
+  "api_keys",
+  "provider_configs",
+  "upstream_credential_mappings",
+  "model_prices",
+  "canonical_routes",
+  "guardrail_definitions",
+  "service_registrations",
+  "project_service_links",
+  "key_service_links",
+  "policy_layers",
+  "upstream_passthrough_settings",
+  "studio_connection_settings",
+  "gateway_auth_settings"
+].join(", ")
+
+const everyPage = Effect.fnUntraced(function* <A, E>(
+  list: (query: { readonly limit: number; readonly cursor?: Cursor }) => Effect.Effect<Page<A>, E>
+) {
+  const found: Array<A> = []
+  let cursor: Cursor | undefined
+  do {
+    const page = yield* list({ limit: 500, ...(cursor && { cursor }) })
+    found.push(...page.rows)
+    cursor = page.next
+  } while (cursor !== undefined)
+  return found
+})
+
+/** All that can still be changed. */
+export const livingKeys = Effect.flatMap(Keys, (keys) =>
+  Effect.map(everyPage(keys.list), (all) => all.filter(({ revoked_at }) => revoked_at === null))
+)
+
+/** Every kind that the document has, each by the stores that its endpoints use. */
+export const make = Effect.gen(function* () {
+  const [projects, keys, providers] = [yield* Projects, yield* Keys, yield* Providers]
+  const [mappings, prices, routes] = [yield* CredentialMappings, yield* ModelPrices, yield* Routes]
+  const [guardrails, layers, services] = [yield* Guardrails, yield* PolicyLayers, yield* Services]
+  const [passthrough, studio, frontDoor] = [
+    yield* UpstreamPassthroughSettings,
+    yield* StudioConnection,
+    yield* FrontDoor
+  ]
+
+  const projectNames = Effect.map(projects.list, (all) => {
+    const names = new Map(all.map(({ id, name }) => [id, name]))
+    return (id: string | null) => (id === null ? null : (names.get(id) ?? null))
+  })
+
+  const projectNamed = Effect.fnUntraced(function* (name: string) {
+    const found = (yield* projects.list).find((project) => project.name === name)
+    return found ?? (yield* new ControlError("missing_project", `There is no project ${name}.`))
+  })
+
+  const projectId = (name: string | null) =>
+    name === null ? Effect.succeed(null) : Effect.map(projectNamed(name), ({ id }) => id)
+
+  const providerNamed = Effect.fnUntraced(function* (kind: string, name: string) {
+    const found = (yield* providers.list).find((row) => row.provider === kind && row.name === name)
+    return found ?? (yield* new ControlError("missing_provider_config", "It is gone."))
+  })
+
+  const targetOf = Effect.fnUntraced(function* ({ scope, target }: MappingEntry) {
+    if (scope === "project") return (yield* projectNamed(target)).id
+    return isId(target) ? target : yield* new ControlError("invalid_request", "Its target is not the id of a key.")
+  })
+
+  const mapped = (entry: MappingEntry) =>
+    Effect.flatMap(targetOf(entry), (target_id) =>
+      mappings.upsert({ scope: entry.scope, target_id, enabled: entry.enabled })
+    )
+
+  const scopeIdOf = ({ kind, scope }: Pick<LayerEntry, "kind" | "scope">) =>
+    kind === "project" ? projectId(scope) : Effect.succeed(scope)
+
+  const layered = ({ scope, ...entry }: LayerEntry) =>
+    Effect.flatMap(scopeIdOf({ kind: entry.kind, scope }), (scope_id) => layers.upsert({ ...entry, scope_id }))
+
+  const linkedTo = (project: string, service_names: ReadonlyArray<string>) =>
+    Effect.flatMap(projectNamed(project), ({ id }) => projects.update(id, { service_names }))
+
+  const kinds: ReadonlyArray<Kind> = [
+    kindOf({
+      section: "projects",
+      schema: ProjectEntry,
+      identity: ({ name }) => name.trim(),
+      read: Effect.map(projects.list, (all) => all.map(({ name }) => ({ name }))),
+      wanted: (document) => document.projects?.map(({ name }) => ({ name: name.trim() })),
+      create: ({ name }) => projects.create(name),
+      update: () => Effect.void,
+      remove: ({ name }) => Effect.flatMap(projectNamed(name), ({ id }) => projects.remove(id)),
+      rank: (action) => (action === "delete" ? 90 : 10)
+    }),
+    kindOf({
+      section: "guardrails",
+      schema: GuardrailEntry,
+      identity: ({ name }) => name,
+      read: Effect.map(guardrails.list, (all) => all.map(Entries.guardrailEntry)),
+      wanted: ({ guardrails }) => guardrails,
+      create: ({ endpoint_url, provider_kind, timeout_ms, ...entry }) =>
+        provider_kind === "built_in"
+          ? Effect.fail(new ControlError("invalid_guardrail_request", "It is built in elsewhere; here there is none."))
+          : guardrails.create({ ...entry, endpoint_url: endpoint_url ?? "", ...(timeout_ms && { timeout_ms }) }),
+      update: ({ description, endpoint_url, name, provider_kind, timeout_ms, ...patch }) =>
+        guardrails.update(name, {
+          ...patch,
+          ...(provider_kind === "http" && {
+            description,
+            ...(endpoint_url !== null && { endpoint_url }),
+            ...(timeout_ms !== null && { timeout_ms })
+          })
+        }),
+      remove: ({ name }) => guardrails.remove(name),
+      stays: (entry) => entry["provider_kind"] === "built_in",
+      summary: movedAway("endpoint_url"),
+      // A guardrail that goes is forgotten by every policy: those that the document knows better are changed before.
+      rank: (action) => (action === "delete" ? 80 : 15)
+    }),
+    kindOf({
+      section: "services",
+      schema: ServiceEntry,
+      identity: ({ name }) => name,
+      read: Effect.zipWith(services.list, projectNames, (all, nameOf) =>
+        all.map((service) => Entries.serviceEntry(service, nameOf(service.project_id)))
+      ),
+      wanted: (document) =>
+        document.services?.map((entry) => ({
+          ...entry,
+          project: entry.project?.trim() ?? null,
+          upstream_base_url: entry.upstream_base_url && Entries.originOf(entry.upstream_base_url)
+        })),
+      create: ({ project, ...entry }) =>
+        Effect.flatMap(projectId(project), (project_id) => services.create({ ...entry, project_id })),
+      update: ({ endpoint_pricing_rules, name, openapi_endpoints, project, ...patch }, changed) =>
+        Effect.flatMap(projectId(project), (project_id) =>
+          services.update(name, {
+            ...patch,
+            project_id,
+            // A synced document may hold what nobody could write by hand.
+            ...(changed("openapi_endpoints") && { openapi_endpoints }),
+            ...(changed("endpoint_pricing_rules") && { endpoint_pricing_rules })
+          })
+        ),
+      summary: movedAway("upstream_base_url"),
+      // Links may change with it: whoever is left without any is looked for at the end.
+      remove: ({ name }) => services.remove(name, { evenLastLinks: true }),
+      // One service may have a studio_service_id: who gives it up goes before who takes it.
+      rank: (action, { studio_service_id }) => (action === "delete" ? 20 : studio_service_id === null ? 21 : 22)
+    }),
+    kindOf({
+      section: "service_links",
+      schema: ServiceLinksEntry,
+      identity: ({ project }) => project,
+      read: Effect.map(projects.list, (all) =>
+        all.flatMap(({ name, service_names }) =>
+          service_names.length === 0 ? [] : [{ project: name, service_names: Entries.linked(service_names) }]
+        )
+      ),
+      wanted: (document) =>
+        document.service_links
+          ?.filter(({ service_names }) => service_names.length > 0)
+          .map(({ project, service_names }) => ({
+            project: project.trim(),
+            service_names: Entries.linked(service_names)
+          })),
+      create: ({ project, service_names }) => linkedTo(project, service_names),
+      update: ({ project, service_names }) => linkedTo(project, service_names),
+      remove: ({ project }) => linkedTo(project, []),
+      rank: () => 25
+    }),
+    kindOf({
+      section: "keys",
+      schema: Entries.ComparedKey,
+      identity: ({ id }) => id,
+      read: Effect.zipWith(Effect.provideService(livingKeys, Keys, keys), projectNames, (all, nameOf) =>
+        all.map((key) => Entries.comparedKey({ ...key, project: nameOf(key.project_id) }))
+      ),
+      wanted: (document) => document.keys?.map(Entries.comparedKey),
+      update: ({ id, project, ...patch }) =>
+        Effect.flatMap(projectId(project), (project_id) => keys.update(id, { ...patch, project_id })),
+      rank: () => 30,
+      summary: ({ id }, { fields }) => KeyDifference.sentence(id, fields)
+    }),
+    kindOf({
+      section: "policy_layers",
+      schema: Entries.ComparedLayer,
+      identity: layerName,
+      read: Effect.zipWith(everyPage(layers.list), projectNames, (all, nameOf) => {
+        const scopeOf = ({ kind, scope_id }: PolicyLayer) => (kind === "project" ? nameOf(scope_id) : scope_id)
+        return all
+          .map((layer) => Entries.comparedLayer({ ...layer, scope: scopeOf(layer) }))
+          .filter(({ kind, scope }) => kind === "global" || scope !== null)
+      }),
+      wanted: (document) => document.policy_layers?.map(Entries.comparedLayer),
+      create: layered,
+      update: layered,
+      remove: (entry) =>
+        Effect.flatMap(scopeIdOf(entry), (scope) =>
+          Effect.flatMap(layers.find(entry.kind, scope), (id) => (id === undefined ? Effect.void : layers.remove(id)))
+        ),
+      rank: (action) => (action === "delete" ? 35 : 36),
+      summary: (entry, { after, before }, held) =>
+        KeyDifference.layerSentence(
+          layerName(entry),
+          keysUnder(entry, held),
+          { ...Entries.unrestricting, ...before },
+          { ...Entries.unrestricting, ...after }
+        )
+    }),
+    kindOf({
+      section: "providers",
+      schema: ProviderEntry,
+      identity: ({ name, provider }) => `${provider}/${name}`,
+      read: Effect.map(providers.list, (all) =>
+        all.map(({ id: _, created_at: _1, credential_configured: _2, updated_at: _3, ...entry }) => entry)
+      ),
+      wanted: (document) =>
+        document.providers?.map((entry) => ({
+          ...entry,
+          name: entry.name.trim(),
+          base_url: Entries.upstreamBaseOf(entry.base_url)
+        })),
+      create: (entry) => providers.create(entry),
+      update: ({ name, provider, ...patch }) =>
+        Effect.flatMap(providerNamed(provider, name), ({ id }) => providers.update(id, patch)),
+      remove: ({ name, provider }) => Effect.flatMap(providerNamed(provider, name), ({ id }) => providers.remove(id)),
+      summary: movedAway("base_url"),
+      // One row may be the upstream: who stops being it goes before who becomes it.
+      rank: (action, { enabled }) => (action === "delete" || (action === "update" && !enabled) ? 40 : 41)
+    }),
+    kindOf({
+      section: "credential_mappings",
+      schema: MappingEntry,
+      identity: ({ scope, target }) => `${scope}/${target}`,
+      read: Effect.map(mappings.list, (all) =>
+        all.map(({ enabled, scope, target_id, target_label }) => ({
+          scope,
+          target: scope === "key" ? target_id : target_label,
+          enabled
+        }))
+      ),
+      wanted: ({ credential_mappings }) => credential_mappings,
+      create: (entry) => mapped(entry),
+      update: (entry) => mapped(entry),
+      remove: (entry) =>
+        Effect.flatMap(targetOf(entry), (target) =>
+          Effect.flatMap(mappings.list, (all) => {
+            const found = all.find(({ scope, target_id }) => scope === entry.scope && target_id === target)
+            return found === undefined ? Effect.void : mappings.remove(found.id)
+          })
+        ),
+      rank: () => 50
+    }),
+    kindOf({
+      section: "model_prices",
+      schema: PriceEntry,
+      identity: ({ model }) => model,
+      read: Effect.map(prices.list, (all) => all.map(({ updated_at: _, ...entry }) => entry)),
+      wanted: (document) => document.model_prices?.map(Entries.kept),
+      create: ({ model, ...price }) => prices.put(model, price),
+      update: ({ model, ...price }) => prices.put(model, price),
+      remove: ({ model }) => prices.remove(model),
+      rank: () => 60
+    }),
+    kindOf({
+      section: "routes",
+      schema: RouteEntry,
+      identity: ({ route_id }) => route_id,
+      read: Effect.zipWith(routes.list("a"), routes.list("b"), (a, b) =>
+        [...a, ...b].map(({ route: _, updated_at: _1, ...entry }) => entry)
+      ),
+      wanted: (document) => document.routes,
+      update: ({ route_id, ...patch }) => routes.configure(route_id, patch),
+      rank: () => 70
+    }),
+    settingsOf({
+      section: "upstream_passthrough",
+      schema: Passthrough,
+      read: Effect.map(passthrough.get, ({ updated_at: _, ...entry }) => entry),
+      wanted: ({ upstream_passthrough: entry }) =>
+        entry && { ...entry, allowed_methods: entry.allowed_methods.map((method) => method.toUpperCase()) },
+      update: passthrough.update,
+      rank: 70
+    }),
+    settingsOf({
+      section: "studio_connection",
+      schema: StudioEntry,
+      read: Effect.map(studio.get, ({ base_url, source }) => ({ base_url: source === "persisted" ? base_url : null })),
+      wanted: ({ studio_connection: entry }) =>
+        entry && { base_url: entry.base_url && Entries.baseUrlOf(entry.base_url) },
+      update: studio.update,
+      rank: 70,
+      summary: movedAway("base_url")
+    }),
+    settingsOf({
+      section: "front_door",
+      schema: Settings.FrontDoor,
+      read: Effect.map(frontDoor.get, Entries.frontDoorEntry),
+      wanted: ({ front_door }) => front_door,
+      update: frontDoor.update,
+      rank: 70
+    })
+  ]
+  return kinds
+})
+
+/** Says of a changed address that a stored credential does not go with it. */
+const movedAway =
+  (field: string) =>
+  (_entry: unknown, { after, before }: Difference.Difference): string | null => {
+    const [from, to] = [before?.[field], after?.[field]]
+    // what is no address is refused when it is written
+    return isAddress(from) && isAddress(to) && originOf(from) !== originOf(to)
+      ? `${field} moves to another scheme, host or port: a stored credential is removed, and has to be stored anew.`
+      : null
+  }
+
+const isAddress = (value: Schema.Json | undefined): value is string => typeof value === "string" && URL.canParse(value)
+
+const isId = Schema.is(Id)
+
+const layerName = ({ kind, scope }: Pick<LayerEntry, "kind" | "scope">): string =>
+  scope === null ? kind : `${kind}/${scope}`
+
+/** How many keys there are whose requests may be under it. */
+const keysUnder = ({ kind, scope }: LayerEntry, held: States): number => {
+  const keys = [...(held.get("keys")?.values() ?? [])]
+  if (kind === "project") return keys.filter((key) => key["project"] === scope).length
+  return kind === "team" ? keys.filter((key) => key["team_id"] === scope).length : keys.length
+}

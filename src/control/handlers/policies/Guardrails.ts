@@ -1,0 +1,24 @@
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { ControlApi } from "../../api/ControlApi.ts"
+import { GuardrailExecutions } from "../../policies/GuardrailExecutions.ts"
+import { Guardrails } from "../../policies/Guardrails.ts"
+
+export const layer = HttpApiBuilder.group(
+  ControlApi,
+  "guardrails",
+  Effect.fn(function* (handlers) {
+    const guardrails = yield* Guardrails
+    const executions = yield* GuardrailExecutions
+    return handlers.handleAll({
+      list: () => Effect.map(guardrails.list, (all) => ({ guardrails: all })),
+      get: ({ params }) => guardrails.get(params.name),
+      create: ({ payload }) => guardrails.create(payload),
+      update: ({ params, payload }) => guardrails.update(params.name, payload),
+      remove: ({ params }) => guardrails.remove(params.name),
+      executions: ({ query }) =>
+        Effect.map(executions.list(query), ({ next, rows }) => ({ executions: rows, next_cursor: next ?? null })),
+      summary: ({ query }) => Effect.map(executions.summary(query), (summary) => ({ summary }))
+    })
+  })
+)

@@ -1,0 +1,81 @@
+import { Effect, type Layer } from "effect"
+import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApi } from "effect/http-api"
+import { ControlApi } from "../api/ControlApi.ts"
+import { ControlError, RequestId } from "../api/schema/Errors.ts"
+import { authenticate } from "../operators/Authentication.ts"
+import { OperatorTokens } from "../operators/OperatorTokens.ts"
+import { toResponse } from "./Refusals.ts"
+
+const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const
+
+/** Under this path even what does not exist is told to operators alone. */
+const guarded = "/admin-ui/admin"
+
+/** Every path of the API, with its methods. */
+const declared = (): ReadonlyMap<string, ReadonlySet<string>> => {
+  const found = new Map<string, Set<string>>()
+  HttpApi.reflect(ControlApi, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint: { method, path } }) => {
+      found.set(path, (found.get(path) ?? new Set()).add(method))
+    }
+  })
+  return found
+}
+
+const notFound = new ControlError("not_found", "There is nothing at this path.")
+
+/** HEAD is left out: the router answers it as GET, unless something has it for its own. */
+const fallbackMethods = [...methods, "QUERY"] as const
+
+/** For a listener that guards nothing: what it does not have is not there. */
+export const nothingElse = HttpRouter.addAll(
+  fallbackMethods.map((method) =>
+    HttpRouter.route(
+      method,
+      "/*",
+      Effect.map(RequestId, (requestId) => toResponse(notFound, requestId))
+    )
+  )
+)
+
+const notAllowed = new ControlError("method_not_allowed", "This path does not have this method; see Allow.")
+
+/** What no endpoint answers: a method that a path does not have, and a path that there is not. */
+export const layer: Layer.Layer<
+  never,
+  never,
+  HttpRouter.HttpRouter | OperatorTokens | HttpRouter.Request<"Requires", RequestId>
+> = HttpRouter.use(
+  Effect.fnUntraced(function* (router) {
+    const tokens = yield* OperatorTokens
+
+    const refuse = (
+      path: string,
+      error: ControlError,
+      headers: Readonly<Record<string, string>> = {}
+    ): Effect.Effect<HttpServerResponse.HttpServerResponse, never, RequestId | HttpServerRequest.HttpServerRequest> =>
+      Effect.gen(function* () {
+        const requestId = yield* RequestId
+        if (!path.startsWith(guarded)) return HttpServerResponse.setHeaders(toResponse(error, requestId), headers)
+        return yield* authenticate.pipe(
+          Effect.match({
+            onFailure: (unknown) => toResponse(unknown, requestId),
+            onSuccess: () => HttpServerResponse.setHeaders(toResponse(error, requestId), headers)
+          })
+        )
+      }).pipe(Effect.provideService(OperatorTokens, tokens))
+
+    for (const [path, allowed] of declared()) {
+      const answer = refuse(path, notAllowed, { allow: [...allowed].join(", ") })
+      for (const method of methods) {
+        if (!allowed.has(method)) yield* router.add(method, `/${path.slice(1)}`, answer)
+      }
+    }
+    for (const method of fallbackMethods) {
+      yield* router.add(method, `${guarded}/*`, refuse(guarded, notFound))
+      yield* router.add(method, "/*", refuse("/", notFound))
+    }
+  })
+)

@@ -1,0 +1,212 @@
+import { randomUUID } from "node:crypto"
+import { Context, Effect, Layer, Option, Schema } from "effect"
+import { StartupUpstreams } from "../../policy/routes/StartupUpstreams.ts"
+import { familyOfVendor, Vendor } from "../../policy/routes/Vendor.ts"
+import { Database } from "../../services/Database.ts"
+import type { Change } from "../../state/Changes.ts"
+import { originOf } from "../../state/StoredCredential.ts"
+import { Vault } from "../../state/Vault.ts"
+import { CredentialMapping, type CredentialMappingUpsert } from "../api/keys/CredentialMappingsApi.ts"
+import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import { isUnreadable, type Unreadable } from "../api/schema/Fields.ts"
+import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
+import { refusedCredential } from "../store/Rules.ts"
+import { answers, rowStamps, rows, type StoreFailure, settled } from "../store/Store.ts"
+
+type Missing = Refused<"missing_provider_config">
+type Invalid = Refused<"invalid_provider_config_payload">
+
+/** Upstream credentials of single keys and of projects. A mapping without a credential is kept and not used. */
+export class CredentialMappings extends Context.Service<
+  CredentialMappings,
+  {
+    readonly list: Effect.Effect<ReadonlyArray<CredentialMapping>, StoreFailure>
+    readonly get: (id: string) => Effect.Effect<CredentialMapping, Missing | StoreFailure>
+    readonly upsert: (input: CredentialMappingUpsert) => Effect.Effect<CredentialMapping, Invalid | StoreFailure, Actor>
+    readonly remove: (id: string) => Effect.Effect<void, Missing | StoreFailure, Actor>
+    readonly enable: (id: string) => Effect.Effect<CredentialMapping, Missing | StoreFailure, Actor>
+    /** Also a mapping whose row this version cannot read. */
+    readonly disable: (id: string) => Effect.Effect<CredentialMapping | Unreadable, Missing | StoreFailure, Actor>
+  }
+>()("svc/control/CredentialMappings") {
+  static readonly layer = Layer.suspend(() => Layer.effect(CredentialMappings, make))
+}
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const audit = yield* Audit
+  const vault = yield* Vault
+  const upstreams = yield* StartupUpstreams
+
+  const select = sql`
+    SELECT m.id, m.scope, coalesce(m.key_id, m.project_id) AS target_id, coalesce(k.key_prefix, p.name) AS target_label,
+      m.enabled, m.sealed_credential IS NOT NULL AS credential_configured, m.credential_origin, m.created_at, m.updated_at
+    FROM upstream_credential_mappings m
+    LEFT JOIN api_keys k ON k.id = m.key_id
+    LEFT JOIN projects p ON p.id = m.project_id`
+
+  const lock = (id: string) => Effect.flatMap(found.first(sql`${select} WHERE m.id = ${id} FOR UPDATE OF m`), orMissing)
+
+  /** Holds the target, so that two upserts for it take turns and neither loses it. */
+  const target = Effect.fnUntraced(function* ({ scope, target_id }: CredentialMappingUpsert) {
+    const [row] =
+      scope === "key"
+        ? yield* sql`SELECT 1 FROM api_keys WHERE id = ${target_id} FOR NO KEY UPDATE`
+        : yield* sql`SELECT 1 FROM projects WHERE id = ${target_id} FOR NO KEY UPDATE`
+    if (row === undefined) return yield* invalid("target_id", `is not the id of a ${scope}`)
+    return sql(`${scope}_id`)
+  })
+
+  /** A credential is stored for the upstream that is in force: an enabled row, else the environment's. */
+  const upstreamOrigin = Effect.fnUntraced(function* (vendor: Vendor | undefined) {
+    const rows = yield* addresses.all(
+      sql`SELECT base_url, family FROM provider_configs WHERE provider = 'upstream' AND enabled`
+    )
+    const originFor = (vendor: Vendor): string | null => {
+      const row = rows.find(({ family }) => family === vendor) ?? rows.find(({ family }) => family === null)
+      if (row !== undefined) return originOf(row.base_url)
+      // without an origin it belongs to UPSTREAM_BASE_URL
+      return Option.getOrNull(Option.map(upstreams[familyOfVendor(vendor)], ({ base }) => base.origin))
+    }
+    if (vendor !== undefined) return originFor(vendor)
+    const origin = originFor("openai")
+    return origin === originFor("anthropic") ? origin : yield* familyNeeded
+  })
+
+  const upsert = Effect.fn("CredentialMappings.upsert")(function* (input: CredentialMappingUpsert) {
+    const { credential = null, scope, target_id } = input
+    const refusal = credential === null ? undefined : refusedCredential(credential)
+    if (refusal !== undefined) return yield* invalid("credential", refusal)
+    return yield* audit.mutate(
+      Effect.gen(function* () {
+        const { write } = yield* Mutation
+        const column = yield* target(input)
+        const before = yield* found.first(sql`${select} WHERE m.${column} = ${target_id} FOR UPDATE OF m`)
+        const id = before?.id ?? randomUUID()
+        const sealed = credential && vault.seal(credential, `upstream_credential_mappings/${id}`)
+        const origin = credential && (yield* upstreamOrigin(input.family))
+        const enabled = input.enabled ?? before?.enabled ?? true
+        yield* write`
+          INSERT INTO upstream_credential_mappings (id, scope, ${column}, enabled, sealed_credential, credential_origin)
+          VALUES (${id}, ${scope}, ${target_id}, ${enabled}, ${sealed}, ${origin})
+          ON CONFLICT (id) DO UPDATE SET enabled = excluded.enabled, updated_at = now(),
+            sealed_credential = coalesce(excluded.sealed_credential, upstream_credential_mappings.sealed_credential),
+            credential_origin = CASE WHEN excluded.sealed_credential IS NULL
+              THEN upstream_credential_mappings.credential_origin ELSE excluded.credential_origin END`
+        const after = yield* found.only(sql`${select} WHERE m.id = ${id}`)
+        return {
+          result: after,
+          deed: { target: "upstream_credential_mapping", action: "upstream_credentials:upsert" },
+          targetId: id,
+          snapshots: yield* snapshots(before ?? null, after),
+          changes: [noticeOf(after)]
+        }
+      })
+    )
+  })
+
+  const enable = (id: string) =>
+    audit.mutate(
+      Effect.gen(function* () {
+        const { write } = yield* Mutation
+        const before = yield* lock(id)
+        yield* write`UPDATE upstream_credential_mappings SET enabled = true, updated_at = now() WHERE id = ${id}`
+        const after = yield* found.only(sql`${select} WHERE m.id = ${id}`)
+        return {
+          result: after,
+          deed: { target: "upstream_credential_mapping", action: "upstream_credentials:enable" },
+          targetId: id,
+          snapshots: yield* snapshots(before, after),
+          changes: [noticeOf(after)]
+        }
+      })
+    )
+
+  /** For what needs no more of the row than its id and its target. */
+  const lockAny = Effect.fnUntraced(function* (id: string) {
+    const mapping = yield* Effect.flatMap(
+      found.firstOrUnreadable(sql`${select} WHERE m.id = ${id} FOR UPDATE OF m`),
+      orMissing
+    )
+    const [target] = yield* sql<{ readonly key_id: string | null; readonly project_id: string | null }>`
+      SELECT key_id, project_id FROM upstream_credential_mappings WHERE id = ${id}`
+    const notices: ReadonlyArray<Change> = isUnreadable(mapping)
+      ? [
+          ...(target?.key_id ? [{ _tag: "Key", id: target.key_id } as const] : []),
+          ...(target?.project_id ? [{ _tag: "Project", id: target.project_id } as const] : [])
+        ]
+      : [noticeOf(mapping)]
+    return { mapping, notices }
+  })
+
+  const disable = (id: string) =>
+    audit.mutate(
+      Effect.gen(function* () {
+        const { write } = yield* Mutation
+        const before = yield* lockAny(id)
+        yield* write`UPDATE upstream_credential_mappings SET enabled = false, updated_at = now() WHERE id = ${id}`
+        const after = yield* lockAny(id)
+        return {
+          result: after.mapping,
+          deed: { target: "upstream_credential_mapping", action: "upstream_credentials:disable" },
+          targetId: id,
+          snapshots: yield* snapshots(before.mapping, after.mapping),
+          changes: after.notices
+        }
+      })
+    )
+
+  return CredentialMappings.of({
+    list: found
+      .all(sql`${select} ORDER BY m.created_at DESC, m.id DESC`)
+      .pipe(settled, Effect.withSpan("CredentialMappings.list")),
+    get: Effect.fn("CredentialMappings.get")(
+      (id) => Effect.flatMap(found.first(sql`${select} WHERE m.id = ${id}`), orMissing),
+      settled
+    ),
+    upsert,
+    remove: Effect.fn("CredentialMappings.remove")((id) =>
+      audit.mutate(
+        Effect.gen(function* () {
+          const { write } = yield* Mutation
+          const { mapping, notices } = yield* lockAny(id)
+          yield* write`DELETE FROM upstream_credential_mappings WHERE id = ${id}`
+          return {
+            result: undefined,
+            deed: { target: "upstream_credential_mapping", action: "upstream_credentials:delete" },
+            targetId: id,
+            snapshots: yield* snapshots(mapping, null),
+            changes: notices
+          }
+        })
+      )
+    ),
+    enable: Effect.fn("CredentialMappings.enable")(enable),
+    disable: Effect.fn("CredentialMappings.disable")(disable)
+  })
+})
+
+const found = rows(CredentialMapping.pipe(Schema.fieldsAssign(rowStamps)), {
+  table: "upstream_credential_mappings",
+  key: ["id"]
+})
+const addresses = answers(Schema.Struct({ base_url: Schema.String, family: Schema.NullOr(Vendor) }))
+const snapshots = Snapshots.of(CredentialMapping)
+
+const orMissing = <A>(mapping: A | undefined): Effect.Effect<A, Missing> =>
+  mapping === undefined
+    ? Effect.fail(new ControlError("missing_provider_config", "There is no credential mapping with this id."))
+    : Effect.succeed(mapping)
+
+const noticeOf = ({ scope, target_id }: CredentialMapping): Change => ({
+  _tag: scope === "key" ? "Key" : "Project",
+  id: target_id
+})
+
+const invalid = (param: string, refusal: string) =>
+  new ControlError("invalid_provider_config_payload", `${param} ${refusal}.`, { param })
+
+const familyNeeded = invalid(
+  "family",
+  "is needed, openai or anthropic: each family has an upstream of its own, and the credential is sent to one of them"
+)

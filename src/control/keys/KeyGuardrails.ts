@@ -1,0 +1,135 @@
+import { Context, Effect, Layer, Option, Result, Schema } from "effect"
+import * as Definitions from "../../guardrails/Definitions.ts"
+import * as Runner from "../../guardrails/Guardrails.ts"
+import * as Selection from "../../guardrails/Selection.ts"
+import type { Database } from "../../services/Database.ts"
+import { RowReader } from "../../state/StoredRows.ts"
+import type { Vault } from "../../state/Vault.ts"
+import type { GuardrailTest, GuardrailTestResult, OfferedGuardrail } from "../api/policies/KeyGuardrailsApi.ts"
+import { ControlError, RequestId } from "../api/schema/Errors.ts"
+import { KeyHolder } from "../api/schema/Security.ts"
+import { type StoreFailure, settled } from "../store/Store.ts"
+
+type Refusal = ControlError<
+  | "invalid_guardrail_request"
+  | "guardrail_blocked"
+  | "guardrail_forbidden"
+  | "guardrail_test_busy"
+  | "guardrail_unavailable"
+>
+
+/** Guardrails as the holder of a key meets them: by the key's own policy, without layers. */
+export class KeyGuardrails extends Context.Service<
+  KeyGuardrails,
+  {
+    readonly offered: Effect.Effect<ReadonlyArray<OfferedGuardrail>, StoreFailure, KeyHolder>
+    /** Runs what a request would go through. Nothing is sent to an upstream, counted or recorded. */
+    readonly test: (
+      test: GuardrailTest
+    ) => Effect.Effect<GuardrailTestResult, Refusal | StoreFailure, KeyHolder | RequestId>
+  }
+>()("svc/control/KeyGuardrails") {
+  static readonly layer = Layer.suspend(() => Layer.effect(KeyGuardrails, make))
+}
+
+const make = Effect.gen(function* () {
+  const runner = yield* Runner.Guardrails
+  const context = yield* Effect.context<Database | Vault>()
+  const alone = oneTestAtATime()
+  const catalogue = settled(Effect.suspend(() => Effect.provideContext(Definitions.load(new RowReader()), context)))
+
+  return KeyGuardrails.of({
+    offered: Effect.gen(function* () {
+      const { guardrails } = yield* KeyHolder
+      const named = new Set([...guardrails.mandatory_guardrails, ...guardrails.optional_guardrails])
+      const forbidden = new Set(guardrails.forbidden_guardrails)
+      return [...(yield* catalogue).values()]
+        .filter(({ defaultOn, enabled, name }) => enabled && !forbidden.has(name) && (defaultOn || named.has(name)))
+        .map(({ configSchema, defaultOn, description, failurePolicy, modes, name }) => ({
+          name,
+          description,
+          modes,
+          default_on: defaultOn,
+          failure_policy: failurePolicy,
+          config_schema: configSchema
+        }))
+    }).pipe(Effect.withSpan("KeyGuardrails.offered")),
+
+    test: Effect.fn("KeyGuardrails.test")(function* ({ guardrails: requested = [], input, mode }) {
+      if (mode === "during_call") return yield* notAlone
+      const { guardrails, keyId, projectId, teamId } = yield* KeyHolder
+      const selected = Selection.select(yield* catalogue, guardrails, requested)
+      if (Result.isFailure(selected)) {
+        const { code, message, param } = selected.failure
+        return yield* new ControlError(code, message, param === undefined ? {} : { param })
+      }
+      const steps = Selection.inMode(selected.success, mode)
+      const names = steps.map(({ definition }) => definition.name)
+      if (requested.some((name) => !names.includes(name))) return yield* otherMode
+      const run = yield* alone(keyId)(
+        runner.run(steps, {
+          requestId: yield* RequestId,
+          mode,
+          context: {
+            key_id: keyId,
+            team_id: Option.getOrNull(teamId),
+            user_id: null,
+            project_id: Option.getOrNull(projectId),
+            model: null,
+            route: testRoute,
+            provider: "none"
+          },
+          text: JSON.stringify(input),
+          memory: new Map()
+        })
+      )
+      if (run.stopped !== undefined) return yield* new ControlError(run.stopped.code, run.stopped.message)
+      return { input: yield* parsed(run.text), applied_guardrails: names, results: run.executions }
+    })
+  })
+})
+
+const busy = new ControlError(
+  "guardrail_test_busy",
+  "Another guardrail test of this key is running, or tests of many keys are. Send one at a time."
+)
+
+/** Tests that run at once in this process. */
+const mostTests = 4
+
+/**
+ * Runs one test of a key at a time, and then rests for as long as the test took: redaction of a long text takes the
+ * processor of the whole process, which no limit of the key's policy bounds here.
+ */
+export const oneTestAtATime = () => {
+  const running = new Set<string>()
+  return (keyId: string) =>
+    <A, E, R>(test: Effect.Effect<A, E, R>) =>
+      Effect.suspend((): Effect.Effect<A, E | typeof busy, R> => {
+        if (running.has(keyId) || running.size >= mostTests) return Effect.fail(busy)
+        running.add(keyId)
+        return Effect.timed(test).pipe(
+          Effect.tap(([took]) => Effect.sleep(took)),
+          Effect.map(([, result]) => result),
+          Effect.ensuring(Effect.sync(() => running.delete(keyId)))
+        )
+      })
+}
+
+/** What an HTTP guardrail is told of where a text comes from. */
+const testRoute = "/admin-ui/v1/guardrails/test"
+
+/** What a guardrail leaves is JSON: whatever it says is written anew. */
+const parsed = (text: string) => Effect.orDie(Schema.decodeEffect(Schema.fromJsonString(Schema.Json))(text))
+
+const notAlone = new ControlError(
+  "invalid_guardrail_request",
+  "mode during_call needs a stream and cannot be tried out; use pre_call or post_call.",
+  { param: "mode" }
+)
+
+const otherMode = new ControlError(
+  "invalid_guardrail_request",
+  "A guardrail that is asked for does not run in this mode.",
+  { param: "guardrails" }
+)

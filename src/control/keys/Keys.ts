@@ -1,0 +1,337 @@
+import { Context, DateTime, Effect, Layer, Schema } from "effect"
+import * as GuardrailPolicy from "../../policy/GuardrailPolicy.ts"
+import { KeyPolicyPatch, neutral, patched } from "../../policy/KeyPolicy.ts"
+import { policyOf } from "../../policy/KeyPreset.ts"
+import * as StoredPolicies from "../../policy/StoredPolicies.ts"
+import { Database } from "../../services/Database.ts"
+import * as Secret from "../../state/Secret.ts"
+import { Key, type KeyPatch, type KeysQuery, type MintedKey, type NewKey, type OwnerType } from "../api/keys/KeysApi.ts"
+import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import { isUnreadable, type Unreadable } from "../api/schema/Fields.ts"
+import { type Actor, Audit, type Deed, Mutation, Snapshots } from "../audit/Audit.ts"
+import { guardrailsOf } from "../policies/GuardrailNames.ts"
+import { linksOf } from "../services/ServiceLinks.ts"
+import { keyset, type Page, page } from "../store/Paging.ts"
+import { type Columns, Count, heldProject, rowStamps, rows, type StoreFailure, settled } from "../store/Store.ts"
+
+type Missing = Refused<"not_found">
+type SettingsRefused = Refused<
+  | "invalid_project_payload"
+  | "missing_project"
+  | "missing_service"
+  | "invalid_guardrail_request"
+  | "guardrail_forbidden"
+>
+
+/** Gateway keys. The raw value exists once, in the answer that creates it; the store keeps its digest. */
+export class Keys extends Context.Service<
+  Keys,
+  {
+    /** Newest first. */
+    readonly list: (query: KeysQuery) => Effect.Effect<Page<Key>, StoreFailure>
+    readonly get: (id: string) => Effect.Effect<Key, Missing | StoreFailure>
+    readonly create: (key: NewKey) => Effect.Effect<MintedKey, SettingsRefused | StoreFailure, Actor>
+    /** Nothing brings a revoked key back: this and the next three leave it as it is. */
+    readonly update: (
+      id: string,
+      patch: KeyPatch
+    ) => Effect.Effect<Key, Missing | SettingsRefused | StoreFailure, Actor>
+    /**
+     * Gives the key another secret: the same key, policy and counters. The secret before goes on to work for
+     * `graceSeconds`; the one before that ends at once.
+     */
+    readonly rotate: (
+      id: string,
+      graceSeconds: number
+    ) => Effect.Effect<MintedKey, Missing | Refused<"key_revoked"> | StoreFailure, Actor>
+    /** This one and the next take keys, too, whose row this version cannot read. */
+    readonly revoke: (id: string) => Effect.Effect<Key | Unreadable, Missing | StoreFailure, Actor>
+    readonly disable: (id: string) => Effect.Effect<Key | Unreadable, Missing | StoreFailure, Actor>
+    readonly enable: (id: string) => Effect.Effect<Key, Missing | StoreFailure, Actor>
+  }
+>()("svc/control/Keys") {
+  static readonly layer = Layer.suspend(() => Layer.effect(Keys, make))
+}
+
+const defaultLimit = 100
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const audit = yield* Audit
+  const links = linksOf(sql, "key")
+  const columns = sql`id, name, owner_type, project_id, team_id, key_prefix, disabled, revoked_at, expires_at, rotation_due_at,
+    CASE WHEN previous_key_expires_at > now() THEN previous_key_expires_at END AS previous_key_expires_at, last_used_at,
+    policy, policy_version, guardrail_policy, created_at, updated_at, ${links.names}`
+
+  const get = Effect.fn("Keys.get")(function* (id: string) {
+    return shown(yield* orMissing(yield* settled(found.first(sql`SELECT ${columns} FROM api_keys WHERE id = ${id}`))))
+  })
+
+  /** The project cannot go while a key is being put into it. */
+  const owned = Effect.fnUntraced(function* (owner: OwnerType, projectId: string | null) {
+    const refusal = refusedOwner(owner, projectId)
+    if (refusal !== undefined) return yield* refusal
+    if (projectId === null) return
+    const [project] = yield* sql`SELECT 1 FROM projects WHERE id = ${projectId} FOR KEY SHARE`
+    if (project === undefined) {
+      return yield* new ControlError("missing_project", "There is no project with this id.", { param: "project_id" })
+    }
+  })
+
+  const create = Effect.fn("Keys.create")(function* (input: NewKey) {
+    const owner = input.owner_type ?? "project"
+    const projectId = input.project_id ?? null
+    const policy = StoredPolicies.encode(patched(policyOf(input.preset ?? undefined), input.policy ?? {}))
+    const raw = Secret.mint(Secret.keyPrefix)
+    return yield* audit.mutate(
+      Effect.gen(function* () {
+        const { write } = yield* Mutation
+        yield* owned(owner, projectId)
+        const services = yield* linkable(owner, input.service_names ?? [])
+        const guardrails = yield* guardrailsOf(sql, GuardrailPolicy.neutral, input.guardrail_policy)
+        const row = yield* found.only(write`
+          INSERT INTO api_keys (name, owner_type, project_id, team_id, key_prefix, key_hash, expires_at, rotation_due_at,
+            policy, guardrail_policy)
+          VALUES (${input.name ?? null}, ${owner}, ${projectId}, ${input.team_id ?? null}, ${Secret.shown(raw)}, ${Secret.digest(raw)},
+            ${instant(input.expires_at)}, ${instant(input.rotation_due_at)}, ${policy}::jsonb,
+            ${JSON.stringify(guardrails)}::jsonb)
+          RETURNING ${columns}`)
+        if (services.length > 0) yield* links.replace(row.id, services)
+        const key = { ...shown(row), service_names: [...new Set(services)].sort() }
+        return {
+          result: { key, raw_key: raw },
+          deed: { target: "key", action: "keys:create" },
+          targetId: key.id,
+          snapshots: yield* snapshots(null, key),
+          changes: [{ _tag: "Key", id: key.id }]
+        }
+      })
+    )
+  })
+
+  /** Sets what `assignments` says, unless the key is revoked. */
+  const change = <E, R>(
+    id: string,
+    action: Extract<Deed, { readonly target: "key" }>["action"],
+    assignments: (before: typeof Row.Type) => Effect.Effect<Columns, E, R>,
+    projectId: string | null | undefined = undefined
+  ) =>
+    audit.mutate(
+      Effect.gen(function* () {
+        const { write } = yield* Mutation
+        yield* heldProject(sql, projectId)
+        const before = yield* Effect.flatMap(
+          found.first(sql`SELECT ${columns} FROM api_keys WHERE id = ${id} FOR UPDATE`),
+          orMissing
+        )
+        const set = before.revoked_at === null ? yield* assignments(before) : {}
+        const after =
+          Object.keys(set).length === 0
+            ? before
+            : yield* found.only(write`
+                UPDATE api_keys SET ${sql.update(set)}, updated_at = now() WHERE id = ${id} RETURNING ${columns}`)
+        const key = shown(after)
+        return {
+          result: key,
+          deed: { target: "key", action },
+          targetId: id,
+          snapshots: yield* snapshots(shown(before), key),
+          changes: [{ _tag: "Key", id }]
+        }
+      })
+    )
+
+  /** Takes a key out of use, for which nothing needs to be known of it: also one that this version cannot read. */
+  const end = (id: string, action: "keys:revoke" | "keys:disable", set: Columns) =>
+    audit.mutate(
+      Effect.gen(function* () {
+        const { write } = yield* Mutation
+        const before = yield* Effect.flatMap(
+          found.firstOrUnreadable(sql`SELECT ${columns} FROM api_keys WHERE id = ${id} FOR UPDATE`),
+          orMissing
+        )
+        const ended = yield* found.firstOrUnreadable(write`
+          UPDATE api_keys SET ${sql.update(set)}, updated_at = now() WHERE id = ${id} AND revoked_at IS NULL
+          RETURNING ${columns}`)
+        const key = shownOrUnreadable(ended ?? before)
+        return {
+          result: key,
+          deed: { target: "key", action },
+          targetId: id,
+          snapshots: yield* snapshots(shownOrUnreadable(before), key),
+          changes: [{ _tag: "Key", id }]
+        }
+      })
+    )
+
+  /** A key that goes to a project leaves its own links behind. */
+  const relinked = Effect.fnUntraced(function* (before: typeof Row.Type, patch: KeyPatch) {
+    const owner = patch.owner_type ?? before.owner_type
+    const names = patch.service_names === undefined ? undefined : yield* linkable(owner, patch.service_names ?? [])
+    const held = names ?? (owner === "project" ? [] : before.service_names)
+    if (names === undefined && held.length === before.service_names.length) return {}
+    yield* links.replace(before.id, held)
+    return { owner_type: owner }
+  })
+  const rotate = Effect.fn("Keys.rotate")((id: string, graceSeconds: number) =>
+    audit.mutate(
+      Effect.gen(function* () {
+        const { write } = yield* Mutation
+        const before = shown(
+          yield* Effect.flatMap(
+            found.first(sql`SELECT ${columns} FROM api_keys WHERE id = ${id} FOR UPDATE`),
+            orMissing
+          )
+        )
+        if (before.revoked_at !== null) {
+          return yield* new ControlError("key_revoked", "A revoked key gets no new secret: create another key.")
+        }
+        const raw = Secret.mint(Secret.keyPrefix)
+        const row = yield* found.only(write`
+          UPDATE api_keys SET key_prefix = ${Secret.shown(raw)}, key_hash = ${Secret.digest(raw)}, rotation_due_at = NULL,
+            previous_key_hash = CASE WHEN ${graceSeconds}::int > 0 THEN key_hash END,
+            previous_key_expires_at = CASE WHEN ${graceSeconds}::int > 0 THEN now() + ${graceSeconds}::int * interval '1 second' END,
+            updated_at = now()
+          WHERE id = ${id} RETURNING ${columns}`)
+        const key = shown(row)
+        return {
+          result: { key, raw_key: raw },
+          deed: { target: "key", action: "keys:rotate" },
+          targetId: id,
+          snapshots: yield* snapshots(before, key),
+          changes: [{ _tag: "Key", id }]
+        }
+      })
+    )
+  )
+
+  const ownership = Effect.fnUntraced(function* (before: Key["owner_type"], held: string | null, patch: KeyPatch) {
+    if (patch.owner_type === undefined && patch.project_id === undefined) return {}
+    const owner_type = patch.owner_type ?? before
+    // Who becomes individual leaves the project without being told so twice.
+    const kept = owner_type === "individual" ? null : held
+    const project_id = patch.project_id === undefined ? kept : patch.project_id
+    yield* owned(owner_type, project_id)
+    return { owner_type, project_id }
+  })
+
+  /** The version counts changes, so that a policy which says the same again keeps it. */
+  const policyChange = Effect.fnUntraced(function* (before: typeof Row.Type, patch: KeyPatch) {
+    const held = shown(before)
+    const policy = StoredPolicies.encode(
+      patch.policy === null ? neutral : patched(patched(neutral, before.policy), patch.policy ?? {})
+    )
+    const guardrails = JSON.stringify(yield* guardrailsOf(sql, held.guardrail_policy, patch.guardrail_policy))
+    const samePolicy = policy === StoredPolicies.encode(patched(neutral, before.policy))
+    if (samePolicy && guardrails === JSON.stringify(held.guardrail_policy)) return {}
+    return { policy, guardrail_policy: guardrails, policy_version: before.policy_version + 1 }
+  })
+
+  const update = Effect.fn("Keys.update")((id: string, patch: KeyPatch) =>
+    change(
+      id,
+      "keys:update",
+      (before) =>
+        Effect.gen(function* () {
+          return {
+            ...(yield* relinked(before, patch)),
+            ...(yield* ownership(before.owner_type, before.project_id, patch)),
+            ...(patch.disabled === true && { disabled: true }),
+            ...(patch.disabled === false && (yield* enabled(before))),
+            ...(patch.name !== undefined && { name: patch.name }),
+            ...(patch.team_id !== undefined && { team_id: patch.team_id }),
+            ...(patch.expires_at !== undefined && { expires_at: instant(patch.expires_at) }),
+            ...(patch.rotation_due_at !== undefined && { rotation_due_at: instant(patch.rotation_due_at) }),
+            ...(yield* policyChange(before, patch))
+          }
+        }),
+      patch.project_id
+    )
+  )
+
+  return Keys.of({
+    list: Effect.fn("Keys.list")(function* ({ cursor, limit = defaultLimit, ...filter }) {
+      const at = keyset(sql, "api_keys", cursor)
+      const wanted = Object.entries(filter).map(([column, value]) => sql`${sql(column)} = ${value}`)
+      return yield* page(
+        found,
+        sql`SELECT ${columns}, ${at.micros} FROM api_keys WHERE ${sql.and([at.behind, ...wanted])}
+          ORDER BY ${at.order} LIMIT ${limit + 1}`,
+        limit,
+        shown
+      )
+    }, settled),
+    get,
+    create,
+    update,
+    rotate,
+    revoke: Effect.fn("Keys.revoke")((id) =>
+      Effect.flatMap(DateTime.now, (now) => end(id, "keys:revoke", { revoked_at: DateTime.toDateUtc(now) }))
+    ),
+    disable: Effect.fn("Keys.disable")((id) => end(id, "keys:disable", { disabled: true })),
+    enable: Effect.fn("Keys.enable")((id) => change(id, "keys:enable", enabled))
+  })
+})
+
+const Time = Schema.NullOr(Schema.DateTimeUtcFromDate)
+
+const Row = Key.pipe(
+  Schema.fieldsAssign({
+    ...rowStamps,
+    revoked_at: Time,
+    expires_at: Time,
+    rotation_due_at: Time,
+    previous_key_expires_at: Time,
+    last_used_at: Time,
+    policy: KeyPolicyPatch,
+    policy_version: Count,
+    guardrail_policy: GuardrailPolicy.GuardrailPolicyPatch
+  })
+)
+
+const found = rows(Row, { table: "api_keys", key: ["id"] })
+const snapshots = Snapshots.of(Key)
+
+const shown = ({ guardrail_policy, policy, policy_version, ...key }: typeof Row.Type): Key => ({
+  ...key,
+  policy: { ...patched(neutral, policy), policy_version },
+  guardrail_policy: GuardrailPolicy.of(guardrail_policy)
+})
+
+const shownOrUnreadable = (row: typeof Row.Type | Unreadable) => (isUnreadable(row) ? row : shown(row))
+
+/** Who enables a key that nobody used for long gives it its days anew. */
+const enabled = ({ disabled }: typeof Row.Type) =>
+  Effect.map(DateTime.now, (now) => (disabled ? { disabled: false, enabled_at: DateTime.toDateUtc(now) } : {}))
+
+const instant = (time: DateTime.Utc | null | undefined): Date | null => (time ? DateTime.toDateUtc(time) : null)
+
+const orMissing = <A>(row: A | undefined): Effect.Effect<A, Missing> =>
+  row === undefined ? Effect.fail(new ControlError("not_found", "There is no key with this id.")) : Effect.succeed(row)
+
+/** A project's key has the links of its project, and none of its own. */
+const linkable = (owner: OwnerType, names: ReadonlyArray<string>) =>
+  owner === "project" && names.length > 0
+    ? Effect.fail(
+        new ControlError(
+          "invalid_project_payload",
+          "service_names are set on the project: the key's owner_type is project.",
+          {
+            param: "service_names"
+          }
+        )
+      )
+    : Effect.succeed(names)
+
+const refusedOwner = (owner: OwnerType, projectId: string | null) =>
+  owner === "project" && projectId === null
+    ? new ControlError(
+        "invalid_project_payload",
+        "project_id is required: the key's owner_type is project. A key without one is individual.",
+        { param: "project_id" }
+      )
+    : owner === "individual" && projectId !== null
+      ? new ControlError("invalid_project_payload", "project_id must be null: the key's owner_type is individual.", {
+          param: "project_id"
+        })
+      : undefined

@@ -1,0 +1,156 @@
+import { Context, Effect, Layer, Schema } from "effect"
+import { Database } from "../../services/Database.ts"
+import { Project, type ProjectPatch } from "../api/keys/ProjectsApi.ts"
+import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
+import { linksOf } from "../services/ServiceLinks.ts"
+import { refusedName } from "../store/Rules.ts"
+import { onDuplicate, rowStamps, rows, type StoreFailure, settled } from "../store/Store.ts"
+
+type Missing = Refused<"missing_project">
+type NameRefused = Refused<"invalid_project_payload" | "duplicate_project">
+
+/** A project groups the keys of a team or an application. */
+export class Projects extends Context.Service<
+  Projects,
+  {
+    readonly list: Effect.Effect<ReadonlyArray<Project>, StoreFailure>
+    readonly get: (id: string) => Effect.Effect<Project, Missing | StoreFailure>
+    readonly create: (name: string) => Effect.Effect<Project, NameRefused | StoreFailure, Actor>
+    readonly update: (
+      id: string,
+      patch: ProjectPatch
+    ) => Effect.Effect<Project, Missing | NameRefused | Refused<"missing_service"> | StoreFailure, Actor>
+    /**
+     * Only a project that nothing refers to can go. Its credential mapping, its links and its policy layer go with it.
+     */
+    readonly remove: (id: string) => Effect.Effect<void, Missing | Refused<"project_in_use"> | StoreFailure, Actor>
+  }
+>()("svc/control/Projects") {
+  static readonly layer = Layer.suspend(() => Layer.effect(Projects, make))
+}
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const audit = yield* Audit
+  const links = linksOf(sql, "project")
+  const columns = sql`id, name, created_at, updated_at, ${links.names}`
+
+  // Waits for keys that are being created in the project, and makes those that come later wait.
+  const lock = (id: string) =>
+    Effect.flatMap(found.first(sql`SELECT ${columns} FROM projects WHERE id = ${id} FOR UPDATE`), orMissing)
+
+  return Projects.of({
+    list: found.all(sql`SELECT ${columns} FROM projects ORDER BY name`).pipe(settled, Effect.withSpan("Projects.list")),
+
+    get: Effect.fn("Projects.get")(function* (id) {
+      const project = yield* settled(found.first(sql`SELECT ${columns} FROM projects WHERE id = ${id}`))
+      return yield* orMissing(project)
+    }),
+
+    create: Effect.fn("Projects.create")(function* (name) {
+      const valid = yield* checkedName(name)
+      return yield* audit.mutate(
+        Effect.gen(function* () {
+          const { write } = yield* Mutation
+          const project = yield* found
+            .only(write`INSERT INTO projects (name) VALUES (${valid}) RETURNING ${columns}`)
+            .pipe(duplicateRefused)
+          return {
+            result: project,
+            deed: { target: "project", action: "projects:create" },
+            targetId: project.id,
+            snapshots: yield* snapshots(null, project),
+            changes: []
+          }
+        })
+      )
+    }),
+
+    update: Effect.fn("Projects.update")(function* (id, patch) {
+      const name = patch.name === undefined ? undefined : yield* checkedName(patch.name)
+      return yield* audit.mutate(
+        Effect.gen(function* () {
+          const { write } = yield* Mutation
+          const before = yield* lock(id)
+          const names = patch.service_names
+          if (names !== undefined) yield* links.replace(id, names ?? [])
+          const project =
+            name === undefined && names === undefined
+              ? before
+              : yield* found
+                  .only(
+                    write`UPDATE projects SET name = ${name ?? before.name}, updated_at = now() WHERE id = ${id}
+                      RETURNING ${columns}`
+                  )
+                  .pipe(duplicateRefused)
+          return {
+            result: project,
+            deed: { target: "project", action: "projects:update" },
+            targetId: id,
+            snapshots: yield* snapshots(before, project),
+            // gateways keep the links and the name with the project's keys
+            changes: name === undefined && names === undefined ? [] : [{ _tag: "Project", id }]
+          }
+        })
+      )
+    }),
+
+    remove: Effect.fn("Projects.remove")(function* (id) {
+      return yield* audit.mutate(
+        Effect.gen(function* () {
+          const { write } = yield* Mutation
+          const before = yield* Effect.flatMap(
+            found.firstOrUnreadable(sql`SELECT ${columns} FROM projects WHERE id = ${id} FOR UPDATE`),
+            orMissing
+          )
+          const [use] = yield* sql`
+            SELECT 1 FROM api_keys WHERE project_id = ${id} UNION ALL
+            SELECT 1 FROM service_registrations WHERE project_id = ${id} UNION ALL
+            (SELECT 1 FROM usage_events WHERE project_id = ${id} LIMIT 1) LIMIT 1`
+          if (use !== undefined) {
+            return yield* Effect.fail(
+              new ControlError(
+                "project_in_use",
+                "Keys, services or usage records refer to this project; it cannot be deleted."
+              )
+            )
+          }
+          // The layer's scope is text: no constraint takes it along.
+          const layers = yield* write`
+            DELETE FROM policy_layers WHERE layer_kind = 'project' AND scope_id = ${id.toLowerCase()} RETURNING id`
+          yield* write`DELETE FROM projects WHERE id = ${id}`
+          return {
+            result: undefined,
+            deed: { target: "project", action: "projects:delete" },
+            targetId: id,
+            snapshots: yield* snapshots(before, null),
+            changes: [{ _tag: "Project", id }, ...layers.map(() => ({ _tag: "Configuration" as const }))]
+          }
+        })
+      )
+    })
+  })
+})
+
+const found = rows(Project.pipe(Schema.fieldsAssign(rowStamps)), { table: "projects", key: ["id"] })
+const snapshots = Snapshots.of(Project)
+
+const orMissing = <A>(project: A | undefined): Effect.Effect<A, Missing> =>
+  project === undefined
+    ? Effect.fail(new ControlError("missing_project", "There is no project with this id."))
+    : Effect.succeed(project)
+
+const checkedName = (text: string): Effect.Effect<string, Refused<"invalid_project_payload">> => {
+  const name = text.trim()
+  const refusal = refusedName(name)
+  return refusal === undefined
+    ? Effect.succeed(name)
+    : Effect.fail(new ControlError("invalid_project_payload", `name ${refusal}.`, { param: "name" }))
+}
+
+const duplicateRefused = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
+  onDuplicate(
+    statement,
+    () => new ControlError("duplicate_project", "Another project has this name.", { param: "name" })
+  )

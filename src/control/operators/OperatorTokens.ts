@@ -1,0 +1,321 @@
+import { Context, Data, DateTime, Effect, Function, Layer, Option, Redacted, Runtime, Schema } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
+import { Database } from "../../services/Database.ts"
+import * as Secret from "../../state/Secret.ts"
+import { type MintedToken, type NewOperatorToken, OperatorToken } from "../api/OperatorTokenApi.ts"
+import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import { type Cursor, isUnreadable, type Unreadable } from "../api/schema/Fields.ts"
+import { allows, Operator, Scope } from "../api/schema/Security.ts"
+import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
+import { keyset, type Page, page } from "../store/Paging.ts"
+import { answers, Count, rowStamps, rows, type StoreFailure, settled } from "../store/Store.ts"
+
+/** `GATEWAY_ADMIN_TOKEN` is set, is needed, and is not an operator token. */
+export class MalformedAdminToken extends Data.TaggedError("MalformedAdminToken") {
+  /** `EX_CONFIG`: trying again will not help. */
+  override readonly [Runtime.errorExitCode] = 78
+
+  override get message() {
+    return `GATEWAY_ADMIN_TOKEN must begin with ${Secret.operatorTokenPrefix} and have ${Secret.leastChosenLength} to 256 characters: op_live_$(openssl rand -hex 32) makes one.`
+  }
+}
+
+/**
+ * Tokens are given out and taken away one at a time: what must stay true of all of them is looked at under this lock.
+ */
+const lock = 5_417_283_691n
+
+/** What a token must be to open anything. */
+const active = (sql: SqlClient.SqlClient) =>
+  sql`NOT disabled AND revoked_at IS NULL AND coalesce(expires_at > now(), true)`
+
+/**
+ * Makes an operator token when none is active: exactly one, however many processes start at once.
+ *
+ * With `adminToken` its hash is stored and `None` returned. Without one a token is made and returned: whoever calls
+ * this prints it, because nothing can show it again. When a token is active already, nothing happens.
+ */
+export const bootstrap = Effect.fn("OperatorTokens.bootstrap")(function* (
+  adminToken: Option.Option<Redacted.Redacted>
+): Effect.fn.Return<Option.Option<Redacted.Redacted>, MalformedAdminToken | SqlError.SqlError, Database> {
+  const { sql, transaction } = yield* Database
+  return yield* transaction(
+    Effect.gen(function* () {
+      yield* sql`SELECT pg_advisory_xact_lock(${lock})`
+      const [known] = yield* sql`SELECT 1 FROM operator_tokens WHERE ${active(sql)} LIMIT 1`
+      if (known !== undefined) return Option.none()
+      const token = Option.getOrElse(adminToken, () => Secret.mint(Secret.operatorTokenPrefix))
+      if (!Secret.isStrongEnough(Secret.operatorTokenPrefix, Redacted.value(token)))
+        return yield* new MalformedAdminToken()
+      yield* sql`
+        INSERT INTO operator_tokens (token_prefix, token_hash) VALUES (${Secret.shown(token)}, ${Secret.digest(token)})`
+      return Option.isNone(adminToken) ? Option.some(token) : Option.none()
+    })
+  )
+})
+
+/** Whether `token` opens the control API. */
+export const isActive = Effect.fn("OperatorTokens.isActive")(function* (token: Redacted.Redacted) {
+  const { sql } = yield* Database
+  const found = yield* sql`SELECT 1 FROM operator_tokens WHERE token_hash = ${Secret.digest(token)} AND ${active(sql)}`
+  return found.length > 0
+})
+
+/** A token that was presented and is known. */
+export interface Presented {
+  readonly id: string
+  readonly scopes: ReadonlyArray<Scope>
+  readonly active: boolean
+}
+
+type Beyond = Refused<"insufficient_operator_scope">
+
+/** Operator tokens by their digest: the value itself is nowhere. */
+export class OperatorTokens extends Context.Service<
+  OperatorTokens,
+  {
+    readonly find: (token: Redacted.Redacted) => Effect.Effect<Option.Option<Presented>, StoreFailure>
+    /** Newest first, those that were rotated away or revoked among them. */
+    readonly list: (query: {
+      readonly limit?: number
+      readonly cursor?: Cursor
+    }) => Effect.Effect<Page<OperatorToken>, StoreFailure>
+    readonly get: (id: string) => Effect.Effect<OperatorToken, Refused<"not_found"> | StoreFailure>
+    readonly create: (
+      token: NewOperatorToken
+    ) => Effect.Effect<MintedToken, Beyond | Refused<"too_many_operator_tokens"> | StoreFailure, Actor>
+    /** Ends a token and begins another with its name, roles, scopes and end, in one step. */
+    readonly rotate: (
+      id: string
+    ) => Effect.Effect<MintedToken, Beyond | Refused<"not_found" | "operator_token_not_active"> | StoreFailure, Actor>
+    /** The same, with the token of the call. */
+    readonly rotateOwn: Effect.Effect<MintedToken, Refused<"disabled_operator_token"> | StoreFailure, Actor>
+    /**
+     * One token that may do everything and does not expire always stays. What is revoked already is left as it is. A token
+     * whose row this version cannot read goes, too, for who may do everything.
+     */
+    readonly revoke: (
+      id: string
+    ) => Effect.Effect<
+      OperatorToken | Unreadable,
+      Beyond | Refused<"not_found" | "last_operator_token"> | StoreFailure,
+      Actor
+    >
+  }
+>()("svc/control/OperatorTokens") {
+  static readonly layer = Layer.suspend(() => Layer.effect(OperatorTokens, make))
+}
+
+const defaultLimit = 100
+const maxActive = 100
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const audit = yield* Audit
+  const columns = sql.literal(
+    "id, name, token_prefix, roles, scopes, disabled, revoked_at, expires_at, last_used_at, created_at, updated_at"
+  )
+  const isOpen = active(sql)
+
+  // Once a minute is enough to see that a token is in use, and a use must not fail because it could not be noted.
+  const noteUse = (id: string) => Effect.ignore(sql`UPDATE operator_tokens SET last_used_at = now() WHERE id = ${id}`)
+
+  const inTurn = sql`SELECT pg_advisory_xact_lock(${lock})`
+
+  const get = Effect.fn("OperatorTokens.get")(function* (id: string) {
+    return yield* orMissing(yield* found.first(sql`SELECT ${columns} FROM operator_tokens WHERE id = ${id}`))
+  }, settled)
+
+  const mint = Effect.fnUntraced(function* (
+    columnsOf: Pick<OperatorToken, "name" | "roles" | "scopes">,
+    expiresAt: DateTime.Utc | null
+  ) {
+    const { write } = yield* Mutation
+    const raw_token = Secret.mint(Secret.operatorTokenPrefix)
+    const token = yield* found.only(write`
+      INSERT INTO operator_tokens (name, token_prefix, token_hash, roles, scopes, expires_at)
+      VALUES (${columnsOf.name}, ${Secret.shown(raw_token)}, ${Secret.digest(raw_token)}, ${columnsOf.roles},
+        ${columnsOf.scopes}, ${expiresAt && DateTime.toDateUtc(expiresAt)})
+      RETURNING ${columns}`)
+    return { token, raw_token }
+  })
+
+  const end = Effect.fnUntraced(function* (id: string) {
+    const { write } = yield* Mutation
+    return yield* found.firstOrUnreadable(write`
+      UPDATE operator_tokens SET disabled = true, revoked_at = now(), updated_at = now()
+      WHERE id = ${id} AND revoked_at IS NULL RETURNING ${columns}`)
+  })
+
+  /** The row of an active token. No key is touched, so events that name the token as their author need not wait. */
+  const held = (id: string | null) =>
+    found.first(sql`SELECT ${columns} FROM operator_tokens WHERE id = ${id} AND ${isOpen} FOR NO KEY UPDATE`)
+
+  const succeed = Effect.fnUntraced(function* (before: OperatorToken) {
+    yield* end(before.id)
+    const minted = yield* mint(before, before.expires_at)
+    return {
+      result: minted,
+      deed: { target: "operator_token" as const, action: "operators:rotate" as const },
+      targetId: minted.token.id,
+      snapshots: yield* snapshots(before, minted.token),
+      changes: []
+    }
+  })
+
+  const create = Effect.fn("OperatorTokens.create")(function* ({ expires_at = null, name, scopes }: NewOperatorToken) {
+    yield* covered(scopes)
+    if (expires_at !== null && DateTime.isLessThanOrEqualTo(expires_at, yield* DateTime.now)) {
+      return yield* new ControlError("invalid_request", "expires_at must lie in the future.", { param: "expires_at" })
+    }
+    return yield* audit.mutate(
+      Effect.gen(function* () {
+        yield* inTurn
+        const { n } = yield* counted.only(sql`SELECT count(*) AS n FROM operator_tokens WHERE ${isOpen}`)
+        if (n >= maxActive) {
+          return yield* new ControlError(
+            "too_many_operator_tokens",
+            `There are ${maxActive} active operator tokens; revoke one first.`
+          )
+        }
+        const minted = yield* mint({ name, scopes, roles: [scopes.includes("*") ? "owner" : "operator"] }, expires_at)
+        return {
+          result: minted,
+          deed: { target: "operator_token", action: "operators:create" },
+          targetId: minted.token.id,
+          snapshots: yield* snapshots(null, minted.token),
+          changes: []
+        }
+      })
+    )
+  })
+
+  const rotate = Effect.fn("OperatorTokens.rotate")(function* (id: string) {
+    return yield* audit.mutate(
+      Effect.gen(function* () {
+        yield* inTurn
+        const before = yield* held(id)
+        if (before === undefined) {
+          yield* get(id)
+          return yield* new ControlError(
+            "operator_token_not_active",
+            "This operator token was rotated away or revoked, or has expired: create another one."
+          )
+        }
+        yield* covered(before.scopes)
+        return yield* succeed(before)
+      })
+    )
+  })
+
+  const rotateOwn = audit
+    .mutate(
+      Effect.gen(function* () {
+        yield* inTurn
+        const { tokenId } = yield* Operator
+        const before = yield* held(tokenId)
+        if (before === undefined) {
+          return yield* new ControlError("disabled_operator_token", "This operator token was rotated away.")
+        }
+        return yield* succeed(before)
+      })
+    )
+    .pipe(Effect.withSpan("OperatorTokens.rotateOwn"))
+
+  const revoke = Effect.fn("OperatorTokens.revoke")(function* (id: string) {
+    return yield* audit.mutate(
+      Effect.gen(function* () {
+        yield* inTurn
+        const before = yield* Effect.flatMap(
+          found.firstOrUnreadable(sql`SELECT ${columns} FROM operator_tokens WHERE id = ${id}`),
+          orMissing
+        )
+        // what cannot be read may have any scope
+        yield* covered(isUnreadable(before) ? ["*"] : before.scopes)
+        const lasting = yield* sql<{ readonly id: string }>`
+          SELECT id FROM operator_tokens WHERE ${isOpen} AND expires_at IS NULL AND '*' = ANY (scopes)`
+        if (lasting.length === 1 && lasting[0]?.id === id.toLowerCase()) {
+          return yield* new ControlError(
+            "last_operator_token",
+            "This is the last operator token with the scope * that does not expire: create another one, or rotate it."
+          )
+        }
+        const token = (yield* end(id)) ?? before
+        return {
+          result: token,
+          deed: { target: "operator_token", action: "operators:revoke" },
+          targetId: id,
+          snapshots: yield* snapshots(before, token),
+          changes: []
+        }
+      })
+    )
+  })
+
+  return OperatorTokens.of({
+    find: Effect.fn("OperatorTokens.find")(function* (token) {
+      const row = yield* presented.first(sql`
+        SELECT id, scopes, ${isOpen} AS active, coalesce(last_used_at < now() - interval '1 minute', true) AS unnoted
+        FROM operator_tokens WHERE token_hash = ${Secret.digest(token)}`)
+      if (row?.active && row.unnoted) yield* noteUse(row.id)
+      return Option.map(Option.fromUndefinedOr(row), ({ scopes, ...rest }) => ({
+        ...rest,
+        scopes: scopes.filter(isScope)
+      }))
+    }, settled),
+    list: Effect.fn("OperatorTokens.list")(function* ({ cursor, limit = defaultLimit }) {
+      const at = keyset(sql, "operator_tokens", cursor)
+      return yield* page(
+        found,
+        sql`SELECT ${columns}, ${at.micros} FROM operator_tokens WHERE ${at.behind} ORDER BY ${at.order} LIMIT ${limit + 1}`,
+        limit,
+        Function.identity
+      )
+    }, settled),
+    get,
+    create,
+    rotate,
+    rotateOwn,
+    revoke
+  })
+})
+
+/** Whoever could hand out more than they have would have everything, and could lock out those who have more. */
+const covered = Effect.fnUntraced(function* (scopes: ReadonlyArray<Scope>) {
+  const operator = yield* Operator
+  const lacked = scopes.filter((scope) => !allows(operator.scopes, [scope]))
+  if (lacked.length > 0) {
+    return yield* new ControlError(
+      "insufficient_operator_scope",
+      `The operator token lacks ${lacked.join(", ")}, and cannot hand out, take over or revoke what it does not have.`,
+      { param: "scopes" }
+    )
+  }
+})
+
+const orMissing = <A>(token: A | undefined): Effect.Effect<A, Refused<"not_found">> =>
+  token === undefined
+    ? Effect.fail(new ControlError("not_found", "There is no operator token with this id."))
+    : Effect.succeed(token)
+
+const Time = Schema.NullOr(Schema.DateTimeUtcFromDate)
+
+const isScope = Schema.is(Scope)
+
+const Row = OperatorToken.pipe(
+  Schema.fieldsAssign({ ...rowStamps, revoked_at: Time, expires_at: Time, last_used_at: Time })
+)
+const found = rows(Row, { table: "operator_tokens", key: ["id"] })
+const counted = answers(Schema.Struct({ n: Count }))
+const snapshots = Snapshots.of(OperatorToken)
+
+const presented = rows(
+  Schema.Struct({
+    id: Schema.String,
+    /** A newer version may have given it scopes that this one has no endpoint for. */
+    scopes: Schema.Array(Schema.String),
+    active: Schema.Boolean,
+    unnoted: Schema.Boolean
+  }),
+  { table: "operator_tokens", key: ["id"] }
+)

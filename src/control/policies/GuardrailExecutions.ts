@@ -1,0 +1,84 @@
+import { Context, DateTime, Effect, Function, Layer, Schema } from "effect"
+import type { Statement } from "effect/sql"
+import { Database } from "../../services/Database.ts"
+import { type ExecutionFilter, GuardrailExecution, GuardrailSum } from "../api/policies/GuardrailsApi.ts"
+import type { Refused } from "../api/schema/Errors.ts"
+import type { Cursor } from "../api/schema/Fields.ts"
+import type { Operator } from "../api/schema/Security.ts"
+import { Analyses } from "../store/Analyses.ts"
+import { keyset, type Page, page } from "../store/Paging.ts"
+import { answers, Count, rows, type StoreFailure, settled } from "../store/Store.ts"
+import { ordered } from "../usage/Usage.ts"
+
+type Unusable = Refused<"invalid_usage_query">
+
+/** What guardrails did, one row for each run on the way of a request. */
+export class GuardrailExecutions extends Context.Service<
+  GuardrailExecutions,
+  {
+    /** Newest first. */
+    readonly list: (
+      query: ExecutionFilter & { readonly limit?: number; readonly offset?: number; readonly cursor?: Cursor }
+    ) => Effect.Effect<Page<GuardrailExecution>, Unusable | StoreFailure, Operator>
+    readonly summary: (
+      filter: ExecutionFilter
+    ) => Effect.Effect<ReadonlyArray<GuardrailSum>, Unusable | StoreFailure, Operator>
+  }
+>()("svc/control/GuardrailExecutions") {
+  static readonly layer = Layer.suspend(() => Layer.effect(GuardrailExecutions, make))
+}
+
+const defaultLimit = 100
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const { bounded } = yield* Analyses
+
+  const matching = ({ from, guardrail, to, ...exact }: ExecutionFilter): Statement.Fragment =>
+    sql.and([
+      ...(from === undefined ? [] : [sql`created_at >= ${DateTime.toDateUtc(from)}`]),
+      ...(to === undefined ? [] : [sql`created_at < ${DateTime.toDateUtc(to)}`]),
+      ...(guardrail === undefined ? [] : [sql`guardrail_name = ${guardrail}`]),
+      ...Object.entries(exact).map(([column, value]) => sql`${sql(column)} = ${value}`)
+    ])
+
+  return GuardrailExecutions.of({
+    list: Effect.fn("GuardrailExecutions.list")(function* ({ cursor, limit = defaultLimit, offset = 0, ...filter }) {
+      yield* ordered(filter)
+      const at = keyset(sql, "guardrail_execution_events", cursor)
+      return yield* bounded(() =>
+        page(
+          executions,
+          sql`
+        SELECT id, created_at, request_id, key_id, project_id, route, model, provider, guardrail_name, mode, action,
+          failure_policy, latency_ms, reason, metadata, ${at.micros}
+        FROM guardrail_execution_events
+        WHERE ${matching(filter)} AND ${at.behind} ORDER BY ${at.order} LIMIT ${limit + 1} OFFSET ${offset}`,
+          limit,
+          Function.identity
+        )
+      )
+    }, settled),
+
+    summary: Effect.fn("GuardrailExecutions.summary")(function* (filter) {
+      yield* ordered(filter)
+      return yield* bounded(() =>
+        sums.all(sql`
+        SELECT guardrail_name, mode, action, failure_policy, count(*) AS count,
+          coalesce(sum(latency_ms), 0)::bigint AS total_latency_ms
+        FROM guardrail_execution_events WHERE ${matching(filter)}
+        GROUP BY guardrail_name, mode, action, failure_policy
+        ORDER BY guardrail_name COLLATE "C", mode, action, failure_policy LIMIT ${maxSums}`)
+      )
+    }, settled)
+  })
+})
+
+/** All that the catalogue can have at once; names that are no longer in it come on top. */
+const maxSums = 10_000
+
+const executions = rows(
+  GuardrailExecution.pipe(Schema.fieldsAssign({ created_at: Schema.DateTimeUtcFromDate, latency_ms: Count })),
+  { table: "guardrail_execution_events", key: ["id"] }
+)
+const sums = answers(GuardrailSum.pipe(Schema.fieldsAssign({ count: Count, total_latency_ms: Count })))

@@ -1,0 +1,245 @@
+import { Context, DateTime, Effect, Layer, Schema } from "effect"
+import * as EffectivePolicy from "../../policy/EffectivePolicy.ts"
+import * as Estimate from "../../policy/Estimate.ts"
+import * as Facts from "../../policy/facts/Facts.ts"
+import type { KeyPolicy } from "../../policy/KeyPolicy.ts"
+import * as Policy from "../../policy/Policy.ts"
+import type { LayerScope } from "../../policy/PolicyLayer.ts"
+import type { PriceList } from "../../policy/PriceList.ts"
+import { canonicalRoutes, PolicyRoute, type Provider } from "../../policy/routes/CanonicalRoute.ts"
+import { Database } from "../../services/Database.ts"
+import type { Explained } from "../api/policies/PolicyApi.ts"
+import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import { answers, Count, rows, type StoreFailure, settled } from "../store/Store.ts"
+import { applied, decided, reasons, sharedLimits } from "./PolicyReasons.ts"
+import * as PolicyState from "./PolicyState.ts"
+
+/** What a past request was decided by, from its usage record, and what the same facts would come to now. */
+export class PolicyExplanations extends Context.Service<
+  PolicyExplanations,
+  { readonly explain: (requestId: string) => Effect.Effect<Explained, Refused<"not_found"> | StoreFailure> }
+>()("svc/control/PolicyExplanations") {
+  static readonly layer = Layer.suspend(() => Layer.effect(PolicyExplanations, make))
+}
+
+const maxChanges = 50
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const state = PolicyState.make(sql)
+
+  /** What touched the key's policy, or a layer that the request is under. */
+  const changesSince = (record: typeof Row.Type, scope: LayerScope) =>
+    changes.all(sql`SELECT created_at, action, target_type, target_id, actor_token_id FROM audit_events
+      WHERE created_at > ${DateTime.toDateUtc(record.created_at)} AND ${sql.or([
+        sql`(target_type = 'key' AND target_id = ${record.key_id} AND ${sql.or(
+          ["policy", "guardrail_policy", "project_id", "team_id", "disabled", "revoked_at", "expires_at"].map(
+            (field) => sql`before_json->>${field}::text IS DISTINCT FROM after_json->>${field}::text`
+          )
+        )})`,
+        // of a layer that could not be read nobody knows whom it was about: it denied whoever it might be about
+        sql`(target_type = 'policy_layer' AND before_json->>'unreadable' = 'true')`,
+        sql`(target_type = 'policy_layer' AND (
+          coalesce(after_json, before_json)->>'kind', coalesce(coalesce(after_json, before_json)->>'scope_id', '')) IN (
+            SELECT * FROM unnest(${names(scope).map(([kind]) => kind)}::text[], ${names(scope).map(([, id]) => id)}::text[])))`
+      ])} ORDER BY created_at DESC, id DESC LIMIT ${maxChanges}`)
+
+  const explain = Effect.fn("PolicyExplanations.explain")(function* (requestId: string) {
+    // a client may repeat its request ids: the latest is meant
+    const record =
+      yield* records.first(sql`SELECT id, created_at, request_id, key_id, project_id, route, provider, model,
+      status_code, error_code, streamed, tools, estimated_input_tokens, policy_version, denial, service_name
+      FROM usage_events WHERE request_id = ${requestId} ORDER BY created_at DESC, id DESC LIMIT 1`)
+    if (record === undefined) {
+      return yield* new ControlError("not_found", "There is no usage record of this request.")
+    }
+    const { created_at, id, key_id, model, project_id, provider, request_id, route } = record
+    const key = yield* state.key(key_id)
+    const scope: Scope | undefined = isPolicyRoute(route)
+      ? { projectId: key?.projectId, teamId: key?.teamId, route, models: model === null ? [] : [model] }
+      : undefined
+    const changed = scope === undefined ? [] : yield* changesSince(record, scope)
+    const explained: Explained = {
+      request_id,
+      id,
+      created_at,
+      key_id,
+      project_id,
+      route,
+      provider,
+      model,
+      decided: {
+        allowed: sentOn(record.error_code),
+        status_code: record.status_code,
+        error_code: record.error_code,
+        check: record.denial?.check ?? null,
+        layer: record.denial?.layer ?? null,
+        policy_version: record.policy_version
+      },
+      now:
+        scope === undefined || key === undefined
+          ? null
+          : decidedNow(record, scope, yield* state.layers(scope), key, yield* state.prices(scope.models)),
+      policy_changed: changed.length > 0,
+      changes: changed
+    }
+    return explained
+  }, settled)
+
+  return PolicyExplanations.of({ explain })
+})
+
+type Scope = LayerScope & { readonly route: PolicyRoute }
+
+const decidedNow = (
+  record: typeof Row.Type,
+  { models, route }: Scope,
+  layers: EffectivePolicy.EffectivePolicy["layers"],
+  key: PolicyState.GovernedKey,
+  prices: PriceList
+) => {
+  const effective = EffectivePolicy.of([...layers, key.own])
+  const facts = factsOf(record, route, models)
+  const unpriced = Estimate.unpriced(accountingOf(record, route), facts, prices)
+  const question: Policy.Question = {
+    route,
+    // the record says who answered, which after a fallback is another than was asked
+    provider: providerOf(route),
+    service: record.service_name === null ? undefined : { name: record.service_name, linked: key.services },
+    worksLater: false,
+    facts,
+    requestBytes: 0,
+    responseBytes: undefined,
+    hourUtc: DateTime.toDateUtc(record.created_at).getUTCHours(),
+    running: 1,
+    estimatedCostNanos: 0,
+    unpricedModels: unpriced
+  }
+  return {
+    policy_version: effective.version,
+    applied_layers: effective.layers.map(applied),
+    shared_limits: sharedLimits(effective),
+    reasons: reasons(effective, question),
+    decision: decided(effective, question),
+    unchecked:
+      route === "/upstream/*"
+        ? uncheckedAtWildcard(effective.policy)
+        : uncheckedBy(effective.policy, record, accountingOf(record, route))
+  }
+}
+
+const canonicalAt = (route: PolicyRoute) => canonicalRoutes.find(({ pattern }) => pattern === route)?.id
+
+/** Lists and look-ups have no body, and what is refused before its body is read has none either. */
+const isRead = ({ estimated_input_tokens, model }: typeof Row.Type): boolean =>
+  model !== null || estimated_input_tokens !== null
+
+const factsOf = (record: typeof Row.Type, route: PolicyRoute, models: ReadonlyArray<string>): Facts.Facts => {
+  const id = canonicalAt(route)
+  return {
+    ...Facts.none,
+    models,
+    leavesModel: models.length === 0 && isRead(record) && id !== undefined && Facts.asking.has(id),
+    stream: record.streamed,
+    tools: record.tools ?? false,
+    inputTokens: record.estimated_input_tokens ?? 0
+  }
+}
+
+/** As the gateway accounts what it has read. A service has prices of its own, and the wildcard none. */
+const accountingOf = (record: typeof Row.Type, route: PolicyRoute): Estimate.Accounting => {
+  const id = canonicalAt(route)
+  if (id !== undefined && isRead(record)) return Estimate.accountingOf(id, "POST", "managed_by_gateway")
+  return route === "/providers/compat/*" && isRead(record) ? "answer" : "free"
+}
+
+const providerOf = (route: PolicyRoute): Provider =>
+  route === "/providers/compat/*"
+    ? "compat"
+    : route.startsWith("/v1/") || route === "/upstream/*"
+      ? "upstream"
+      : "internal-service"
+
+/** The wildcard reads no body: what hangs on one is refused or let go as the passthrough settings say. */
+const uncheckedAtWildcard = (policy: KeyPolicy): ReadonlyArray<Policy.Check> => [
+  ...(Policy.limitOfLaterWork(policy) !== undefined ? (["later_work"] as const) : []),
+  ...Policy.hangsOnBodies(policy),
+  ...(policy.max_request_body_bytes !== null ? (["request_bytes"] as const) : []),
+  ...(policy.max_response_body_bytes !== null ? (["response_bytes"] as const) : [])
+]
+
+/**
+ * What a record does not tell: what ran beside the request, and what it asked for beside model, stream, tools and input.
+ * It names one model, and the request may have named others.
+ */
+const uncheckedBy = (
+  policy: KeyPolicy,
+  { route, service_name, tools }: typeof Row.Type,
+  accounting: Estimate.Accounting
+): ReadonlyArray<Policy.Check> => [
+  ...(route === "/providers/compat/*" && Policy.limitOfLaterWork(policy) !== undefined
+    ? (["later_work"] as const)
+    : []),
+  ...(policy.allowed_models._tag === "Allow" ? (["model"] as const) : []),
+  ...(policy.allowed_services._tag === "Allow" && service_name === null ? (["service"] as const) : []),
+  ...(policy.unpriced_models === "refuse" && accounting !== "free" ? (["price"] as const) : []),
+  ...(policy.max_concurrent_requests._tag === "Limited" ? (["concurrency"] as const) : []),
+  ...(tools === true && policy.max_tool_call_count._tag === "Limited" ? (["tool_count"] as const) : []),
+  ...(tools === true && policy.max_tool_schema_bytes._tag === "Limited" ? (["tool_schema"] as const) : []),
+  ...(policy.max_request_body_bytes !== null ? (["request_bytes"] as const) : []),
+  ...(policy.max_response_body_bytes !== null ? (["response_bytes"] as const) : []),
+  ...(policy.max_output_tokens_per_request._tag === "Limited" ? (["output_tokens"] as const) : []),
+  ...(policy.max_cost_per_request._tag === "Limited" ? (["cost"] as const) : [])
+]
+
+/** An error that came behind the decision: the upstream failed, or its answer was too large. */
+const sentOn = (errorCode: string | null): boolean =>
+  errorCode === null || errorCode.startsWith("upstream_") || errorCode === "response_body_too_large"
+
+/** Kind and scope of every layer that there could be for a request. */
+const names = ({
+  models,
+  projectId,
+  route,
+  teamId
+}: LayerScope): ReadonlyArray<readonly [kind: string, id: string]> => [
+  ["global", ""],
+  ...(projectId === undefined ? [] : [["project", projectId] as const]),
+  ...(teamId === undefined ? [] : [["team", teamId] as const]),
+  ["route", route],
+  ...models.map((model) => ["model", model] as const)
+]
+
+const isPolicyRoute = Schema.is(PolicyRoute)
+
+const Row = Schema.Struct({
+  id: Schema.String,
+  created_at: Schema.DateTimeUtcFromDate,
+  request_id: Schema.String,
+  key_id: Schema.String,
+  project_id: Schema.NullOr(Schema.String),
+  route: Schema.String,
+  provider: Schema.String,
+  model: Schema.NullOr(Schema.String),
+  status_code: Schema.Int,
+  error_code: Schema.NullOr(Schema.String),
+  streamed: Schema.Boolean,
+  tools: Schema.NullOr(Schema.Boolean),
+  estimated_input_tokens: Schema.NullOr(Count),
+  policy_version: Schema.NullOr(Count),
+  denial: Schema.NullOr(
+    Schema.Struct({ check: Schema.String, layer: Schema.optionalKey(Schema.NullOr(Schema.String)) })
+  ),
+  service_name: Schema.NullOr(Schema.String)
+})
+const records = rows(Row, { table: "usage_events", key: ["id"] })
+
+const changes = answers(
+  Schema.Struct({
+    created_at: Schema.DateTimeUtcFromDate,
+    action: Schema.String,
+    target_type: Schema.String,
+    target_id: Schema.String,
+    actor_token_id: Schema.NullOr(Schema.String)
+  })
+)

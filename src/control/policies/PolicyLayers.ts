@@ -1,0 +1,245 @@
+import { Context, Effect, Layer, Schema } from "effect"
+import * as GuardrailPolicy from "../../policy/GuardrailPolicy.ts"
+import { KeyPolicyPatch, neutral, patched } from "../../policy/KeyPolicy.ts"
+import { PolicyRoute } from "../../policy/routes/CanonicalRoute.ts"
+import * as SharedLimits from "../../policy/SharedLimits.ts"
+import * as StoredPolicies from "../../policy/StoredPolicies.ts"
+import { Database } from "../../services/Database.ts"
+import { TeamId } from "../api/keys/KeysApi.ts"
+import { PolicyLayer, type PolicyLayerPatch, type PolicyLayerUpsert } from "../api/policies/PolicyLayersApi.ts"
+import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import { type Cursor, Id, isUnreadable } from "../api/schema/Fields.ts"
+import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
+import { keyset, type Page, page } from "../store/Paging.ts"
+import { Count, rowStamps, rows, type StoreFailure, settled } from "../store/Store.ts"
+import { guardrailsOf } from "./GuardrailNames.ts"
+
+type Invalid = Refused<
+  "invalid_policy_payload" | "missing_project" | "invalid_guardrail_request" | "guardrail_forbidden"
+>
+
+/** The policies that go over the keys' own, and only ever take away. */
+export class PolicyLayers extends Context.Service<
+  PolicyLayers,
+  {
+    /** Newest first. */
+    readonly list: (query: {
+      readonly limit?: number
+      readonly cursor?: Cursor
+    }) => Effect.Effect<Page<PolicyLayer>, StoreFailure>
+    /** The id of the layer about `scopeId`, if there is one. */
+    readonly find: (
+      kind: PolicyLayer["kind"],
+      scopeId: string | null
+    ) => Effect.Effect<string | undefined, StoreFailure>
+    readonly get: (id: string) => Effect.Effect<PolicyLayer, Refused<"not_found"> | StoreFailure>
+    readonly upsert: (layer: PolicyLayerUpsert) => Effect.Effect<PolicyLayer, Invalid | StoreFailure, Actor>
+    readonly update: (
+      id: string,
+      patch: PolicyLayerPatch
+    ) => Effect.Effect<
+      PolicyLayer,
+      Refused<"not_found" | "invalid_guardrail_request" | "guardrail_forbidden"> | StoreFailure,
+      Actor
+    >
+    readonly remove: (id: string) => Effect.Effect<void, Refused<"not_found"> | StoreFailure, Actor>
+  }
+>()("svc/control/PolicyLayers") {
+  static readonly layer = Layer.suspend(() => Layer.effect(PolicyLayers, make))
+}
+
+const defaultLimit = 100
+
+/** Every gateway holds all of them in memory. */
+const maxLayers = 10_000
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const audit = yield* Audit
+  const columns = sql.literal(
+    "id, layer_kind AS kind, scope_id, policy, shared, guardrail_policy, policy_version, created_at, updated_at"
+  )
+
+  /** The scope as the layer keeps it, if there is such a thing. */
+  const scopeOf = Effect.fnUntraced(function* ({ kind, scope_id = null }: PolicyLayerUpsert) {
+    const refusal = refusedScope(kind, scope_id)
+    if (refusal !== undefined) return yield* invalid(`scope_id ${refusal}.`)
+    if (kind !== "project") return scope_id
+    const [project] = yield* sql`SELECT 1 FROM projects WHERE id = ${scope_id} FOR KEY SHARE`
+    if (project === undefined) {
+      return yield* new ControlError("missing_project", "There is no project with this id.", { param: "scope_id" })
+    }
+    return scope_id?.toLowerCase() ?? null
+  })
+
+  const room = Effect.gen(function* () {
+    const [counted] = yield* sql<{ readonly n: number }>`SELECT count(*)::int AS n FROM policy_layers`
+    if ((counted?.n ?? 0) >= maxLayers) {
+      return yield* new ControlError(
+        "invalid_policy_payload",
+        `There are ${maxLayers} layers already, and there can be no more; delete one first.`
+      )
+    }
+  })
+
+  return PolicyLayers.of({
+    list: Effect.fn("PolicyLayers.list")(function* ({ cursor, limit = defaultLimit }) {
+      const at = keyset(sql, "policy_layers", cursor)
+      return yield* page(
+        found,
+        sql`SELECT ${columns}, ${at.micros} FROM policy_layers WHERE ${at.behind} ORDER BY ${at.order} LIMIT ${limit + 1}`,
+        limit,
+        shown
+      )
+    }, settled),
+
+    find: Effect.fn("PolicyLayers.find")(function* (kind, scopeId) {
+      const row = yield* found.first(sql`SELECT ${columns} FROM policy_layers
+        WHERE layer_kind = ${kind} AND scope_id IS NOT DISTINCT FROM ${scopeId}::text`)
+      return row?.id
+    }, settled),
+
+    get: Effect.fn("PolicyLayers.get")(function* (id) {
+      const row = yield* found.first(sql`SELECT ${columns} FROM policy_layers WHERE id = ${id}`)
+      return row === undefined ? yield* missing : shown(row)
+    }, settled),
+
+    upsert: Effect.fn("PolicyLayers.upsert")((input) =>
+      audit.mutate(
+        Effect.gen(function* () {
+          const { write } = yield* Mutation
+          const scope = yield* scopeOf(input)
+          const before = yield* found.first(sql`SELECT ${columns} FROM policy_layers
+            WHERE layer_kind = ${input.kind} AND scope_id IS NOT DISTINCT FROM ${scope}::text FOR UPDATE`)
+          if (before === undefined) yield* room
+          const held = before === undefined ? undefined : shown(before)
+          const policy = StoredPolicies.encode(
+            input.policy === undefined ? (held?.policy ?? neutral) : patched(neutral, input.policy ?? {})
+          )
+          const shared = yield* sharedText(
+            input.shared === undefined ? (held?.shared ?? SharedLimits.none) : SharedLimits.of(input.shared ?? {})
+          )
+          // what is given is the whole of it
+          const guardrails = yield* input.guardrail_policy === undefined
+            ? Effect.succeed(held?.guardrail_policy ?? GuardrailPolicy.neutral)
+            : guardrailsOf(sql, GuardrailPolicy.neutral, input.guardrail_policy)
+          const after = shown(
+            yield* found.only(write`
+              INSERT INTO policy_layers (layer_kind, scope_id, policy, shared, guardrail_policy)
+              VALUES (${input.kind}, ${scope}, ${policy}::jsonb, ${shared}::jsonb, ${JSON.stringify(guardrails)}::jsonb)
+              ON CONFLICT (layer_kind, coalesce(scope_id, '')) DO UPDATE SET policy = excluded.policy,
+                shared = excluded.shared, guardrail_policy = excluded.guardrail_policy, policy_version = policy_layers.policy_version + 1,
+                updated_at = now()
+              RETURNING ${columns}`)
+          )
+          return {
+            result: after,
+            deed: { target: "policy_layer", action: "policies:upsert-layer" },
+            targetId: after.id,
+            snapshots: yield* snapshots(held ?? null, after),
+            changes: [{ _tag: "Configuration" }]
+          }
+        })
+      )
+    ),
+
+    update: Effect.fn("PolicyLayers.update")((id, patch) =>
+      audit.mutate(
+        Effect.gen(function* () {
+          const { write } = yield* Mutation
+          const before = yield* found.first(sql`SELECT ${columns} FROM policy_layers WHERE id = ${id} FOR UPDATE`)
+          if (before === undefined) return yield* missing
+          const held = shown(before)
+          const policy = StoredPolicies.encode(
+            patch.policy === null ? neutral : patched(held.policy, patch.policy ?? {})
+          )
+          const shared = yield* sharedText(
+            patch.shared === null ? SharedLimits.none : { ...held.shared, ...patch.shared }
+          )
+          const guardrails = yield* guardrailsOf(sql, held.guardrail_policy, patch.guardrail_policy)
+          const after = shown(
+            yield* found.only(write`
+              UPDATE policy_layers SET policy = ${policy}::jsonb, shared = ${shared}::jsonb,
+                guardrail_policy = ${JSON.stringify(guardrails)}::jsonb, policy_version = policy_version + 1,
+                updated_at = now()
+              WHERE id = ${id} RETURNING ${columns}`)
+          )
+          return {
+            result: after,
+            deed: { target: "policy_layer", action: "policies:upsert-layer" },
+            targetId: id,
+            snapshots: yield* snapshots(held, after),
+            changes: [{ _tag: "Configuration" }]
+          }
+        })
+      )
+    ),
+
+    remove: Effect.fn("PolicyLayers.remove")((id) =>
+      audit.mutate(
+        Effect.gen(function* () {
+          const { write } = yield* Mutation
+          const before = yield* found.firstOrUnreadable(
+            sql`SELECT ${columns} FROM policy_layers WHERE id = ${id} FOR UPDATE`
+          )
+          if (before === undefined) return yield* missing
+          yield* write`DELETE FROM policy_layers WHERE id = ${id}`
+          return {
+            result: undefined,
+            deed: { target: "policy_layer", action: "policies:delete-layer" },
+            targetId: id,
+            snapshots: yield* snapshots(isUnreadable(before) ? before : shown(before), null),
+            changes: [{ _tag: "Configuration" }]
+          }
+        })
+      )
+    )
+  })
+})
+
+const Row = PolicyLayer.pipe(
+  Schema.fieldsAssign({
+    ...rowStamps,
+    policy: KeyPolicyPatch,
+    policy_version: Count,
+    shared: SharedLimits.SharedLimitsPatch,
+    guardrail_policy: GuardrailPolicy.GuardrailPolicyPatch
+  })
+)
+
+const found = rows(Row, { table: "policy_layers", key: ["id"] })
+const missing = new ControlError("not_found", "There is no policy layer with this id.")
+const snapshots = Snapshots.of(PolicyLayer)
+
+const shown = ({ guardrail_policy, policy, policy_version, shared, ...layer }: typeof Row.Type): PolicyLayer => ({
+  ...layer,
+  policy: { ...patched(neutral, policy), policy_version },
+  shared: SharedLimits.of(shared),
+  guardrail_policy: GuardrailPolicy.of(guardrail_policy)
+})
+
+const encodeShared = Schema.encodeEffect(Schema.fromJsonString(SharedLimits.SharedLimits))
+const sharedText = (shared: SharedLimits.SharedLimits) => Effect.orDie(encodeShared(shared))
+
+const invalid = (message: string) => new ControlError("invalid_policy_payload", message, { param: "scope_id" })
+
+const isId = Schema.is(Id)
+const isTeam = Schema.is(TeamId)
+const isRoute = Schema.is(PolicyRoute)
+
+const refusedScope = (kind: PolicyLayer["kind"], scope: string | null): string | undefined => {
+  if (kind === "global") return scope === null ? undefined : "must be null: the global layer is about everything"
+  if (scope === null) return `is required: the layer is about one ${kind}`
+  switch (kind) {
+    case "project":
+      return isId(scope) ? undefined : "must be the id of a project"
+    case "team":
+      return isTeam(scope) ? undefined : "must be the name of a team, at most 128 characters"
+    case "route":
+      return isRoute(scope) ? undefined : `must be one of the routes ${PolicyRoute.literals.join(", ")}`
+    case "model":
+      return scope.endsWith("*")
+        ? 'must be the name of one model: a layer takes no "*"; allowed_models of any other layer does'
+        : undefined
+  }
+}

@@ -1,0 +1,132 @@
+import { Context, Effect, Layer, Schema } from "effect"
+import * as Price from "../../policy/Price.ts"
+import { Database } from "../../services/Database.ts"
+import { ModelPrice, type ModelPriceInput, PricedModel } from "../api/providers/ModelPricesApi.ts"
+import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import { isUnreadable } from "../api/schema/Fields.ts"
+import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
+import { Count, rows, type StoreFailure, settled } from "../store/Store.ts"
+
+/** What tokens of a model cost when the upstream does not say: dollars on the wire, whole nano-dollars in the table. */
+export class ModelPrices extends Context.Service<
+  ModelPrices,
+  {
+    readonly list: Effect.Effect<ReadonlyArray<ModelPrice>, StoreFailure>
+    readonly get: (model: string) => Effect.Effect<ModelPrice, Refused<"not_found"> | StoreFailure>
+    readonly put: (
+      model: string,
+      price: ModelPriceInput
+    ) => Effect.Effect<ModelPrice, Refused<"invalid_configuration"> | StoreFailure, Actor>
+    readonly remove: (model: string) => Effect.Effect<void, Refused<"not_found"> | StoreFailure, Actor>
+  }
+>()("svc/control/ModelPrices") {
+  static readonly layer = Layer.suspend(() => Layer.effect(ModelPrices, make))
+}
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const audit = yield* Audit
+
+  /** A price is replaced or removed as a whole, so that nothing needs to be known of what it was. */
+  const lock = (model: string) =>
+    Effect.map(found.firstOrUnreadable(sql`SELECT * FROM model_prices WHERE model = ${model} FOR UPDATE`), (row) =>
+      row === undefined ? null : isUnreadable(row) ? row : shown(row)
+    )
+
+  return ModelPrices.of({
+    list: found.all(sql`SELECT * FROM model_prices ORDER BY model`).pipe(
+      Effect.map((all) => all.map(shown)),
+      settled,
+      Effect.withSpan("ModelPrices.list")
+    ),
+
+    get: Effect.fn("ModelPrices.get")(function* (model) {
+      const row = yield* found.first(sql`SELECT * FROM model_prices WHERE model = ${model}`)
+      return row === undefined ? yield* missing : shown(row)
+    }, settled),
+
+    put: Effect.fn("ModelPrices.put")((model, price) =>
+      audit.mutate(
+        Effect.gen(function* () {
+          const { write } = yield* Mutation
+          if (!isPriced(model)) return yield* misplacedStar
+          const before = yield* lock(model)
+          const row = yield* found.only(write`
+            INSERT INTO model_prices ${sql.insert({ model, ...columnsOf(price) })}
+            ON CONFLICT (model) DO UPDATE SET
+              input_nanos_per_million = excluded.input_nanos_per_million,
+              output_nanos_per_million = excluded.output_nanos_per_million,
+              cached_input_nanos_per_million = excluded.cached_input_nanos_per_million,
+              cache_write_nanos_per_million = excluded.cache_write_nanos_per_million,
+              updated_at = now()
+            RETURNING *`)
+          const after = shown(row)
+          return {
+            result: after,
+            deed: { target: "model_price", action: "prices:upsert" },
+            targetId: model,
+            snapshots: yield* snapshots(before, after),
+            changes: [{ _tag: "Configuration" }]
+          }
+        })
+      )
+    ),
+
+    remove: Effect.fn("ModelPrices.remove")((model) =>
+      audit.mutate(
+        Effect.gen(function* () {
+          const { write } = yield* Mutation
+          const before = yield* lock(model)
+          if (before === null) return yield* missing
+          yield* write`DELETE FROM model_prices WHERE model = ${model}`
+          return {
+            result: undefined,
+            deed: { target: "model_price", action: "prices:delete" },
+            targetId: model,
+            snapshots: yield* snapshots(before, null),
+            changes: [{ _tag: "Configuration" }]
+          }
+        })
+      )
+    )
+  })
+})
+
+const Row = Schema.Struct({
+  model: Schema.String,
+  input_nanos_per_million: Count,
+  output_nanos_per_million: Count,
+  cached_input_nanos_per_million: Schema.NullOr(Count),
+  cache_write_nanos_per_million: Schema.NullOr(Count),
+  updated_at: Schema.DateTimeUtcFromDate
+})
+
+const found = rows(Row, { table: "model_prices", key: ["model"] })
+const missing = new ControlError("not_found", "There is no price for this model.")
+const misplacedStar = new ControlError(
+  "invalid_configuration",
+  'A price is for one model, or for all whose names begin alike, with one "*" at the end of the name, such as "gpt-5*".',
+  { param: "model" }
+)
+const isPriced = Schema.is(PricedModel)
+const snapshots = Snapshots.of(ModelPrice)
+
+const nanos = (usd: number | null | undefined): number | null =>
+  usd === null || usd === undefined ? null : Price.toNanos(usd)
+const dollars = (amount: number | null): number | null => (amount === null ? null : Price.toDollars(amount))
+
+const columnsOf = (price: ModelPriceInput) => ({
+  input_nanos_per_million: Price.toNanos(price.input_usd_per_million),
+  output_nanos_per_million: Price.toNanos(price.output_usd_per_million),
+  cached_input_nanos_per_million: nanos(price.cached_input_usd_per_million),
+  cache_write_nanos_per_million: nanos(price.cache_write_usd_per_million)
+})
+
+const shown = (row: typeof Row.Type): ModelPrice => ({
+  model: row.model,
+  input_usd_per_million: Price.toDollars(row.input_nanos_per_million),
+  output_usd_per_million: Price.toDollars(row.output_nanos_per_million),
+  cached_input_usd_per_million: dollars(row.cached_input_nanos_per_million),
+  cache_write_usd_per_million: dollars(row.cache_write_nanos_per_million),
+  updated_at: row.updated_at
+})

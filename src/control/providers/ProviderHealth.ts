@@ -1,0 +1,371 @@
+import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import { Provider } from "../../policy/routes/CanonicalRoute.ts"
+import {
+  authorizationBearer,
+  credentialField,
+  styleColumns,
+  styleOf,
+  styleOfFamily
+} from "../../policy/routes/CredentialStyle.ts"
+import { type Served, type StartupUpstream, StartupUpstreams } from "../../policy/routes/StartupUpstreams.ts"
+import * as UpstreamBase from "../../policy/routes/UpstreamBase.ts"
+import { servedBy, Vendor } from "../../policy/routes/Vendor.ts"
+import { Database } from "../../services/Database.ts"
+import { Upstream } from "../../services/Upstream.ts"
+import { open, originOf, sentTo } from "../../state/StoredCredential.ts"
+import { Vault } from "../../state/Vault.ts"
+import {
+  HealthResults,
+  HealthState,
+  type NewHealthState,
+  ObservedHealth,
+  type ObservedQuery
+} from "../api/providers/ProviderHealthApi.ts"
+import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import { isUnreadable, type Unreadable } from "../api/schema/Fields.ts"
+import type { Operator } from "../api/schema/Security.ts"
+import { HealthMethod } from "../api/services/ServicesApi.ts"
+import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
+import { credentialContext } from "../services/Services.ts"
+import { Analyses } from "../store/Analyses.ts"
+import { answers, Count, LeftOut, rows, type StoreFailure, settled } from "../store/Store.ts"
+import * as CircuitMetrics from "./CircuitMetrics.ts"
+import * as HealthCheck from "./HealthCheck.ts"
+
+/** How providers and services are, as checks and requests saw it. */
+export class ProviderHealth extends Context.Service<
+  ProviderHealth,
+  {
+    /** From usage records; by name, a service's own or the provider's. */
+    readonly observed: (
+      query: ObservedQuery
+    ) => Effect.Effect<ReadonlyArray<ObservedHealth>, Refused<"invalid_usage_query"> | StoreFailure, Operator>
+    readonly states: Effect.Effect<ReadonlyArray<HealthState>, StoreFailure>
+    readonly put: (state: NewHealthState) => Effect.Effect<HealthState, StoreFailure, Actor>
+    /** Asks every enabled provider row and service, and the upstreams of the start that are in force. */
+    readonly check: Effect.Effect<HealthResults, StoreFailure, Actor>
+  }
+>()("svc/control/ProviderHealth") {
+  static readonly layer = Layer.suspend(() => Layer.effect(ProviderHealth, make))
+}
+
+const concurrentChecks = 32
+const mostNames = 1000
+const dayMs = 86_400_000
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const { bounded } = yield* Analyses
+  const audit = yield* Audit
+  const vault = yield* Vault
+  const upstream = yield* Upstream
+  const startup = yield* StartupUpstreams
+  const noted = CircuitMetrics.make()
+  const columns = sql.literal(
+    `name, provider, status, circuit_state, active_check_ok, passive_success_count, passive_failure_count,
+     consecutive_failures, average_latency_ms, last_error_code, cooldown_until, checked_at, updated_at`
+  )
+
+  const lock = (provider: string, name: string) =>
+    Effect.map(
+      states.firstOrUnreadable(
+        sql`SELECT ${columns} FROM provider_health_states WHERE provider = ${provider} AND name = ${name} FOR UPDATE`
+      ),
+      (row) => row ?? null
+    )
+
+  const written = Effect.fnUntraced(function* (state: Omit<HealthState, "updated_at">) {
+    const { write } = yield* Mutation
+    const { name, provider, ...rest } = state
+    const set = {
+      ...rest,
+      cooldown_until: rest.cooldown_until && DateTime.toDateUtc(rest.cooldown_until),
+      checked_at: rest.checked_at && DateTime.toDateUtc(rest.checked_at)
+    }
+    return yield* states.only(write`
+      INSERT INTO provider_health_states ${sql.insert({ name, provider, ...set })}
+      ON CONFLICT (provider, name) DO UPDATE SET ${sql.update(set)}, updated_at = now() RETURNING ${columns}`)
+  })
+
+  /** A credential that cannot be opened, or belongs to another address, is not there: what is asked will say so. */
+  const opened = Effect.fnUntraced(function* (row: Sealed, address: string | null, context: string) {
+    if (address === null) return undefined
+    const secret = yield* Effect.provideService(open(row.sealed_credential, context), Vault, vault)
+    const found = sentTo(originOf(address), { secret, origin: row.credential_origin })
+    return found._tag === "Present" ? found.credential : undefined
+  })
+
+  const providers = Effect.gen(function* () {
+    const found = yield* providerRows.all(sql`
+      SELECT id, provider, name, base_url, family, sealed_credential, credential_origin, credential_header_mode, credential_header_name,
+        credential_header_value_format FROM provider_configs WHERE enabled ORDER BY provider, name`)
+    const rows = yield* Effect.forEach(found, (row) =>
+      Effect.map(
+        opened(row, row.base_url, `provider_configs/${row.id}`),
+        (credential): Subject => ({
+          provider: row.provider,
+          name: row.name,
+          probe: {
+            ...(row.provider === "upstream" ? modelList(UpstreamBase.of(row.base_url), servedBy(row.family)) : root),
+            baseUrl: row.base_url,
+            credential: credential === undefined ? [] : credentialField(styleOf(row), credential)
+          }
+        })
+      )
+    )
+    const served = new Set(found.flatMap(({ family, provider }) => (provider === "upstream" ? [servedBy(family)] : [])))
+    return [...rows, ...inForce(served).map(([serves, upstream]) => ofStartup(serves, upstream))]
+  })
+
+  /** The upstreams of the start that no provider row stands before. The simulator is none. */
+  const inForce = (rows: ReadonlySet<Served>): ReadonlyArray<readonly [Served, StartupUpstream]> => {
+    const open = (["a", "b"] as const).filter((family) => !rows.has(family) && !rows.has("both"))
+    const own = open.filter((family) => Option.isSome(startup[family]))
+    const serving: ReadonlyArray<Served> = open.length > own.length ? ["both", ...own] : own
+    return serving.flatMap((serves) =>
+      Option.toArray(startup[serves])
+        .filter(({ name }) => name !== "simulator")
+        .map((upstream) => [serves, upstream] as const)
+    )
+  }
+
+  const services = Effect.gen(function* () {
+    const found = yield* serviceRows.all(sql`
+      SELECT name, upstream_base_url, sealed_credential, credential_origin, health_check_path, health_check_method
+      FROM service_registrations WHERE enabled ORDER BY name`)
+    return yield* Effect.forEach(found, (row) =>
+      Effect.map(
+        opened(row, row.upstream_base_url, credentialContext(row.name)),
+        (credential): Subject => ({
+          provider: "internal-service",
+          name: row.name,
+          probe: {
+            baseUrl: row.upstream_base_url ?? undefined,
+            method: row.health_check_method,
+            path: row.health_check_path ?? "/",
+            expects: row.health_check_path === null ? "answer" : "success",
+            headers: [],
+            credential: credential === undefined ? [] : credentialField(authorizationBearer, credential)
+          }
+        })
+      )
+    )
+  })
+
+  return ProviderHealth.of({
+    observed: Effect.fn("ProviderHealth.observed")(function* ({ from, to }) {
+      const until = to ?? (yield* DateTime.now)
+      const since = from ?? DateTime.subtract(until, { milliseconds: dayMs })
+      if (!DateTime.isLessThan(since, until)) {
+        return yield* new ControlError("invalid_usage_query", "from must be earlier than to.", { param: "from" })
+      }
+      // what ends now has what was recorded this very moment
+      const before = to === undefined ? sql`true` : sql`created_at < ${DateTime.toDateUtc(until)}`
+      return yield* bounded(() =>
+        observations.all(sql`
+        SELECT coalesce(service_name, provider) AS name, count(*) AS request_count,
+          count(*) FILTER (WHERE status = 'failure') AS error_count,
+          count(*) FILTER (WHERE status_code = 504) AS timeout_count,
+          coalesce(sum(fallback_count), 0)::bigint AS fallback_count,
+          coalesce(sum(latency_ms), 0)::bigint AS total_latency_ms
+        FROM usage_events WHERE created_at >= ${DateTime.toDateUtc(since)} AND ${before}
+        GROUP BY 1 ORDER BY 1 LIMIT ${mostNames}`)
+      )
+    }, settled),
+
+    states: states
+      .all(sql`SELECT ${columns} FROM provider_health_states ORDER BY provider, name`)
+      .pipe(settled, Effect.withSpan("ProviderHealth.states")),
+
+    put: Effect.fn("ProviderHealth.put")(function* (state) {
+      const recorded = yield* audit.mutate(
+        Effect.gen(function* () {
+          const { name, provider } = state
+          const before = yield* lock(provider, name)
+          const { updated_at: _, ...given } = state
+          const after = yield* written({ ...blank, ...given })
+          return {
+            result: { before: known(before), after },
+            deed: { target: "provider_health", action: "providers:health_update" },
+            targetId: `${provider}/${name}`,
+            snapshots: yield* stateSnapshots(before, after),
+            changes: []
+          }
+        })
+      )
+      yield* noted(recorded)
+      return recorded.after
+    }),
+
+    check: Effect.gen(function* () {
+      const subjects = yield* settled(
+        // what cannot be read is not asked
+        Effect.provideService(
+          Effect.zipWith(providers, services, (a, b) => [...a, ...b]),
+          LeftOut,
+          []
+        )
+      )
+      // a service and a provider row of one name have one place; the service, which traffic goes to, keeps it
+      const places = new Map(subjects.map((subject) => [`${subject.provider}/${subject.name}`, subject]))
+      const checked = yield* Effect.forEach(
+        places.values(),
+        (subject) => Effect.map(HealthCheck.check(subject.probe), (outcome) => ({ ...subject, outcome })),
+        { concurrency: concurrentChecks }
+      ).pipe(Effect.provideService(Upstream, upstream))
+      const now = yield* DateTime.now
+      const recorded = yield* audit.mutate(
+        Effect.gen(function* () {
+          const changed = yield* Effect.forEach(
+            checked,
+            Effect.fnUntraced(function* ({ name, outcome, provider }) {
+              const before = known(yield* lock(provider, name))
+              return { before, after: yield* written(judged({ ...blank, ...before, name, provider }, outcome, now)) }
+            })
+          )
+          return {
+            result: changed,
+            deed: { target: "provider_health", action: "providers:health_check" },
+            targetId: "all",
+            snapshots: yield* resultSnapshots(null, { results: changed.map(({ after }) => after) }),
+            changes: []
+          }
+        })
+      )
+      yield* Effect.forEach(recorded, noted, { discard: true })
+      return { results: recorded.map(({ after }) => after) }
+    }).pipe(Effect.withSpan("ProviderHealth.check"))
+  })
+})
+
+/** A state that cannot be read is judged anew. */
+const known = (state: HealthState | Unreadable | null): HealthState | null =>
+  state === null || isUnreadable(state) ? null : state
+
+/** Every API of models has a list of them; what it answers, and whether it takes the credential, is all that is looked at. */
+const modelList = (base: UpstreamBase.UpstreamBase, serves: Served) =>
+  ({
+    method: "GET",
+    path: UpstreamBase.targetAt(base, "/v1/models") ?? "/",
+    headers: serves === "b" ? ["anthropic-version", "2023-06-01"] : [],
+    expects: "answer"
+  }) as const
+
+const root = { method: "GET", path: "/", headers: [], expects: "answer" } as const
+
+const ofStartup = (serves: Served, { base, name, serviceKey }: StartupUpstream): Subject => ({
+  provider: "upstream",
+  name,
+  probe: {
+    ...modelList(base, serves),
+    baseUrl: base.origin,
+    credential: Option.match(serviceKey, {
+      onNone: () => [],
+      onSome: (key) => credentialField(serves === "both" ? authorizationBearer : styleOfFamily[serves], key)
+    })
+  }
+})
+
+interface Subject {
+  readonly provider: HealthState["provider"]
+  readonly name: string
+  readonly probe: HealthCheck.Probe
+}
+
+/** A state of which nothing is known. */
+const blank = {
+  status: "unknown",
+  circuit_state: "closed",
+  active_check_ok: null,
+  passive_success_count: 0,
+  passive_failure_count: 0,
+  consecutive_failures: 0,
+  average_latency_ms: null,
+  last_error_code: null,
+  cooldown_until: null,
+  checked_at: null
+} as const
+
+/** How much a new latency counts in the average. */
+const weight = 0.2
+
+const judged = (
+  before: Omit<HealthState, "updated_at">,
+  { errorCode, latencyMs, status }: HealthCheck.Checked,
+  now: DateTime.Utc
+): Omit<HealthState, "updated_at"> => {
+  const { average_latency_ms: average } = before
+  const ok = status !== "unhealthy"
+  return {
+    name: before.name,
+    provider: before.provider,
+    status,
+    // nothing is held back from what a check cannot reach: requests go on
+    circuit_state: ok ? "closed" : before.circuit_state,
+    active_check_ok: ok,
+    passive_success_count: before.passive_success_count,
+    passive_failure_count: before.passive_failure_count,
+    consecutive_failures: ok ? 0 : before.consecutive_failures + 1,
+    average_latency_ms:
+      latencyMs === undefined ? average : average === null ? latencyMs : average + weight * (latencyMs - average),
+    last_error_code: errorCode ?? null,
+    cooldown_until: ok ? null : before.cooldown_until,
+    checked_at: now
+  }
+}
+
+const Text = Schema.NullOr(Schema.String)
+
+const sealed = { sealed_credential: Text, credential_origin: Text }
+const Sealed = Schema.Struct(sealed)
+type Sealed = typeof Sealed.Type
+
+const ProviderRow = Schema.Struct({
+  id: Schema.String,
+  provider: Provider,
+  name: Schema.String,
+  base_url: Schema.String,
+  family: Schema.NullOr(Vendor),
+  ...sealed,
+  ...styleColumns
+})
+
+const ServiceRow = Schema.Struct({
+  name: Schema.String,
+  upstream_base_url: Text,
+  ...sealed,
+  health_check_path: Text,
+  health_check_method: HealthMethod
+})
+
+const Time = Schema.NullOr(Schema.DateTimeUtcFromDate)
+
+const states = rows(
+  HealthState.pipe(
+    Schema.fieldsAssign({
+      passive_success_count: Count,
+      passive_failure_count: Count,
+      consecutive_failures: Count,
+      cooldown_until: Time,
+      checked_at: Time,
+      updated_at: Schema.DateTimeUtcFromDate
+    })
+  ),
+  { table: "provider_health_states", key: ["provider", "name"] }
+)
+const providerRows = rows(ProviderRow, { table: "provider_configs", key: ["id"] })
+const serviceRows = rows(ServiceRow, { table: "service_registrations", key: ["name"] })
+const observations = answers(
+  ObservedHealth.pipe(
+    Schema.fieldsAssign({
+      request_count: Count,
+      error_count: Count,
+      timeout_count: Count,
+      fallback_count: Count,
+      total_latency_ms: Count
+    })
+  )
+)
+
+const stateSnapshots = Snapshots.of(HealthState)
+const resultSnapshots = Snapshots.of(HealthResults)

@@ -1,0 +1,259 @@
+import { randomUUID } from "node:crypto"
+import { Context, Effect, Layer, Schema } from "effect"
+import { type CredentialStyle, styleOfFamily } from "../../policy/routes/CredentialStyle.ts"
+import * as UpstreamBase from "../../policy/routes/UpstreamBase.ts"
+import { familyOfVendor } from "../../policy/routes/Vendor.ts"
+import { Database } from "../../services/Database.ts"
+import { Vault } from "../../state/Vault.ts"
+import { ChangedProvider, type NewProvider, Provider, type ProviderPatch } from "../api/providers/ProvidersApi.ts"
+import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import type { Unreadable } from "../api/schema/Fields.ts"
+import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
+import * as CredentialOrigin from "../store/CredentialOrigin.ts"
+import { type Header, type Refusal, refusedCredential, refusedHeader, refusedName } from "../store/Rules.ts"
+import { answers, type Columns, onDuplicate, rowStamps, rows, type StoreFailure, settled } from "../store/Store.ts"
+
+type Missing = Refused<"missing_provider_config">
+type Invalid = Refused<"invalid_provider_config_payload">
+type Duplicate = Refused<"duplicate_provider_config">
+
+/** Where traffic goes and how the gateway signs it. At most one enabled row is the upstream. */
+export class Providers extends Context.Service<
+  Providers,
+  {
+    readonly list: Effect.Effect<ReadonlyArray<Provider>, StoreFailure>
+    readonly get: (id: string) => Effect.Effect<Provider, Missing | StoreFailure>
+    readonly create: (row: NewProvider) => Effect.Effect<Provider, Invalid | Duplicate | StoreFailure, Actor>
+    readonly update: (
+      id: string,
+      patch: ProviderPatch
+    ) => Effect.Effect<ChangedProvider, Missing | Invalid | Duplicate | StoreFailure, Actor>
+    readonly remove: (id: string) => Effect.Effect<void, Missing | StoreFailure, Actor>
+    readonly enable: (id: string) => Effect.Effect<Provider, Missing | Duplicate | StoreFailure, Actor>
+    /** Also a row that this version cannot read. */
+    readonly disable: (id: string) => Effect.Effect<Provider | Unreadable, Missing | StoreFailure, Actor>
+  }
+>()("svc/control/Providers") {
+  static readonly layer = Layer.suspend(() => Layer.effect(Providers, make))
+}
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const audit = yield* Audit
+  const vault = yield* Vault
+  const columns = sql.literal(
+    `id, provider, name, base_url, family, enabled, sealed_credential IS NOT NULL AS credential_configured,
+     credential_header_mode, credential_header_name, credential_header_value_format, created_at, updated_at`
+  )
+
+  /** What `input` names, by column. The rules look at the row as it will be. */
+  const columnsOf = Effect.fnUntraced(function* (
+    id: string,
+    input: ProviderPatch,
+    row: Held,
+    before: CredentialOrigin.Change["before"]
+  ) {
+    const { base_url, credential, name, ...rest } = input
+    const whole = { ...row, ...input }
+    yield* unless("credential_header_name", whole, refusedHeader)
+    if (whole.provider !== "upstream" && whole.family !== null) {
+      return yield* invalid("family", "is for rows of the provider upstream: others serve no family")
+    }
+    const address =
+      base_url === undefined
+        ? undefined
+        : UpstreamBase.normal(yield* unless("base_url", base_url, UpstreamBase.refused))
+    const { cleared, stored } = CredentialOrigin.outcomeOf({
+      before,
+      address,
+      sealed:
+        credential && vault.seal(yield* unless("credential", credential, refusedCredential), `provider_configs/${id}`)
+    })
+    const set = {
+      ...rest,
+      ...(name !== undefined && { name: yield* unless("name", name.trim(), refusedName) }),
+      ...(address !== undefined && { base_url: address }),
+      ...(stored && { sealed_credential: stored.sealed, credential_origin: stored.credential_origin })
+    }
+    return { cleared, set }
+  })
+
+  const held = ({ base_url, credential_configured, id }: Provider) =>
+    Effect.map(
+      origins.only(sql`SELECT credential_origin FROM provider_configs WHERE id = ${id}`),
+      ({ credential_origin }) => ({ address: base_url, configured: credential_configured, origin: credential_origin })
+    )
+
+  const lock = (id: string) =>
+    Effect.flatMap(found.first(sql`SELECT ${columns} FROM provider_configs WHERE id = ${id} FOR UPDATE`), orMissing)
+
+  /** For what needs no more of the row than its id. */
+  const lockAny = (id: string) =>
+    Effect.flatMap(
+      found.firstOrUnreadable(sql`SELECT ${columns} FROM provider_configs WHERE id = ${id} FOR UPDATE`),
+      orMissing
+    )
+
+  const create = Effect.fn("Providers.create")(function* ({ provider, ...given }: NewProvider) {
+    const id = randomUUID()
+    const input = { ...headerOf(given), ...given }
+    const { set } = yield* columnsOf(id, input, { provider, ...newRow }, undefined)
+    return yield* audit.mutate(
+      Effect.gen(function* () {
+        const { write } = yield* Mutation
+        const row = yield* found
+          .only(write`
+            INSERT INTO provider_configs ${sql.insert({ id, provider, ...set })} RETURNING ${columns}`)
+          .pipe(duplicateRefused)
+        return {
+          result: row,
+          deed: { target: "provider", action: "providers:create" },
+          targetId: id,
+          snapshots: yield* snapshots(null, row),
+          changes: [{ _tag: "Configuration" }]
+        }
+      })
+    )
+  })
+
+  const written = (before: Provider, set: Columns) =>
+    Effect.flatMap(Mutation, ({ write }) =>
+      Object.keys(set).length === 0
+        ? Effect.succeed(before)
+        : found.only(write`
+            UPDATE provider_configs SET ${sql.update(set)}, updated_at = now()
+            WHERE id = ${before.id} RETURNING ${columns}`)
+    )
+
+  const change = <E, R>(
+    id: string,
+    action: "providers:update" | "providers:enable",
+    changed: (before: Provider) => Effect.Effect<ChangedProvider, E, R>
+  ) =>
+    audit.mutate(
+      Effect.gen(function* () {
+        const before = yield* lock(id)
+        const after = yield* changed(before)
+        return {
+          result: after,
+          deed: { target: "provider", action },
+          targetId: id,
+          snapshots: yield* snapshots(before, after),
+          changes: [{ _tag: "Configuration" }]
+        }
+      })
+    )
+
+  return Providers.of({
+    list: found
+      .all(sql`SELECT ${columns} FROM provider_configs ORDER BY provider, name`)
+      .pipe(settled, Effect.withSpan("Providers.list")),
+    get: Effect.fn("Providers.get")(function* (id) {
+      return yield* orMissing(
+        yield* settled(found.first(sql`SELECT ${columns} FROM provider_configs WHERE id = ${id}`))
+      )
+    }),
+    create,
+    update: Effect.fn("Providers.update")((id, patch) =>
+      change(id, "providers:update", (before) =>
+        Effect.gen(function* () {
+          const { cleared, set } = yield* columnsOf(id, patch, before, yield* held(before))
+          const after = yield* duplicateRefused(written(before, set))
+          return cleared ? { ...after, credential_cleared: true as const } : after
+        })
+      )
+    ),
+    remove: Effect.fn("Providers.remove")((id) =>
+      audit.mutate(
+        Effect.gen(function* () {
+          const { write } = yield* Mutation
+          const before = yield* lockAny(id)
+          yield* write`DELETE FROM provider_configs WHERE id = ${id}`
+          return {
+            result: undefined,
+            deed: { target: "provider", action: "providers:delete" },
+            targetId: id,
+            snapshots: yield* snapshots(before, null),
+            changes: [{ _tag: "Configuration" }]
+          }
+        })
+      )
+    ),
+    enable: Effect.fn("Providers.enable")((id) =>
+      change(id, "providers:enable", (before) => duplicateRefused(written(before, { enabled: true })))
+    ),
+    disable: Effect.fn("Providers.disable")((id) =>
+      audit.mutate(
+        Effect.gen(function* () {
+          const { write } = yield* Mutation
+          const before = yield* lockAny(id)
+          const after = yield* found.firstOrUnreadable(write`
+            UPDATE provider_configs SET enabled = false, updated_at = now() WHERE id = ${id} RETURNING ${columns}`)
+          return {
+            result: after ?? before,
+            deed: { target: "provider", action: "providers:disable" },
+            targetId: id,
+            snapshots: yield* snapshots(before, after ?? before),
+            changes: [{ _tag: "Configuration" }]
+          }
+        })
+      )
+    )
+  })
+})
+
+/** What the rules look at of a row. */
+interface Held extends Header {
+  readonly provider: NewProvider["provider"]
+}
+
+const newRow: Header = { credential_header_mode: "authorization_bearer", credential_header_name: null, family: null }
+
+/** As the vendor asks for its credential, where the row does not say anything of it. */
+const headerOf = ({ credential_header_mode, credential_header_name, family }: ProviderPatch): ProviderPatch =>
+  family === undefined ||
+  family === null ||
+  credential_header_mode !== undefined ||
+  credential_header_name !== undefined
+    ? {}
+    : columnsOfStyle(styleOfFamily[familyOfVendor(family)])
+
+const columnsOfStyle = (style: CredentialStyle): ProviderPatch =>
+  style._tag === "AuthorizationBearer"
+    ? { credential_header_mode: "authorization_bearer" }
+    : {
+        credential_header_mode: "custom_header",
+        credential_header_name: style.name,
+        credential_header_value_format: style.format
+      }
+
+const found = rows(Provider.pipe(Schema.fieldsAssign(rowStamps)), { table: "provider_configs", key: ["id"] })
+const origins = answers(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
+const snapshots = Snapshots.of(ChangedProvider)
+
+const orMissing = <A>(row: A | undefined): Effect.Effect<A, Missing> =>
+  row === undefined
+    ? Effect.fail(new ControlError("missing_provider_config", "There is no provider row with this id."))
+    : Effect.succeed(row)
+
+/** `value`, unless a rule refuses it. The refusal names the field and says the rule, never the value. */
+const unless = <A>(param: string, value: A, rule: (value: A) => Refusal): Effect.Effect<A, Invalid> => {
+  const refusal = rule(value)
+  return refusal === undefined ? Effect.succeed(value) : Effect.fail(invalid(param, refusal))
+}
+
+const invalid = (param: string, refusal: string) =>
+  new ControlError("invalid_provider_config_payload", `${param} ${refusal}.`, { param })
+
+const duplicateRefused = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
+  onDuplicate(statement, (constraint) =>
+    constraint === "provider_configs_one_enabled_upstream"
+      ? new ControlError(
+          "duplicate_provider_config",
+          "Another upstream row is enabled for the same family; disable it first.",
+          {
+            param: "enabled"
+          }
+        )
+      : new ControlError("duplicate_provider_config", "Another row of this provider has this name.", { param: "name" })
+  )

@@ -1,0 +1,119 @@
+import { Predicate, Result } from "effect"
+import { type Endpoint, EndpointMethod, type EndpointPricingRule } from "../../policy/routes/Service.ts"
+
+/** What of a service's OpenAPI document matters here. */
+export interface OpenApiDocument {
+  readonly title: string | null
+  readonly version: string | null
+  /** By path, then by method, as the document has them. */
+  readonly endpoints: ReadonlyArray<Endpoint>
+}
+
+/** Endpoints of one service, and prices for them (reference §9.1). */
+export const maxEndpoints = 500
+
+const maxPathLength = 512
+const maxTextLength = 256
+const maxSummaryLength = 1_024
+
+/** Reads an OpenAPI 3 document, or says in half a sentence what it is instead. */
+export const parse = (text: string): Result.Result<OpenApiDocument, string> => {
+  const document = Result.getOrUndefined(Result.try((): unknown => JSON.parse(text)))
+  if (!Predicate.isObject(document)) return Result.fail("is not a JSON object")
+  const openapi = field(document, "openapi")
+  if (typeof openapi !== "string" || !/^3\.\d/.test(openapi)) {
+    return Result.fail("is not OpenAPI 3: its field openapi must be a version such as 3.1.0")
+  }
+  const paths = field(document, "paths") ?? {}
+  if (!Predicate.isObject(paths)) return Result.fail("has paths that are not an object")
+  const endpoints: Array<Endpoint> = []
+  for (const [path, item] of Object.entries(paths)) {
+    if (path.startsWith("x-")) continue
+    if (!isPath(path)) return Result.fail(`has the path ${quoted(path)}, which no request can have`)
+    const methods = resolved(document, item)
+    if (!Predicate.isObject(methods))
+      return Result.fail(`says of the path ${quoted(path)} nothing that can be read here`)
+    endpoints.push(...operationsOf(path, methods))
+    if (endpoints.length > maxEndpoints) return Result.fail(`has more than ${maxEndpoints} endpoints`)
+  }
+  const shapes = endpoints.map(shapeOf)
+  const twin = endpoints.find((endpoint, at) => shapes.indexOf(shapeOf(endpoint)) !== at)
+  if (twin !== undefined)
+    return Result.fail(`has ${twin.method} ${quoted(twin.path_template)} twice, but for the names of parameters`)
+  const info = field(document, "info")
+  return Result.succeed({ title: textOf(field(info, "title")), version: textOf(field(info, "version")), endpoints })
+}
+
+const operationsOf = (path: string, methods: object): ReadonlyArray<Endpoint> =>
+  EndpointMethod.literals.flatMap((method) => {
+    const operation = field(methods, method.toLowerCase())
+    return Predicate.isObject(operation)
+      ? [
+          {
+            method,
+            path_template: path,
+            operation_id: textOf(field(operation, "operationId")),
+            summary: textOf(field(operation, "summary"), maxSummaryLength),
+            svc_default: isOperational(path)
+          }
+        ]
+      : []
+  })
+
+/** A path item may stand elsewhere in the same document. */
+const resolved = (document: object, item: unknown): unknown => {
+  const reference = field(item, "$ref")
+  if (reference === undefined) return item
+  const name = typeof reference === "string" ? /^#\/components\/pathItems\/([^/]+)$/.exec(reference)?.[1] : undefined
+  return name === undefined ? undefined : field(field(field(document, "components"), "pathItems"), name)
+}
+
+const field = (value: unknown, name: string): unknown =>
+  Predicate.hasProperty(value, name) && Object.hasOwn(value, name) ? value[name] : undefined
+
+const isPath = (path: string): boolean =>
+  path.length <= maxPathLength && /^\/[\x21-\x7e]*$/.test(path) && !/\/\/|[?#\\]/.test(path)
+
+/** One line of at most `most` characters; `null` when there is nothing to show. */
+const textOf = (value: unknown, most = maxTextLength): string | null => {
+  const line = typeof value === "string" ? value.replace(/[\s\p{Cc}]+/gu, " ").trim() : ""
+  return line === "" ? null : [...line].slice(0, most).join("").trim()
+}
+
+const quoted = (path: string): string => JSON.stringify(path.slice(0, 64))
+
+const exact = new Set(["/health", "/history"])
+const below = ["/events", "/status", "/dlq", "/broker/dlq", "/failed-tasks", "/svc", "/executions"]
+
+/** The endpoints of task messaging and of operation, for which nobody is charged (reference §9.4). */
+export const isOperational = (path: string): boolean =>
+  exact.has(path) || below.some((prefix) => path === prefix || path.startsWith(`${prefix}/`))
+
+interface Place {
+  readonly method: string
+  readonly path_template: string
+}
+
+/** What a request can tell apart: parameters are only places. */
+const shapeOf = ({ method, path_template }: Place): string => `${method} ${path_template.replace(/\{[^{}]*\}/g, "{}")}`
+
+/** Those of `these` that `those` do not have. */
+export const without = <A extends Place>(these: ReadonlyArray<A>, those: ReadonlyArray<Place>): ReadonlyArray<A> => {
+  const known = new Set(those.map(shapeOf))
+  return these.filter((place) => !known.has(shapeOf(place)))
+}
+
+/**
+ * The endpoint prices after a sync: those that there are stay, also of endpoints that have gone, and a new operational
+ * endpoint costs nothing. Other endpoints have the service's price.
+ */
+export const priced = (
+  rules: ReadonlyArray<EndpointPricingRule>,
+  before: ReadonlyArray<Endpoint>,
+  after: ReadonlyArray<Endpoint>
+): ReadonlyArray<EndpointPricingRule> => [
+  ...rules,
+  ...without(without(after, before), rules).flatMap(({ method, operation_id, path_template, svc_default }) =>
+    svc_default ? [{ method, path_template, operation_id, cost_mode: "none" as const, estimated_cost_usd: null }] : []
+  )
+]

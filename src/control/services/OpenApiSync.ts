@@ -1,0 +1,186 @@
+import { hash } from "node:crypto"
+import { Context, Effect, Layer, Result } from "effect"
+import { Database } from "../../services/Database.ts"
+import { Egress, type EgressError } from "../../services/Egress.ts"
+import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import type { OpenApiPreview, OpenApiSync as Request } from "../api/services/ServiceOpenApiApi.ts"
+import type { Service } from "../api/services/ServicesApi.ts"
+import { type Actor, Audit, Mutation } from "../audit/Audit.ts"
+import { refusedOrigin } from "../store/Rules.ts"
+import { rows, type StoreFailure } from "../store/Store.ts"
+import * as OpenApiDocument from "./OpenApiDocument.ts"
+import { ServiceRow, Services, serviceColumns, shown, snapshots } from "./Services.ts"
+
+type Unread = Refused<
+  | "missing_service"
+  | "incomplete_service"
+  | "invalid_service_upstream"
+  | "invalid_service_openapi"
+  | "service_openapi_unavailable"
+>
+
+/** Takes over the endpoints that a service describes itself, so that they can have prices (reference §9.4). */
+export class OpenApiSync extends Context.Service<
+  OpenApiSync,
+  {
+    readonly preview: (name: string, sourcePath?: string) => Effect.Effect<OpenApiPreview, Unread | StoreFailure>
+    /** Only the document that was looked at: another hash is refused. */
+    readonly sync: (
+      name: string,
+      request: Request
+    ) => Effect.Effect<Service, Unread | Refused<"service_openapi_changed"> | StoreFailure, Actor>
+  }
+>()("svc/control/OpenApiSync") {
+  static readonly layer = Layer.suspend(() => Layer.effect(OpenApiSync, make))
+}
+
+const defaultPath = "/openapi.json"
+const withinMs = 8_000
+const maxBytes = 1_048_576
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const audit = yield* Audit
+  const egress = yield* Egress
+  const services = yield* Services
+  const columns = sql.literal(serviceColumns)
+
+  /** The document as it is now. No credential goes with the request. */
+  const fetched = Effect.fnUntraced(function* (service: Service, sourcePath: string) {
+    yield* checkedPath(sourcePath)
+    const { body, headers, status } = yield* Effect.mapError(
+      egress.fetch({
+        method: "GET",
+        url: (yield* originOf(service)) + sourcePath,
+        headers: { accept: "application/json" },
+        withinMs,
+        maxBytes
+      }),
+      notFetched
+    )
+    if (status < 200 || status > 299) return yield* unavailable(`The service answered with status ${status}.`)
+    if (!/json/i.test(headers["content-type"] ?? "")) {
+      return yield* unavailable("The service answered with a content type that is not JSON.")
+    }
+    const document = OpenApiDocument.parse(Buffer.from(body).toString())
+    if (Result.isFailure(document)) {
+      return yield* new ControlError("invalid_service_openapi", `The document ${document.failure}.`)
+    }
+    return { document: document.success, hash: `sha256:${hash("sha256", body)}` }
+  })
+
+  /** Asked for, or where the document was found last time. */
+  const pathOf = (service: Service, asked: string | undefined) => asked ?? service.openapi_source_path ?? defaultPath
+
+  return OpenApiSync.of({
+    preview: Effect.fn("OpenApiSync.preview")(function* (name, asked) {
+      const service = yield* services.get(name)
+      const source_path = pathOf(service, asked)
+      const { document, hash: schema_hash } = yield* fetched(service, source_path)
+      return {
+        source_path,
+        schema_hash,
+        ...document,
+        added: OpenApiDocument.without(document.endpoints, service.openapi_endpoints),
+        removed: OpenApiDocument.without(service.openapi_endpoints, document.endpoints)
+      }
+    }),
+
+    sync: Effect.fn("OpenApiSync.sync")(function* (name, { expected_schema_hash, source_path: asked }) {
+      const looked = yield* services.get(name)
+      const source_path = pathOf(looked, asked)
+      // before the transaction: nothing else waits for a slow service
+      const { document, hash: schema_hash } = yield* fetched(looked, source_path)
+      if (schema_hash !== expected_schema_hash) {
+        return yield* changed("The document is not the one that was previewed; look at a new preview.")
+      }
+      return yield* audit.mutate(
+        Effect.gen(function* () {
+          const { write } = yield* Mutation
+          const row = yield* found.first(
+            sql`SELECT ${columns} FROM service_registrations WHERE name = ${name} FOR UPDATE`
+          )
+          if (row === undefined) return yield* new ControlError("missing_service", "There is no service of this name.")
+          const before = shown(row)
+          if (before.upstream_base_url !== looked.upstream_base_url) {
+            return yield* changed("The service has another upstream_base_url since; look at a new preview.")
+          }
+          const prices = OpenApiDocument.priced(
+            before.endpoint_pricing_rules,
+            before.openapi_endpoints,
+            document.endpoints
+          )
+          if (prices.length > OpenApiDocument.maxEndpoints) {
+            return yield* new ControlError(
+              "invalid_service_openapi",
+              `The service would have more than ${OpenApiDocument.maxEndpoints} endpoint prices; remove those of endpoints that have gone.`,
+              { param: "endpoint_pricing_rules" }
+            )
+          }
+          const after = shown(
+            yield* found.only(write`
+              UPDATE service_registrations SET ${sql.update({
+                openapi_source_path: source_path,
+                openapi_schema_hash: schema_hash,
+                openapi_endpoints: JSON.stringify(document.endpoints),
+                endpoint_pricing_rules: JSON.stringify(prices)
+              })}, openapi_synced_at = now(), updated_at = now()
+              WHERE name = ${name} RETURNING ${columns}`)
+          )
+          return {
+            result: after,
+            deed: { target: "service", action: "services:openapi_sync" },
+            targetId: name,
+            snapshots: yield* snapshots(before, after),
+            changes: [{ _tag: "Configuration" }]
+          }
+        })
+      )
+    })
+  })
+})
+
+const found = rows(ServiceRow, { table: "service_registrations", key: ["name"] })
+
+const maxPathLength = 512
+
+/** It stays on the service's origin, and means there what it says here. */
+const checkedPath = (path: string): Effect.Effect<void, Refused<"invalid_service_openapi">> =>
+  path.length <= maxPathLength && /^\/[\x21-\x7e]*$/.test(path) && !/\/\/|[?#\\]|\/\.{1,2}(?:\/|$)/.test(path)
+    ? Effect.void
+    : Effect.fail(
+        new ControlError(
+          "invalid_service_openapi",
+          `source_path must be a path of at most ${maxPathLength} visible ASCII characters that begins with /, without //, dot segments, ?, # or backslash.`,
+          { param: "source_path" }
+        )
+      )
+
+const originOf = ({ upstream_base_url }: Service) => {
+  if (upstream_base_url === null) {
+    return Effect.fail(
+      new ControlError(
+        "incomplete_service",
+        "The service has no upstream_base_url to fetch the document from; set it first.",
+        {
+          param: "upstream_base_url"
+        }
+      )
+    )
+  }
+  const refusal = refusedOrigin(upstream_base_url)
+  return refusal === undefined
+    ? Effect.succeed(new URL(upstream_base_url).origin)
+    : Effect.fail(invalidUpstream(`The service's upstream_base_url ${refusal}.`))
+}
+
+const invalidUpstream = (message: string) =>
+  new ControlError("invalid_service_upstream", message, { param: "upstream_base_url" })
+const unavailable = (message: string) => new ControlError("service_openapi_unavailable", message)
+const changed = (message: string) =>
+  new ControlError("service_openapi_changed", message, { param: "expected_schema_hash" })
+
+const notFetched = ({ message, reason }: EgressError) =>
+  reason === "refused_address"
+    ? invalidUpstream(message)
+    : unavailable(`The service cannot be asked for its document. ${message}`)

@@ -1,0 +1,258 @@
+import { Equal, Struct } from "effect"
+import { defaultRoutePattern } from "../../policy/routes/Service.ts"
+import type { Registration, RegistryDiff, RegistryEntry } from "../api/services/ServiceImportApi.ts"
+import type { Service } from "../api/services/ServicesApi.ts"
+import { refusedOrigin } from "../store/Rules.ts"
+import * as ServiceRules from "./ServiceRules.ts"
+
+/** A service as it will be, and the one that it was. */
+export interface Step {
+  readonly before: Service | undefined
+  readonly after: Registration
+}
+
+/** What an activation would do to a registry. */
+export interface Plan {
+  readonly diff: RegistryDiff
+  /** Every service of the registry as it will be, also those that stay as they are. */
+  readonly steps: ReadonlyArray<Step>
+}
+
+type Invalid = RegistryDiff["invalid"][number]
+
+export type Called = Pick<RegistryEntry, "name" | "studio_service_id">
+
+const byStudio = (registry: ReadonlyArray<Service>, { studio_service_id }: Called): Service | undefined =>
+  studio_service_id ? registry.find((service) => service.studio_service_id === studio_service_id) : undefined
+
+const byName = (registry: ReadonlyArray<Service>, { name }: Called): Service | undefined =>
+  registry.find((service) => service.name === name)
+
+/** The service that `entry` is about: the one of the same studio service, else the one of the same name. */
+export const subjectOf = (registry: ReadonlyArray<Service>, entry: Called): Service | undefined =>
+  byStudio(registry, entry) ?? byName(registry, entry)
+
+/** Which of `all` are about none of `others`. */
+export const apartFrom = <A extends Called>(others: ReadonlyArray<Called>, all: ReadonlyArray<A>): ReadonlyArray<A> =>
+  all.filter(
+    ({ name, studio_service_id }) =>
+      !others.some(
+        (other) => other.name === name || (studio_service_id && other.studio_service_id === studio_service_id)
+      )
+  )
+
+/** The first rule that `entry` breaks in itself; `undefined` when it can be registered. */
+export const breachOf = (entry: RegistryEntry, before: Service | undefined): ServiceRules.Breach | undefined => {
+  const { category: _, default_pricing, name, ...input } = entry
+  const refusedName = ServiceRules.refusedName(name)
+  if (refusedName !== undefined) return { param: "name", reason: refusedName }
+  const refusedUpstream = input.upstream_base_url ? refusedOrigin(input.upstream_base_url) : undefined
+  if (refusedUpstream !== undefined) return { param: "upstream_base_url", reason: refusedUpstream }
+  const price = registered(entry, before)
+  const breach = ServiceRules.breachOf(input, price)
+  if (breach !== undefined) return breach
+  const suggested = ServiceRules.breachOf({ pricing_rules: default_pricing?.pricing_rules ?? [] }, price)
+  return suggested && { ...suggested, param: `default_pricing.${suggested.param}` }
+}
+
+/** Whether the name of `entry` belongs to a service that it is not about. */
+export const takenBy = (
+  registry: ReadonlyArray<Service>,
+  { name, studio_service_id }: Called,
+  before: Service | undefined
+): ServiceRules.Breach | undefined => {
+  const owner = registry.find((service) => service.name === name)
+  if (owner === undefined) return undefined
+  if (owner === before && (!studio_service_id || owner.studio_service_id === studio_service_id)) return undefined
+  return {
+    param: "name",
+    reason:
+      owner.studio_service_id === null
+        ? "is that of a service which is not linked to the studio: set its studio_service_id, or import under another name"
+        : "is that of a service which is linked to another service of the studio: import under another name"
+  }
+}
+
+/** `entry` as a registration, on top of the service that it is about. */
+export const registered = (entry: RegistryEntry, before: Service | undefined): Registration => {
+  if (before === undefined) return declared(entry, fresh(entry))
+  return entry.studio_service_id ? reimported(entry, before) : declared(entry, registrationOf(before))
+}
+
+/** A new one is disabled: it has no credential, and somebody should look at it first. */
+const fresh = ({ default_pricing, name, studio_service_id }: RegistryEntry): Registration => ({
+  name,
+  project_id: null,
+  studio_service_id: studio_service_id ?? null,
+  route_pattern: defaultRoutePattern(name),
+  upstream_base_url: null,
+  health_check_path: null,
+  health_check_method: "GET",
+  enabled: false,
+  allowed_methods: ["POST"],
+  timeout_ms: 60_000,
+  max_body_bytes: 2_097_152,
+  cost_mode: default_pricing?.cost_mode ?? "none",
+  estimated_cost_usd: default_pricing?.estimated_cost_usd ?? null,
+  pricing_rules: (default_pricing?.pricing_rules ?? []).map(ServiceRules.pricingRule),
+  openapi_source_path: null,
+  openapi_schema_hash: null,
+  openapi_synced_at: null,
+  openapi_endpoints: [],
+  endpoint_pricing_rules: [],
+  fallback_services: [],
+  source: studio_service_id ? "studio" : "gateway",
+  sync_status: studio_service_id ? "incomplete" : "local"
+})
+
+/** Name and pricing rules are the studio's; everything else an operator has decided here. */
+const reimported = ({ default_pricing, name }: RegistryEntry, before: Service): Registration => ({
+  ...registrationOf(before),
+  name,
+  pricing_rules: default_pricing?.pricing_rules?.map(ServiceRules.pricingRule) ?? before.pricing_rules,
+  source: "studio",
+  sync_status: before.missing_runtime_fields.length === 0 ? "synced" : "incomplete"
+})
+
+/** What `entry` names, on top of `base`. `null` brings back what a new service has. */
+const declared = (entry: RegistryEntry, base: Registration): Registration => {
+  const initial = fresh(entry)
+  const { allowed_methods, endpoint_pricing_rules, fallback_services, openapi_endpoints, pricing_rules } = entry
+  const value = <Field extends keyof Registration>(
+    field: Field,
+    given: Registration[Field] | null | undefined
+  ): Registration[Field] => (given === undefined ? base[field] : (given ?? initial[field]))
+  return {
+    ...base,
+    project_id: value("project_id", entry.project_id),
+    route_pattern: value("route_pattern", entry.route_pattern),
+    upstream_base_url: value("upstream_base_url", entry.upstream_base_url && originOf(entry.upstream_base_url)),
+    health_check_path: value("health_check_path", entry.health_check_path),
+    health_check_method: value("health_check_method", entry.health_check_method),
+    enabled: value("enabled", entry.enabled),
+    allowed_methods: value("allowed_methods", allowed_methods),
+    timeout_ms: value("timeout_ms", entry.timeout_ms),
+    max_body_bytes: value("max_body_bytes", entry.max_body_bytes),
+    cost_mode: value("cost_mode", entry.cost_mode),
+    estimated_cost_usd: value("estimated_cost_usd", entry.estimated_cost_usd),
+    pricing_rules: value("pricing_rules", each(pricing_rules, ServiceRules.pricingRule)),
+    openapi_source_path: value("openapi_source_path", entry.openapi_source_path),
+    openapi_endpoints: value("openapi_endpoints", each(openapi_endpoints, ServiceRules.endpointOf)),
+    endpoint_pricing_rules: value("endpoint_pricing_rules", each(endpoint_pricing_rules, ServiceRules.endpointRule)),
+    fallback_services: value("fallback_services", fallback_services)
+  }
+}
+
+const each = <A, B>(
+  list: ReadonlyArray<A> | null | undefined,
+  as: (item: A) => B
+): ReadonlyArray<B> | null | undefined => (list === null || list === undefined ? list : list.map(as))
+
+const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).origin : url)
+
+export const registrationOf = ({
+  created_at: _c,
+  credential_configured: _k,
+  disabled_at: _d,
+  last_synced_at: _l,
+  missing_runtime_fields: _m,
+  updated_at: _u,
+  ...registration
+}: Service): Registration => registration
+
+/** The way from `registry` to the one that `entries` describe. */
+export const ofEntries = (
+  registry: ReadonlyArray<Service>,
+  entries: ReadonlyArray<RegistryEntry>,
+  knownProjects: ReadonlySet<string>
+): Plan => {
+  const found = entries.map((entry) => ({ entry, before: subjectOf(registry, entry) }))
+  const invalid = found.flatMap(({ before, entry }, at): ReadonlyArray<Invalid> => {
+    const breach =
+      breachOf(entry, before) ??
+      takenBy(registry, entry, before) ??
+      unknownProject(entry, knownProjects) ??
+      repeated(found.slice(0, at), entry, before)
+    return breach === undefined
+      ? []
+      : [{ service_name: entry.name, field: breach.param, message: `${breach.param} ${breach.reason}.` }]
+  })
+  return ofSteps(
+    registry,
+    found.map(({ before, entry }) => ({ before, after: registered(entry, before) })),
+    invalid
+  )
+}
+
+/** The way from `registry` back to a snapshot. Projects that have gone meanwhile are left out. */
+export const ofSnapshot = (
+  registry: ReadonlyArray<Service>,
+  snapshot: ReadonlyArray<Registration>,
+  knownProjects: ReadonlySet<string>
+): Plan => {
+  const ofStudio = snapshot.map((after) => byStudio(registry, after))
+  // a service that has had another name since is not also the one of the name it has now
+  const claimed = new Set(ofStudio)
+  const left = registry.filter((service) => !claimed.has(service))
+  return ofSteps(
+    registry,
+    snapshot.map((after, at) => ({
+      before: ofStudio[at] ?? byName(left, after),
+      after: after.project_id === null || knownProjects.has(after.project_id) ? after : { ...after, project_id: null }
+    })),
+    []
+  )
+}
+
+const unknownProject = (
+  { project_id }: RegistryEntry,
+  knownProjects: ReadonlySet<string>
+): ServiceRules.Breach | undefined =>
+  project_id && !knownProjects.has(project_id) ? { param: "project_id", reason: "names no project" } : undefined
+
+const repeated = (
+  earlier: ReadonlyArray<{ readonly entry: RegistryEntry; readonly before: Service | undefined }>,
+  { name, studio_service_id }: RegistryEntry,
+  before: Service | undefined
+): ServiceRules.Breach | undefined => {
+  if (earlier.some(({ entry }) => entry.name === name)) return { param: "name", reason: "stands there twice" }
+  const twice = earlier.some(
+    (other) =>
+      (before !== undefined && other.before === before) ||
+      (studio_service_id && other.entry.studio_service_id === studio_service_id)
+  )
+  return twice ? { param: "studio_service_id", reason: "stands there twice" } : undefined
+}
+
+const ofSteps = (
+  registry: ReadonlyArray<Service>,
+  steps: ReadonlyArray<Step>,
+  invalid: ReadonlyArray<Invalid>
+): Plan => {
+  const kept = new Set(steps.map(({ before }) => before))
+  const others = registry
+    .filter((service) => !kept.has(service))
+    .map((before): Step => ({ before, after: { ...registrationOf(before), enabled: false, sync_status: "stale" } }))
+  const changes = steps.flatMap(({ after, before }) => {
+    const fields = before === undefined ? [] : changedFields(registrationOf(before), after)
+    return fields.length === 0 ? [] : [{ name: after.name, fields }]
+  })
+  return {
+    diff: {
+      added: steps.flatMap(({ after, before }) => (before === undefined ? [after.name] : [])),
+      changed: changes.map(({ name }) => name),
+      removed: others.filter(isChange).map(({ after }) => after.name),
+      changed_fields: Object.fromEntries(changes.map(({ fields, name }) => [name, fields])),
+      invalid
+    },
+    // who leaves a name goes before who takes it
+    steps: [...steps, ...others].sort((a, b) => Number(a.before === undefined) - Number(b.before === undefined))
+  }
+}
+
+/** Whether a step does anything. */
+export const isChange = ({ after, before }: Step): boolean =>
+  before === undefined || changedFields(registrationOf(before), after).length > 0
+
+const changedFields = (before: Registration, after: Registration): ReadonlyArray<string> =>
+  Struct.keys(before).filter((field) => !Equal.equals(before[field], after[field]))

@@ -1,0 +1,409 @@
+import { Context, DateTime, Effect, Layer, Schema } from "effect"
+import { Database } from "../../services/Database.ts"
+import type { Change } from "../../state/Changes.ts"
+import { Vault } from "../../state/Vault.ts"
+import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import { isUnreadable, type Unreadable } from "../api/schema/Fields.ts"
+import {
+  Activation,
+  type ImportRequest,
+  Registration,
+  RegistryDiff,
+  type RegistryDraft,
+  RegistrySnapshot,
+  type ServiceSync
+} from "../api/services/ServiceImportApi.ts"
+import type { ChangedService } from "../api/services/ServicesApi.ts"
+import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
+import * as CredentialOrigin from "../store/CredentialOrigin.ts"
+import {
+  answers,
+  type Columns,
+  Count,
+  heldProject,
+  LeftOut,
+  onDuplicate,
+  rows,
+  type StoreFailure,
+  settled
+} from "../store/Store.ts"
+import * as RegistryPlan from "./RegistryPlan.ts"
+import { linkedTo } from "./ServiceLinks.ts"
+import { credentialContext, ServiceRow, serviceColumns, snapshots as serviceSnapshots, shown } from "./Services.ts"
+
+type Duplicate = Refused<"duplicate_service">
+type Invalid = Refused<"invalid_service_payload" | "invalid_service_upstream" | "missing_project">
+type Missing = Refused<"missing_service">
+
+/** Services that come from elsewhere: one by one from the studio, or a registry at once (reference §9.3). */
+export class ServiceImport extends Context.Service<
+  ServiceImport,
+  {
+    /** By `studio_service_id`: again is the same as once. `sync` is another word for it. */
+    readonly one: (
+      request: ImportRequest,
+      word: "import" | "sync"
+    ) => Effect.Effect<ChangedService, Invalid | Duplicate | StoreFailure, Actor>
+    /** What an activation would do. */
+    readonly preview: (draft: RegistryDraft) => Effect.Effect<{ readonly diff: RegistryDiff }, StoreFailure>
+    readonly activate: (
+      draft: RegistryDraft
+    ) => Effect.Effect<Activation, Refused<"invalid_service_payload"> | Duplicate | StoreFailure, Actor>
+    /** Newest first. */
+    readonly versions: (page: {
+      readonly limit?: number
+      readonly before?: number
+    }) => Effect.Effect<ReadonlyArray<RegistrySnapshot>, StoreFailure>
+    readonly rollback: (version: number) => Effect.Effect<Activation, Missing | Duplicate | StoreFailure, Actor>
+    readonly status: (name: string) => Effect.Effect<ServiceSync, Missing | StoreFailure>
+  }
+>()("svc/control/ServiceImport") {
+  static readonly layer = Layer.suspend(() => Layer.effect(ServiceImport, make))
+}
+
+const defaultSource = "admin-api"
+const defaultVersions = 20
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const audit = yield* Audit
+  const vault = yield* Vault
+  const columns = sql.literal(serviceColumns)
+  const snapshotColumns = sql.literal(
+    "version, source, diff, services_json, activated_at, rolled_back_from_version, created_at"
+  )
+
+  /** Rows that this version cannot read are left alone, and the answer names them. */
+  const registry = Effect.gen(function* () {
+    const names: Array<string> = []
+    const statement = sql`SELECT ${columns} FROM service_registrations ORDER BY name`
+    const found = yield* Effect.provideService(services.all(statement), LeftOut, names)
+    const left =
+      names.length === 0
+        ? []
+        : yield* unread.all(
+            sql`SELECT name, studio_service_id FROM service_registrations WHERE ${sql.in("name", names)}`
+          )
+    const answered = yield* LeftOut
+    answered?.push(...names.filter((name) => !answered.includes(name)))
+    return { found: found.map(shown), left }
+  })
+  /** What is decided on the whole registry holds until it is written. Projects are held before it (`heldProject`). */
+  const lockedRegistry = Effect.andThen(sql`LOCK TABLE service_registrations IN SHARE ROW EXCLUSIVE MODE`, registry)
+
+  const knownProjects = (ids: ReadonlyArray<string | null | undefined>) => {
+    const named = [...new Set(ids.filter((id) => typeof id === "string"))]
+    return named.length === 0
+      ? Effect.succeed(new Set<string>())
+      : Effect.map(
+          sql<{ readonly id: string }>`SELECT id FROM projects WHERE ${sql.in("id", named)} FOR KEY SHARE`,
+          (found) => new Set(found.map(({ id }) => id))
+        )
+  }
+
+  /**
+   * A new name is followed by what refers to the old one: links (by the database), fallbacks, the credential's seal.
+   */
+  const renamed = Effect.fnUntraced(function* (from: string, to: string) {
+    const { write } = yield* Mutation
+    yield* write`
+      UPDATE service_registrations SET fallback_services = array_replace(fallback_services, ${from}, ${to})
+      WHERE ${from} = ANY(fallback_services)`
+    const [row] = yield* sql<{ readonly sealed: string | null }>`
+      SELECT sealed_credential AS sealed FROM service_registrations WHERE name = ${to}`
+    if (row === undefined || row.sealed === null) return []
+    // what cannot be read now could not be read before: it has to be stored again
+    const sealed = yield* vault.open(row.sealed, credentialContext(from)).pipe(
+      Effect.map((credential) => vault.seal(credential, credentialContext(to))),
+      Effect.catchTag("UnreadableSecret", () => Effect.succeed(null))
+    )
+    yield* write`UPDATE service_registrations SET sealed_credential = ${sealed} WHERE name = ${to}`
+    return yield* linkedTo(sql, to)
+  })
+
+  /** What becomes of the credential of a service whose address may change with the step. */
+  const credentialAfter = Effect.fnUntraced(function* (
+    before: NonNullable<RegistryPlan.Step["before"]>,
+    address: string | null
+  ) {
+    const { credential_origin } = yield* origins.only(
+      sql`SELECT credential_origin FROM service_registrations WHERE name = ${before.name}`
+    )
+    return CredentialOrigin.outcomeOf({
+      before: {
+        address: before.upstream_base_url,
+        configured: before.credential_configured,
+        origin: credential_origin
+      },
+      address,
+      sealed: undefined
+    })
+  })
+
+  /** Writes one step. Returns which keys it concerns, and whether it removed a credential. */
+  const taken = Effect.fnUntraced(function* (step: RegistryPlan.Step, now: Date) {
+    const { write } = yield* Mutation
+    const { after, before } = step
+    const touched = after.source === "studio" && after.sync_status !== "stale" ? { last_synced_at: now } : {}
+    if (before === undefined) {
+      yield* write`INSERT INTO service_registrations ${sql.insert({ ...columnsOf(after), ...switched(step, now), ...touched })}`
+      return { told: [], cleared: false }
+    }
+    const moves = before.upstream_base_url !== after.upstream_base_url
+    const { cleared, stored } = moves
+      ? yield* credentialAfter(before, after.upstream_base_url)
+      : { cleared: false, stored: undefined }
+    const credential = stored && { sealed_credential: stored.sealed, credential_origin: stored.credential_origin }
+    yield* write`
+      UPDATE service_registrations
+      SET ${sql.update({ ...columnsOf(after), ...switched(step, now), ...touched, ...credential })}, updated_at = now()
+      WHERE name = ${before.name}`
+    return { told: before.name === after.name ? [] : yield* renamed(before.name, after.name), cleared }
+  }, duplicateRefused)
+
+  const one = Effect.fn("ServiceImport.one")(function* (request: ImportRequest, word: "import" | "sync") {
+    return yield* audit.mutate(
+      Effect.gen(function* () {
+        yield* heldProject(sql, request.project_id)
+        const { found: all, left } = yield* lockedRegistry
+        const entry = withoutNulls(request)
+        if (RegistryPlan.apartFrom(left, [entry]).length === 0) return yield* unreadable
+        const before = RegistryPlan.subjectOf(all, entry)
+        const taker = RegistryPlan.takenBy(all, entry, before)
+        const breach = RegistryPlan.breachOf(entry, taker === undefined ? before : undefined)
+        if (breach !== undefined) return yield* refusedBy(breach.param, breach.reason)
+        if (taker !== undefined) return yield* duplicate(`name ${taker.reason}.`)
+        if (entry.project_id && !(yield* knownProjects([entry.project_id])).has(entry.project_id)) {
+          return yield* new ControlError("missing_project", "There is no project with this id.", {
+            param: "project_id"
+          })
+        }
+        const after = RegistryPlan.registered(entry, before)
+        const { cleared, told } = yield* taken({ before, after }, yield* now)
+        const service = marked(
+          shown(yield* services.only(sql`SELECT ${columns} FROM service_registrations WHERE name = ${after.name}`)),
+          cleared
+        )
+        return {
+          result: service,
+          deed: { target: "service", action: `services:${word}` } as const,
+          targetId: service.name,
+          snapshots: yield* serviceSnapshots(before ?? null, service),
+          changes: [configuration, ...told]
+        }
+      })
+    )
+  })
+
+  /** Brings the registry to the plan, and keeps how it is then as the next version. */
+  const activated = Effect.fnUntraced(function* (
+    plan: RegistryPlan.Plan,
+    kept: { readonly source: string; readonly rolledBackFrom: number | null }
+  ) {
+    const { write } = yield* Mutation
+    const at = yield* now
+    const steps = yield* Effect.forEach(plan.steps.filter(concerns), (step) =>
+      Effect.map(taken(step, at), (done) => ({ ...done, name: step.after.name }))
+    )
+    const cleared = new Set(steps.flatMap((step) => (step.cleared ? [step.name] : [])))
+    const { found: after } = yield* registry
+    const snapshot = yield* versions.only(write`
+      INSERT INTO service_registry_snapshots ${sql.insert({
+        source: kept.source,
+        diff: JSON.stringify(yield* encodeDiff(plan.diff)),
+        services_json: JSON.stringify(yield* encodeRegistrations(after.map(RegistryPlan.registrationOf))),
+        rolled_back_from_version: kept.rolledBackFrom
+      })} RETURNING ${snapshotColumns}`)
+    const activation = { snapshot, services: after.map((service) => marked(service, cleared.has(service.name))) }
+    return { activation, changes: [configuration, ...steps.flatMap(({ told }) => told)] }
+  })
+
+  const latest = Effect.map(
+    versions.firstOrUnreadable(
+      sql`SELECT ${snapshotColumns} FROM service_registry_snapshots ORDER BY version DESC LIMIT 1`
+    ),
+    (snapshot) => snapshot ?? null
+  )
+
+  const activate = Effect.fn("ServiceImport.activate")(({ services: entries, source = defaultSource }: RegistryDraft) =>
+    audit.mutate(
+      Effect.gen(function* () {
+        const projects = yield* knownProjects(entries.map(({ project_id }) => project_id))
+        const { found: before, left } = yield* lockedRegistry
+        const plan = RegistryPlan.ofEntries(before, RegistryPlan.apartFrom(left, entries), projects)
+        const [wrong] = plan.diff.invalid
+        if (wrong !== undefined) {
+          const others = plan.diff.invalid.length - 1
+          return yield* new ControlError(
+            "invalid_service_payload",
+            `${wrong.service_name}: ${wrong.message}${others === 0 ? "" : ` ${others} more are wrong: see the preview.`}`,
+            { param: wrong.field }
+          )
+        }
+        const old = yield* latest
+        const { activation, changes } = yield* activated(plan, { source, rolledBackFrom: null })
+        return {
+          result: activation,
+          deed: { target: "service_registry", action: "services:import_activate" },
+          targetId: String(activation.snapshot.version),
+          snapshots: yield* activations(activationOf(old, before), activation),
+          changes
+        }
+      })
+    )
+  )
+
+  const rollback = Effect.fn("ServiceImport.rollback")((version: number) =>
+    audit.mutate(
+      Effect.gen(function* () {
+        const goal = yield* versions.first(
+          sql`SELECT ${snapshotColumns} FROM service_registry_snapshots WHERE version = ${version}`
+        )
+        if (goal === undefined) {
+          return yield* new ControlError("missing_service", "There is no version of the registry with this number.")
+        }
+        const projects = yield* knownProjects(goal.services_json.map(({ project_id }) => project_id))
+        const { found: before, left } = yield* lockedRegistry
+        const plan = RegistryPlan.ofSnapshot(before, RegistryPlan.apartFrom(left, goal.services_json), projects)
+        const old = yield* latest
+        const { activation, changes } = yield* activated(plan, { source: goal.source, rolledBackFrom: version })
+        return {
+          result: activation,
+          deed: { target: "service_registry", action: "services:import_rollback" },
+          targetId: String(activation.snapshot.version),
+          snapshots: yield* activations(activationOf(old, before), activation),
+          changes
+        }
+      })
+    )
+  )
+
+  return ServiceImport.of({
+    one,
+    preview: Effect.fn("ServiceImport.preview")(function* ({ services: entries }) {
+      const projects = yield* knownProjects(entries.map(({ project_id }) => project_id))
+      const { found, left } = yield* registry
+      return { diff: RegistryPlan.ofEntries(found, RegistryPlan.apartFrom(left, entries), projects).diff }
+    }, settled),
+    activate,
+    versions: Effect.fn("ServiceImport.versions")(
+      ({ before = Number.MAX_SAFE_INTEGER, limit = defaultVersions }) =>
+        versions.all(sql`
+          SELECT ${snapshotColumns} FROM service_registry_snapshots WHERE version < ${before}
+          ORDER BY version DESC LIMIT ${limit}`),
+      settled
+    ),
+    rollback,
+    status: Effect.fn("ServiceImport.status")(function* (name) {
+      const row = yield* settled(services.first(sql`SELECT ${columns} FROM service_registrations WHERE name = ${name}`))
+      if (row === undefined) {
+        return yield* new ControlError("missing_service", "There is no service of this name.")
+      }
+      const { missing_runtime_fields, openapi_schema_hash, openapi_source_path, openapi_synced_at, ...service } =
+        shown(row)
+      const { last_synced_at, source, studio_service_id, sync_status } = service
+      return {
+        service_name: name,
+        source,
+        studio_service_id,
+        sync_status,
+        last_synced_at,
+        missing_runtime_fields,
+        openapi_source_path,
+        openapi_schema_hash,
+        openapi_synced_at
+      }
+    })
+  })
+})
+
+const configuration: Change = { _tag: "Configuration" }
+
+const services = rows(ServiceRow, { table: "service_registrations", key: ["name"] })
+const unread = answers(Schema.Struct({ name: Schema.String, studio_service_id: Schema.NullOr(Schema.String) }))
+const origins = answers(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
+
+const marked = (service: ChangedService, cleared: boolean): ChangedService =>
+  cleared ? { ...service, credential_cleared: true } : service
+
+const versions = rows(
+  RegistrySnapshot.pipe(
+    Schema.fieldsAssign({
+      version: Count,
+      rolled_back_from_version: Schema.NullOr(Count),
+      services_json: Schema.toCodecJson(Schema.Array(Registration)),
+      activated_at: Schema.DateTimeUtcFromDate,
+      created_at: Schema.DateTimeUtcFromDate
+    })
+  ),
+  { table: "service_registry_snapshots", key: ["version"] }
+)
+
+const encodeDiff = Schema.encodeEffect(RegistryDiff)
+const encodeRegistrations = Schema.encodeEffect(Schema.toCodecJson(Schema.Array(Registration)))
+const activations = Snapshots.of(Activation)
+
+/** The registry before, with the version that it was; none before the first. */
+const activationOf = (version: RegistrySnapshot | Unreadable | null, services: (typeof Activation.Type)["services"]) =>
+  version === null || isUnreadable(version) ? version : { snapshot: version, services }
+
+const now = Effect.map(DateTime.now, DateTime.toDateUtc)
+
+/** A studio's service is synced by every activation that names it, also when nothing changes. */
+const concerns = (step: RegistryPlan.Step): boolean =>
+  RegistryPlan.isChange(step) || (step.after.source === "studio" && step.after.sync_status !== "stale")
+
+/** In an import, `null` says nothing. */
+const withoutNulls = ({ default_pricing, name, studio_service_id, ...rest }: ImportRequest) => ({
+  name,
+  studio_service_id,
+  ...(default_pricing && { default_pricing }),
+  ...(rest.project_id && { project_id: rest.project_id }),
+  ...(rest.route_pattern && { route_pattern: rest.route_pattern }),
+  ...(rest.upstream_base_url && { upstream_base_url: rest.upstream_base_url }),
+  ...(rest.health_check_path && { health_check_path: rest.health_check_path }),
+  ...(rest.health_check_method && { health_check_method: rest.health_check_method }),
+  ...(rest.allowed_methods && { allowed_methods: rest.allowed_methods })
+})
+
+const columnsOf = ({
+  enabled: _,
+  endpoint_pricing_rules,
+  openapi_endpoints,
+  openapi_synced_at,
+  pricing_rules,
+  ...plain
+}: Registration): Columns => ({
+  ...plain,
+  openapi_synced_at: openapi_synced_at && DateTime.toDateUtc(openapi_synced_at),
+  openapi_endpoints: JSON.stringify(openapi_endpoints),
+  pricing_rules: JSON.stringify(pricing_rules),
+  endpoint_pricing_rules: JSON.stringify(endpoint_pricing_rules)
+})
+
+/** `disabled_at` says since when. */
+const switched = ({ after: { enabled }, before }: RegistryPlan.Step, now: Date): Columns => {
+  if (enabled) return { enabled, disabled_at: null }
+  return before === undefined || before.enabled ? { enabled, disabled_at: now } : { enabled }
+}
+
+const refusedBy = (param: string, reason: string) =>
+  param === "upstream_base_url"
+    ? new ControlError("invalid_service_upstream", `${param} ${reason}.`, { param })
+    : new ControlError("invalid_service_payload", `${param} ${reason}.`, { param })
+
+const unreadable = new ControlError(
+  "store_unavailable",
+  "This service, or that of this name, cannot be read by this version of the gateway; a newer version may have written it."
+)
+
+const duplicate = (message: string) => new ControlError("duplicate_service", message, { param: "name" })
+
+const duplicateRefused = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
+  onDuplicate(statement, (constraint) =>
+    constraint.includes("studio_service_id")
+      ? new ControlError("duplicate_service", "Another service has this studio_service_id.", {
+          param: "studio_service_id"
+        })
+      : duplicate("Another service has this name.")
+  )

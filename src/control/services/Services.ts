@@ -1,0 +1,365 @@
+import { Context, DateTime, Effect, Layer, Schema, Struct } from "effect"
+import { defaultRoutePattern, missingRuntimeFields } from "../../policy/routes/Service.ts"
+import { Database } from "../../services/Database.ts"
+import type { Change } from "../../state/Changes.ts"
+import { originOf } from "../../state/StoredCredential.ts"
+import { Vault } from "../../state/Vault.ts"
+import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import { isUnreadable, type Unreadable } from "../api/schema/Fields.ts"
+import { ChangedService, type NewService, Service, type ServicePatch } from "../api/services/ServicesApi.ts"
+import { type Actor, Audit, Mutation, Snapshots } from "../audit/Audit.ts"
+import * as CredentialOrigin from "../store/CredentialOrigin.ts"
+import { refusedCredential, refusedOrigin } from "../store/Rules.ts"
+import {
+  answers,
+  type Columns,
+  heldProject,
+  onDuplicate,
+  rowStamps,
+  rows,
+  type StoreFailure,
+  settled
+} from "../store/Store.ts"
+import { linkedTo, notTheLast } from "./ServiceLinks.ts"
+import * as ServiceRules from "./ServiceRules.ts"
+
+type Missing = Refused<"missing_service">
+type Invalid = Refused<"invalid_service_payload" | "invalid_service_upstream" | "missing_project">
+type Duplicate = Refused<"duplicate_service">
+
+/** The registry: what stands behind `/services/<name>` and other paths, and what a request there costs. */
+export class Services extends Context.Service<
+  Services,
+  {
+    /** By name. */
+    readonly list: Effect.Effect<ReadonlyArray<Service>, StoreFailure>
+    readonly get: (name: string) => Effect.Effect<Service, Missing | StoreFailure>
+    /** Enabled unless it says otherwise; what it lacks is told when it is called. */
+    readonly create: (service: NewService) => Effect.Effect<Service, Invalid | Duplicate | StoreFailure, Actor>
+    readonly update: (
+      name: string,
+      patch: ServicePatch
+    ) => Effect.Effect<ChangedService, Missing | Invalid | Duplicate | StoreFailure, Actor>
+    /**
+     * Links to it go with it, unless one is the last of its owner: nobody may call more because a service goes.
+     * `evenLastLinks`: whoever asks sees to the owners.
+     */
+    readonly remove: (
+      name: string,
+      options?: { readonly evenLastLinks?: boolean }
+    ) => Effect.Effect<void, Missing | Refused<"service_in_use"> | StoreFailure, Actor>
+    readonly enable: (name: string) => Effect.Effect<Service, Missing | StoreFailure, Actor>
+    /** Also a service whose row this version cannot read. */
+    readonly disable: (name: string) => Effect.Effect<Service | Unreadable, Missing | StoreFailure, Actor>
+  }
+>()("svc/control/Services") {
+  static readonly layer = Layer.suspend(() => Layer.effect(Services, make))
+}
+
+/** To be read by `found`, and shown by `shown`. */
+export const serviceColumns = `name, project_id, studio_service_id, route_pattern, upstream_base_url, health_check_path, health_check_method,
+   enabled, allowed_methods, timeout_ms, max_body_bytes, cost_mode, estimated_cost_usd, pricing_rules, openapi_source_path,
+   openapi_endpoints, endpoint_pricing_rules, fallback_services, sealed_credential IS NOT NULL AS credential_configured,
+   openapi_schema_hash, openapi_synced_at, source, sync_status, last_synced_at, disabled_at, created_at, updated_at`
+
+/** What the vault binds a service's credential to. */
+export const credentialContext = (name: string): string => `service_registrations/${name}`
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const audit = yield* Audit
+  const vault = yield* Vault
+  const columns = sql.literal(serviceColumns)
+
+  /** What `input` names, by column, valid as the row will be. */
+  const columnsOf = Effect.fnUntraced(function* (
+    name: string,
+    input: Omit<NewService, "name"> & ServicePatch,
+    before: Pick<Service, "cost_mode" | "estimated_cost_usd" | "enabled">,
+    held: CredentialOrigin.Change["before"]
+  ) {
+    const price = {
+      cost_mode: input.cost_mode === undefined ? before.cost_mode : (input.cost_mode ?? "none"),
+      estimated_cost_usd: input.estimated_cost_usd === undefined ? before.estimated_cost_usd : input.estimated_cost_usd
+    }
+    const breach = ServiceRules.breachOf(input, price)
+    if (breach !== undefined) return yield* invalid(breach.param, breach.reason)
+    if (input.project_id) {
+      const [project] = yield* sql`SELECT 1 FROM projects WHERE id = ${input.project_id} FOR KEY SHARE`
+      if (project === undefined) {
+        return yield* new ControlError("missing_project", "There is no project with this id.", { param: "project_id" })
+      }
+    }
+    const { credential, upstream_base_url } = input
+    const set: Record<string, Columns[string]> = {}
+    if (upstream_base_url !== undefined) {
+      const refusal = upstream_base_url === null ? undefined : refusedOrigin(upstream_base_url)
+      if (refusal !== undefined) {
+        return yield* new ControlError("invalid_service_upstream", `upstream_base_url ${refusal}.`, {
+          param: "upstream_base_url"
+        })
+      }
+      set["upstream_base_url"] = upstream_base_url && originOf(upstream_base_url)
+    }
+    if (credential) {
+      const refusal = refusedCredential(credential)
+      if (refusal !== undefined) return yield* invalid("credential", refusal)
+    }
+    const { cleared, stored } = CredentialOrigin.outcomeOf({
+      before: held,
+      address: upstream_base_url,
+      sealed: credential && vault.seal(credential, credentialContext(name))
+    })
+    if (stored !== undefined) {
+      set["sealed_credential"] = stored.sealed
+      set["credential_origin"] = stored.credential_origin
+    }
+    if (input.enabled !== undefined) Object.assign(set, yield* switched(before.enabled, input.enabled))
+    for (const field of ["project_id", "studio_service_id", "health_check_path", "openapi_source_path"] as const) {
+      if (input[field] !== undefined) set[field] = input[field]
+    }
+    if (input.estimated_cost_usd !== undefined) set["estimated_cost_usd"] = input.estimated_cost_usd
+    for (const field of ["health_check_method", "timeout_ms", "max_body_bytes", "cost_mode"] as const) {
+      if (input[field] !== undefined) set[field] = input[field] ?? defaults[field]
+    }
+    if (input.route_pattern !== undefined) set["route_pattern"] = input.route_pattern ?? defaultRoutePattern(name)
+    if (input.allowed_methods !== undefined) set["allowed_methods"] = input.allowed_methods ?? defaults.allowed_methods
+    if (input.fallback_services !== undefined) set["fallback_services"] = input.fallback_services ?? []
+    if (input.sync_status !== undefined) set["sync_status"] = input.sync_status
+    if (input.pricing_rules !== undefined) {
+      set["pricing_rules"] = JSON.stringify((input.pricing_rules ?? []).map(ServiceRules.pricingRule))
+    }
+    if (input.openapi_endpoints !== undefined) {
+      set["openapi_endpoints"] = JSON.stringify((input.openapi_endpoints ?? []).map(ServiceRules.endpointOf))
+    }
+    if (input.endpoint_pricing_rules !== undefined) {
+      set["endpoint_pricing_rules"] = JSON.stringify(
+        (input.endpoint_pricing_rules ?? []).map(ServiceRules.endpointRule)
+      )
+    }
+    return { cleared, set }
+  })
+
+  const held = ({ credential_configured, name, upstream_base_url }: Service) =>
+    Effect.map(
+      origins.only(sql`SELECT credential_origin FROM service_registrations WHERE name = ${name}`),
+      ({ credential_origin }) => ({
+        address: upstream_base_url,
+        configured: credential_configured,
+        origin: credential_origin
+      })
+    )
+
+  const lock = (name: string) =>
+    Effect.flatMap(
+      found.first(sql`SELECT ${columns} FROM service_registrations WHERE name = ${name} FOR UPDATE`),
+      orMissing
+    )
+
+  /** For what needs no more of the row than its name. */
+  const lockAny = (name: string) =>
+    Effect.map(
+      Effect.flatMap(
+        found.firstOrUnreadable(sql`SELECT ${columns} FROM service_registrations WHERE name = ${name} FOR UPDATE`),
+        orMissing
+      ),
+      shownOrUnreadable
+    )
+
+  const create = Effect.fn("Services.create")(function* ({ name, ...input }: NewService) {
+    const refusal = ServiceRules.refusedName(name)
+    if (refusal !== undefined) return yield* invalid("name", refusal)
+    return yield* audit.mutate(
+      Effect.gen(function* () {
+        const { write } = yield* Mutation
+        const { set } = yield* columnsOf(
+          name,
+          { route_pattern: null, ...input, enabled: input.enabled ?? true },
+          { cost_mode: "none", estimated_cost_usd: null, enabled: true },
+          undefined
+        )
+        const service = shown(
+          yield* found
+            .only(write`INSERT INTO service_registrations ${sql.insert({ name, ...set })} RETURNING ${columns}`)
+            .pipe(duplicateRefused)
+        )
+        return {
+          result: service,
+          deed: { target: "service", action: "services:create" },
+          targetId: name,
+          snapshots: yield* snapshots(null, service),
+          changes: [configuration]
+        }
+      })
+    )
+  })
+
+  const change = <E, R>(
+    name: string,
+    action: "services:update" | "services:enable",
+    assignments: (before: Service) => Effect.Effect<Assignments, E, R>,
+    projectId: string | null | undefined = undefined
+  ) =>
+    audit.mutate(
+      Effect.gen(function* () {
+        const { write } = yield* Mutation
+        yield* heldProject(sql, projectId)
+        const before = shown(yield* lock(name))
+        const { cleared, set } = yield* assignments(before)
+        const changed =
+          Object.keys(set).length === 0
+            ? before
+            : shown(
+                yield* found
+                  .only(write`
+                    UPDATE service_registrations SET ${sql.update(set)}, updated_at = now()
+                    WHERE name = ${name} RETURNING ${columns}`)
+                  .pipe(duplicateRefused)
+              )
+        const after: ChangedService = cleared ? { ...changed, credential_cleared: true } : changed
+        return {
+          result: after,
+          deed: { target: "service", action },
+          targetId: name,
+          snapshots: yield* snapshots(before, after),
+          changes: [configuration]
+        }
+      })
+    )
+
+  const enable = (name: string) =>
+    Effect.catchIf(
+      change(name, "services:enable", (before) =>
+        Effect.map(switched(before.enabled, true), (set) => ({ cleared: false, set }))
+      ),
+      (error) => error.code === "duplicate_service",
+      Effect.die
+    )
+
+  const disable = (name: string) =>
+    audit.mutate(
+      Effect.gen(function* () {
+        const { write } = yield* Mutation
+        const before = yield* lockAny(name)
+        const now = DateTime.toDateUtc(yield* DateTime.now)
+        const disabled = yield* found.firstOrUnreadable(write`
+          UPDATE service_registrations SET enabled = false, updated_at = now(),
+            disabled_at = CASE WHEN enabled THEN ${now}::timestamptz ELSE disabled_at END
+          WHERE name = ${name} RETURNING ${columns}`)
+        const after = disabled === undefined ? before : shownOrUnreadable(disabled)
+        return {
+          result: after,
+          deed: { target: "service", action: "services:disable" },
+          targetId: name,
+          snapshots: yield* snapshots(before, after),
+          changes: [configuration]
+        }
+      })
+    )
+
+  return Services.of({
+    list: found.all(sql`SELECT ${columns} FROM service_registrations ORDER BY name`).pipe(
+      Effect.map((services) => services.map(shown)),
+      settled,
+      Effect.withSpan("Services.list")
+    ),
+    get: Effect.fn("Services.get")(function* (name) {
+      const row = yield* settled(found.first(sql`SELECT ${columns} FROM service_registrations WHERE name = ${name}`))
+      return shown(yield* orMissing(row))
+    }),
+    create,
+    update: Effect.fn("Services.update")((name, patch) =>
+      change(
+        name,
+        "services:update",
+        (before) => Effect.flatMap(held(before), (credential) => columnsOf(name, patch, before, credential)),
+        patch.project_id
+      )
+    ),
+    remove: Effect.fn("Services.remove")((name, { evenLastLinks = false } = {}) =>
+      audit.mutate(
+        Effect.gen(function* () {
+          const { write } = yield* Mutation
+          const before = yield* lockAny(name)
+          if (!evenLastLinks) yield* notTheLast(sql, name)
+          const told = yield* linkedTo(sql, name)
+          yield* write`DELETE FROM service_registrations WHERE name = ${name}`
+          return {
+            result: undefined,
+            deed: { target: "service", action: "services:delete" },
+            targetId: name,
+            snapshots: yield* snapshots(before, null),
+            changes: [configuration, ...told]
+          }
+        })
+      )
+    ),
+    enable: Effect.fn("Services.enable")(enable),
+    disable: Effect.fn("Services.disable")(disable)
+  })
+})
+
+/** What to write, and whether that removes a credential which cannot follow its address. */
+interface Assignments {
+  readonly set: Columns
+  readonly cleared: boolean
+}
+
+const configuration: Change = { _tag: "Configuration" }
+
+/** What `null` brings back (reference §9.1). */
+const defaults = {
+  health_check_method: "GET",
+  timeout_ms: 60_000,
+  max_body_bytes: 2_097_152,
+  cost_mode: "none",
+  allowed_methods: ["POST"]
+} as const
+
+/** `disabled_at` says since when: switching off twice keeps it. */
+const switched = (before: boolean, enabled: boolean): Effect.Effect<Columns> =>
+  enabled
+    ? Effect.succeed({ enabled, disabled_at: null })
+    : Effect.map(DateTime.now, (now) => ({
+        enabled,
+        ...(before && { disabled_at: DateTime.toDateUtc(now) })
+      }))
+
+const Time = Schema.NullOr(Schema.DateTimeUtcFromDate)
+
+export const ServiceRow = Service.mapFields(Struct.omit(["missing_runtime_fields"])).pipe(
+  Schema.fieldsAssign({ ...rowStamps, openapi_synced_at: Time, last_synced_at: Time, disabled_at: Time })
+)
+
+const found = rows(ServiceRow, { table: "service_registrations", key: ["name"] })
+const origins = answers(Schema.Struct({ credential_origin: Schema.NullOr(Schema.String) }))
+export const snapshots = Snapshots.of(ChangedService)
+
+/** An import that lacked something is synced once it has it. */
+export const shown = (row: typeof ServiceRow.Type): Service => {
+  const missing_runtime_fields = missingRuntimeFields({
+    upstream: row.upstream_base_url !== null,
+    credential: row.credential_configured
+  })
+  const complete = row.sync_status === "incomplete" && missing_runtime_fields.length === 0
+  return { ...row, sync_status: complete ? "synced" : row.sync_status, missing_runtime_fields }
+}
+
+const shownOrUnreadable = (row: typeof ServiceRow.Type | Unreadable) => (isUnreadable(row) ? row : shown(row))
+
+const orMissing = <A>(row: A | undefined): Effect.Effect<A, Missing> =>
+  row === undefined
+    ? Effect.fail(new ControlError("missing_service", "There is no service of this name."))
+    : Effect.succeed(row)
+
+const invalid = (param: string, reason: string) =>
+  new ControlError("invalid_service_payload", `${param} ${reason}.`, { param })
+
+const duplicateRefused = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
+  onDuplicate(statement, (constraint) =>
+    constraint.includes("studio_service_id")
+      ? new ControlError("duplicate_service", "Another service has this studio_service_id.", {
+          param: "studio_service_id"
+        })
+      : new ControlError("duplicate_service", "Another service has this name.", { param: "name" })
+  )

@@ -1,0 +1,56 @@
+import { Context, Effect, Layer, Option, Schema } from "effect"
+import { Egress, type EgressError } from "../../services/Egress.ts"
+import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import type { StudioService } from "../api/services/StudioApi.ts"
+import { firstMistake } from "../http/Intake.ts"
+import type { StoreFailure } from "../store/Store.ts"
+import { StudioConnection } from "./StudioConnection.ts"
+import * as StudioExport from "./StudioExport.ts"
+
+type Unavailable = Refused<"studio_unconfigured" | "studio_unavailable">
+
+/** What the studio offers for import (reference §9.3). */
+export class Studio extends Context.Service<
+  Studio,
+  { readonly services: Effect.Effect<ReadonlyArray<StudioService>, Unavailable | StoreFailure> }
+>()("svc/control/Studio") {
+  static readonly layer = Layer.suspend(() => Layer.effect(Studio, make))
+}
+
+const withinMs = 8_000
+const maxBytes = 4_194_304
+
+const make = Effect.gen(function* () {
+  const connection = yield* StudioConnection
+  const egress = yield* Egress
+
+  const services = Effect.gen(function* () {
+    const { base_url, token } = yield* connection.target
+    const { body, status } = yield* Effect.mapError(
+      egress.fetch({
+        method: "GET",
+        url: `${base_url}/studio/gateway/services`,
+        headers: { accept: "application/json" },
+        ...(Option.isSome(token) && { bearer: token.value }),
+        withinMs,
+        maxBytes
+      }),
+      ({ message }: EgressError) => unavailable(`cannot be asked for its services. ${message}`)
+    )
+    if (status < 200 || status > 299) {
+      return yield* unavailable(
+        `answered with status ${status}${status === 401 || status === 403 ? ": it does not take the token" : ""}.`
+      )
+    }
+    const answer = yield* Effect.mapError(read(Buffer.from(body).toString()), ({ issue }) =>
+      unavailable(`did not answer with a list of services. ${firstMistake(issue)}`)
+    )
+    return StudioExport.rowsOf(answer).map(StudioExport.mapped)
+  })
+
+  return Studio.of({ services: services.pipe(Effect.withSpan("Studio.services")) })
+})
+
+const read = Schema.decodeEffect(StudioExport.StudioExport)
+
+const unavailable = (what: string) => new ControlError("studio_unavailable", `The studio ${what}`)

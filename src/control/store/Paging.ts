@@ -1,0 +1,60 @@
+import { Effect, Schema } from "effect"
+import type { SqlClient } from "effect/sql/SqlClient"
+import type { Cursor } from "../api/schema/Fields.ts"
+import { answers, Count, type UnreadableRow } from "./Store.ts"
+
+/** A page of a list that is ordered by time and id, newest first. Without `next` the list ends here. */
+export interface Page<A> {
+  readonly rows: ReadonlyArray<A>
+  readonly next: Cursor | undefined
+}
+
+/** The parts of a statement over `table` (with `created_at` and `id`) that read one page. */
+export const keyset = (
+  sql: SqlClient,
+  table: string,
+  cursor: Cursor | undefined,
+  direction: "newest_first" | "oldest_first" = "newest_first"
+) => {
+  const [beyond, order] = direction === "newest_first" ? ["<", "DESC"] : [">", "ASC"]
+  const place = sql`(${sql(table)}.created_at, ${sql(table)}.id)`
+  return {
+    micros: micros(sql, table),
+    /** The very columns of the order, so that an index can begin there. */
+    behind:
+      cursor === undefined
+        ? sql`true`
+        : sql`${place} ${sql.literal(beyond)} ('epoch'::timestamptz + ${cursor.micros}::bigint * interval '1 microsecond', ${cursor.id}::uuid)`,
+    order: sql`${sql(table)}.created_at ${sql.literal(order)}, ${sql(table)}.id ${sql.literal(order)}`
+  }
+}
+
+/**
+ * Reads a page with `statement`, which asks for one row more than the page holds. A row that cannot be decoded has its
+ * place on the page, too: the list goes on behind it.
+ */
+export const page = Effect.fnUntraced(function* <Row, A, E, R>(
+  found: {
+    readonly all: <E, R>(
+      statement: Effect.Effect<ReadonlyArray<unknown>, E, R>
+    ) => Effect.Effect<ReadonlyArray<Row>, E | UnreadableRow, R>
+  },
+  statement: Effect.Effect<ReadonlyArray<unknown>, E, R>,
+  limit: number,
+  show: (row: Row) => A
+) {
+  const read = yield* statement
+  const next = read.length > limit ? yield* positions.only(Effect.succeed([read[limit - 1]])) : undefined
+  const rows = yield* found.all(Effect.succeed(read.slice(0, limit)))
+  const cut: Page<A> = { rows: rows.map(show), next }
+  return cut
+})
+
+const positions = answers(Schema.Struct({ micros: Count, id: Schema.String }))
+
+/** As far as a cursor can go: an `infinity` is no number of microseconds. */
+const latest = Number.MAX_SAFE_INTEGER
+
+/** The time of a row as the database keeps it, which `page` reads. */
+export const micros = (sql: SqlClient, table: string) =>
+  sql`least(greatest(extract(epoch FROM ${sql(table)}.created_at) * 1000000, -${latest}::bigint), ${latest}::bigint)::bigint AS micros`

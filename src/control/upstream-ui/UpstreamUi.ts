@@ -1,0 +1,236 @@
+import { ByteSize, Context, Effect, type Layer, Option, type Redacted, Schema, Scope as Scopes } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { BodyRoom } from "../../http/BodyRoom.ts"
+import {
+  authorizationBearer,
+  type CredentialStyle,
+  credentialField,
+  styleColumns,
+  styleOf
+} from "../../policy/routes/CredentialStyle.ts"
+import { StartupUpstreams } from "../../policy/routes/StartupUpstreams.ts"
+import * as UpstreamBase from "../../policy/routes/UpstreamBase.ts"
+import { GatewaySettings } from "../../process/Settings.ts"
+import { Database } from "../../services/Database.ts"
+import { type Upstream, UpstreamError } from "../../services/Upstream.ts"
+import { ofEnvironment, open, resolve } from "../../state/StoredCredential.ts"
+import type { Vault } from "../../state/Vault.ts"
+import { ControlError, RequestId } from "../api/schema/Errors.ts"
+import { allows, type Scope } from "../api/schema/Security.ts"
+import { overloaded, toResponse } from "../http/Refusals.ts"
+import { authenticate, lacking } from "../operators/Authentication.ts"
+import { FrontDoor } from "../operators/FrontDoor.ts"
+import type { OperatorTokens } from "../operators/OperatorTokens.ts"
+import { rows, settled } from "../store/Store.ts"
+import * as UpstreamAnswer from "./UpstreamAnswer.ts"
+import { forControlOrigin, isServiceWorker, valuesOf, withoutStripped } from "./UpstreamUiHeaders.ts"
+import * as UpstreamUiPaths from "./UpstreamUiPaths.ts"
+
+/**
+ * The upstream's UI and what it calls, on the control origin: for clients that send an operator token, whatever
+ * `ui_exposure` says. Its answers cannot act there as a page of the gateway. Browsers have `UpstreamUiListener`.
+ */
+export const layer: Layer.Layer<
+  never,
+  never,
+  | HttpRouter.HttpRouter
+  | OperatorTokens
+  | Upstream
+  | Database
+  | Vault
+  | GatewaySettings
+  | StartupUpstreams
+  | FrontDoor
+  | BodyRoom
+  | HttpRouter.Request<"Requires", RequestId>
+> = HttpRouter.use(
+  Effect.fnUntraced(function* (router) {
+    // without the layer's scope: a request has its own
+    const services = Context.omit(Scopes.Scope)(
+      yield* Effect.context<
+        OperatorTokens | Upstream | Database | Vault | GatewaySettings | StartupUpstreams | FrontDoor | BodyRoom
+      >()
+    )
+    const paths = UpstreamUiPaths.make((yield* GatewaySettings).upstreamUiPaths)
+    const answer = Effect.gen(function* () {
+      const requestId = yield* RequestId
+      return yield* Effect.catch(proxied(paths), (error) => Effect.succeed(toResponse(error, requestId)))
+    }).pipe(Effect.provideContext(services))
+    yield* router.add("*", `${UpstreamUiPaths.prefix}/*`, answer)
+  })
+)
+
+const proxied = Effect.fnUntraced(function* (paths: UpstreamUiPaths.UpstreamUiPaths) {
+  const request = yield* HttpServerRequest.HttpServerRequest
+  const { scopes } = yield* authenticate
+  if (!allows(scopes, [requiredScope])) return yield* lacking([requiredScope])
+  const target = paths.upstreamTarget(request.url)
+  if (target === undefined) return yield* new ControlError("not_found", "There is nothing at this path.")
+  const { answer, origin } = yield* ask(target, undefined)
+  const [link] = valuesOf(answer.headers, "location")
+  const location =
+    link === undefined ? undefined : paths.location(link, { origin, target, host: request.headers["host"] })
+  return HttpServerResponse.stream(answer.body, {
+    status: answer.status,
+    headers: {
+      ...forControlOrigin(answer.headers),
+      ...(location !== undefined && { location }),
+      "content-security-policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
+      "x-content-type-options": "nosniff"
+    }
+  })
+})
+
+export const requiredScope: Scope = "providers:update"
+
+const withinMs = 120_000
+
+/** Sends the request on with the upstream's own credential. `cookie`: the cookies that the upstream set. */
+export const ask = Effect.fnUntraced(function* (target: string, cookie: string | undefined) {
+  const request = yield* HttpServerRequest.HttpServerRequest
+  if (isServiceWorker(request.headers)) return yield* serviceWorkerRefused
+  const { holding } = yield* BodyRoom
+  return yield* sentOn(request, target, cookie).pipe(
+    holding(maxBodyBytes),
+    Effect.catchTag("NoRoom", (error) => Effect.fail(overloaded(error)))
+  )
+})
+
+const sentOn = Effect.fnUntraced(function* (
+  request: HttpServerRequest.HttpServerRequest,
+  target: string,
+  cookie: string | undefined
+) {
+  const body = yield* bodyOf(request)
+  const destination = yield* destinationOf
+  const answer = yield* Effect.mapError(
+    UpstreamAnswer.ask({
+      // the UI is at the root of the host, wherever its API begins
+      origin: destination.base.origin,
+      method: request.method,
+      target,
+      headers: yield* headersOf(request, destination, cookie),
+      body,
+      headersWithinMs: withinMs,
+      idleWithinMs: withinMs
+    }),
+    unreachable
+  )
+  // no class of answers has it (RFC 9110 §15), and the server of this listener does not write it
+  if (answer.status > 599) return yield* unreachable(new UpstreamError({ phase: "headers", reason: "malformed" }))
+  return { answer, origin: destination.base.origin }
+})
+
+const serviceWorkerRefused = new ControlError(
+  "service_worker_refused",
+  "Service workers of the upstream's UI are not installed: they would outlive the session."
+)
+
+/** Forms and small uploads. */
+const maxBodyBytes = 16_777_216
+
+const bodyOf = (request: HttpServerRequest.HttpServerRequest) =>
+  Number(request.headers["content-length"] ?? 0) > 0 || request.headers["transfer-encoding"] !== undefined
+    ? request.arrayBuffer.pipe(
+        Effect.map((bytes) => new Uint8Array(bytes)),
+        Effect.mapError(({ reason }) =>
+          reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
+            ? new ControlError("request_body_too_large", `The body may have at most ${maxBodyBytes} bytes.`)
+            : new ControlError("invalid_request", "The body ended before it was complete.")
+        ),
+        Effect.provideService(HttpServerRequest.MaxBodySize, ByteSize.bytes(maxBodyBytes))
+      )
+    : Effect.succeed(null)
+
+interface Destination {
+  readonly base: UpstreamBase.UpstreamBase
+  readonly style: CredentialStyle
+  readonly credential: Redacted.Redacted
+}
+
+/** The enabled upstream and its own credential, else what the environment says (reference §6.6, from step 3 on). */
+const destinationOf = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const upstreams = yield* StartupUpstreams
+  const row = yield* provider.first(sql`
+    SELECT id, base_url, sealed_credential, credential_origin, credential_header_mode, credential_header_name,
+      credential_header_value_format
+    FROM provider_configs WHERE provider = 'upstream' AND family IS NULL AND enabled`)
+  const startup = Option.getOrUndefined(upstreams.both)
+  const base = row === undefined ? startup?.base : UpstreamBase.of(row.base_url)
+  if (base === undefined) return yield* noUi
+  const startupFallback = startup && ofEnvironment(startup.serviceKey, startup.base.origin)
+  const order = [
+    ...(row === undefined
+      ? []
+      : [
+          {
+            secret: yield* open(row.sealed_credential, `provider_configs/${row.id}`),
+            origin: row.credential_origin
+          }
+        ]),
+    ...(startupFallback === undefined ? [] : [startupFallback])
+  ]
+  const found = resolve(order, base.origin)
+  if (found._tag === "OtherOrigin") return yield* otherOrigin
+  if (found._tag !== "Present") return yield* unusable
+  const destination: Destination = {
+    base,
+    style: row === undefined ? authorizationBearer : styleOf(row),
+    credential: found.credential
+  }
+  return destination
+}).pipe(settled)
+
+const provider = rows(
+  Schema.Struct({
+    id: Schema.String,
+    base_url: Schema.String,
+    sealed_credential: Schema.NullOr(Schema.String),
+    credential_origin: Schema.NullOr(Schema.String),
+    ...styleColumns
+  }),
+  { table: "provider_configs", key: ["id"] }
+)
+
+const noUi = new ControlError(
+  "upstream_unconfigured",
+  "Each family has an upstream of its own: there is none of both whose UI could be shown."
+)
+
+const unusable = new ControlError(
+  "upstream_unconfigured",
+  "There is no upstream credential that can be used: store one in the upstream's provider row, or set UPSTREAM_SERVICE_KEY."
+)
+
+const otherOrigin = new ControlError(
+  "upstream_unconfigured",
+  "The upstream credential was stored for another address than the upstream has now, and is not sent there: store it anew in the provider row. UPSTREAM_SERVICE_KEY goes to UPSTREAM_BASE_URL alone."
+)
+
+const headersOf = Effect.fnUntraced(function* (
+  { headers }: HttpServerRequest.HttpServerRequest,
+  { credential, style }: Destination,
+  cookie: string | undefined
+) {
+  const own = style._tag === "CustomHeader" ? [style.name.toLowerCase()] : []
+  // the front door may have given the gateway key's header another name
+  const keyHeader = (yield* (yield* FrontDoor).get).svc_key_header.toLowerCase()
+  const requestId = yield* RequestId
+  return [
+    ...withoutStripped(headers, [...own, keyHeader]),
+    ...(cookie === undefined ? [] : ["cookie", cookie]),
+    ...credentialField(style, credential),
+    ...["accept-encoding", "identity", "x-request-id", requestId, "x-svc-request-id", requestId]
+  ]
+})
+
+export const unreachable = ({ reason }: UpstreamError) =>
+  reason === "timeout"
+    ? new ControlError("upstream_timeout", `The upstream did not answer within ${withinMs} ms.`)
+    : new ControlError(
+        "upstream_connection",
+        reason === "malformed"
+          ? "What the upstream answered is not HTTP."
+          : "The upstream could not be reached, or hung up."
+      )

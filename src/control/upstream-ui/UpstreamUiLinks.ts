@@ -1,0 +1,57 @@
+import { Context, Effect, Layer, Option, Redacted, Struct } from "effect"
+import { UpstreamUiLink } from "../api/providers/UpstreamUiApi.ts"
+import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import { Operator } from "../api/schema/Security.ts"
+import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
+import type { StoreFailure } from "../store/Store.ts"
+import { openingPath, UpstreamUiOrigin } from "./UpstreamUiOrigin.ts"
+import { UpstreamUiSessions } from "./UpstreamUiSessions.ts"
+
+/** Links that open the upstream's UI in a browser. The audit log has who asked for one, and when. */
+export class UpstreamUiLinks extends Context.Service<
+  UpstreamUiLinks,
+  {
+    /** A link for the calling operator. */
+    readonly open: Effect.Effect<UpstreamUiLink, Refused<"upstream_ui_unconfigured"> | StoreFailure, Actor>
+  }
+>()("svc/control/UpstreamUiLinks") {
+  static readonly layer = Layer.suspend(() => Layer.effect(UpstreamUiLinks, make))
+}
+
+const make = Effect.gen(function* () {
+  const sessions = yield* UpstreamUiSessions
+  const origin = yield* UpstreamUiOrigin
+  const audit = yield* Audit
+
+  const open = Effect.fn("UpstreamUiLinks.open")(function* () {
+    if (Option.isNone(origin)) return yield* unconfigured
+    const { tokenId } = yield* Operator
+    if (tokenId === null) return yield* Effect.die("an operator over HTTP has a token")
+    return yield* audit.mutate(
+      Effect.gen(function* () {
+        const { expiresAt, value } = yield* sessions.createCode(tokenId)
+        const link: UpstreamUiLink = {
+          url: Redacted.make(`${origin.value}${openingPath}?code=${Redacted.value(value)}`),
+          expires_at: expiresAt
+        }
+        return {
+          result: link,
+          deed: { target: "upstream_ui", action: "providers:upstream_ui_open" },
+          targetId: origin.value,
+          snapshots: yield* snapshots(null, link),
+          changes: []
+        }
+      })
+    )
+  })
+
+  return UpstreamUiLinks.of({ open: open() })
+})
+
+/** Without the url, which has the code. */
+const snapshots = Snapshots.of(UpstreamUiLink.mapFields(Struct.omit(["url"])))
+
+const unconfigured = new ControlError(
+  "upstream_ui_unconfigured",
+  "The upstream's UI has no address for browsers: set GATEWAY_UPSTREAM_UI_BIND_ADDR and start again."
+)

@@ -1,0 +1,109 @@
+import { randomBytes } from "node:crypto"
+import { Context, DateTime, Duration, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { Database } from "../../services/Database.ts"
+import { Redis, type RedisError } from "../../services/Redis.ts"
+import { digestHex } from "../../state/Secret.ts"
+import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import { Scope } from "../api/schema/Security.ts"
+import { rows, type StoreFailure, settled } from "../store/Store.ts"
+
+/** A random value that stands for an operator token, and how long it does. */
+interface Kind {
+  readonly name: "code" | "session"
+  readonly lifetime: Duration.Duration
+}
+
+/** Opens one session. It travels in a URL, so it is short-lived and works once. */
+const code: Kind = { name: "code", lifetime: Duration.minutes(1) }
+
+/** The cookie's value. The lifetime is fixed: after an hour the operator asks for another code. */
+const session: Kind = { name: "session", lifetime: Duration.hours(1) }
+
+export const sessionLifetime = session.lifetime
+
+/** Of each kind, for all operators together; the oldest ends when there is one more. */
+const maxPerKind = 1000
+
+/** The operator token that a session was begun with, and what that token may do now. */
+export interface Session {
+  readonly tokenId: string
+  readonly scopes: ReadonlyArray<Scope>
+}
+
+export interface Code {
+  readonly value: Redacted.Redacted
+  readonly expiresAt: DateTime.Utc
+}
+
+/**
+ * Sessions of browsers with the upstream's UI. A code that an operator got from the control API begins one; the session
+ * ends with that operator's token. Redis knows both by their digests alone, so every control process can take them.
+ */
+export class UpstreamUiSessions extends Context.Service<
+  UpstreamUiSessions,
+  {
+    readonly createCode: (tokenId: string) => Effect.Effect<Code, Refused<"store_unavailable">>
+    /** Begins the session of a code; `none` when the code is unknown, expired or was used before. */
+    readonly redeem: (code: string) => Effect.Effect<Option.Option<Redacted.Redacted>, Refused<"store_unavailable">>
+    readonly find: (id: string) => Effect.Effect<Option.Option<Session>, StoreFailure>
+  }
+>()("svc/control/UpstreamUiSessions") {
+  static readonly layer = Layer.suspend(() => Layer.effect(UpstreamUiSessions, make))
+}
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const redis = yield* Redis
+  const keyOf = ({ name }: Kind, digest: string) => redis.key(`upstream-ui:${name}:${digest}`)
+
+  const create = Effect.fnUntraced(function* (kind: Kind, tokenId: string) {
+    const all = redis.key(`upstream-ui:${kind.name}s`)
+    const seconds = Duration.toSeconds(kind.lifetime)
+    const value = randomBytes(32).toString("base64url")
+    const digest = digestHex(value)
+    yield* redis.command("SET", keyOf(kind, digest), tokenId, "EX", seconds)
+    yield* redis.command("LPUSH", all, digest)
+    yield* redis.command("EXPIRE", all, seconds)
+    const oldest = yield* redis.command("LRANGE", all, maxPerKind, -1)
+    yield* redis.command("LTRIM", all, 0, maxPerKind - 1)
+    yield* Effect.forEach(Array.isArray(oldest) ? oldest : [], (one) => redis.command("DEL", keyOf(kind, String(one))))
+    return Redacted.make(value)
+  })
+
+  const tokenOf = Effect.fnUntraced(function* (kind: Kind, value: string) {
+    const tokenId = yield* redis.command("GET", keyOf(kind, digestHex(value)))
+    return typeof tokenId === "string" ? Option.some(tokenId) : Option.none()
+  })
+
+  return UpstreamUiSessions.of({
+    createCode: Effect.fn("UpstreamUiSessions.createCode")(function* (tokenId) {
+      const expiresAt = DateTime.addDuration(yield* DateTime.now, code.lifetime)
+      return { value: yield* create(code, tokenId), expiresAt }
+    }, available),
+    redeem: Effect.fn("UpstreamUiSessions.redeem")(function* (value) {
+      const tokenId = yield* tokenOf(code, value)
+      if (Option.isNone(tokenId)) return Option.none()
+      // of several requests with one code, only the one that deletes it begins a session
+      const deleted = yield* redis.command("DEL", keyOf(code, digestHex(value)))
+      return deleted === 1 ? Option.some(yield* create(session, tokenId.value)) : Option.none()
+    }, available),
+    find: Effect.fn("UpstreamUiSessions.find")(function* (id) {
+      const tokenId = yield* available(tokenOf(session, id))
+      if (Option.isNone(tokenId)) return Option.none()
+      const token = yield* tokens.first(sql`
+        SELECT scopes FROM operator_tokens WHERE id = ${tokenId.value}::uuid AND NOT disabled AND revoked_at IS NULL
+          AND (expires_at IS NULL OR expires_at > now())`)
+      return Option.map(Option.fromUndefinedOr(token), ({ scopes }) => ({
+        tokenId: tokenId.value,
+        // a newer version may have given it scopes that this one has no endpoint for
+        scopes: scopes.filter(isScope)
+      }))
+    }, settled)
+  })
+})
+
+const available = <A, R>(work: Effect.Effect<A, RedisError, R>) =>
+  Effect.mapError(work, () => new ControlError("store_unavailable", "Redis cannot answer now; try again later."))
+
+const isScope = Schema.is(Scope)
+const tokens = rows(Schema.Struct({ scopes: Schema.Array(Schema.String) }), { table: "operator_tokens", key: ["id"] })

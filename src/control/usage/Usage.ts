@@ -1,0 +1,383 @@
+import { Context, DateTime, Effect, Layer, Schema } from "effect"
+import type { Fragment } from "effect/sql/Statement"
+import { endpointOfEvent, modelOfEvent } from "../../policy/UsageSums.ts"
+import { Database } from "../../services/Database.ts"
+import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import type { Operator } from "../api/schema/Security.ts"
+import {
+  type BreakdownQuery,
+  type BreakdownSort,
+  type DashboardQuery,
+  FilterField,
+  type SeriesQuery,
+  type SortOrder,
+  UnusedKey,
+  type UnusedQuery,
+  type UsageDashboard,
+  type UsageFilter,
+  type UsageTotal
+} from "../api/usage/UsageApi.ts"
+import { Analyses } from "../store/Analyses.ts"
+import { answers, rows, type StoreFailure, settled } from "../store/Store.ts"
+import * as UsageSource from "./UsageSource.ts"
+
+type Failure = Refused<"invalid_usage_query"> | StoreFailure
+type Breakdown = UsageDashboard["breakdowns"]["keys"]
+type Series = UsageDashboard["timeseries"]
+
+/** What a breakdown tells apart. */
+export type Dimension = keyof typeof labels
+
+/**
+ * Sums over what the gateway recorded. Whole hours and days come out of the gateway's sums, and only the ends of a
+ * range (and what sums do not know) out of the events; an answer is always one moment of the database.
+ */
+export class Usage extends Context.Service<
+  Usage,
+  {
+    readonly summary: (filter: UsageFilter) => Effect.Effect<UsageTotal, Failure, Operator>
+    /** Of a project or a key that must be there. */
+    readonly ofProject: (
+      id: string,
+      filter: UsageFilter
+    ) => Effect.Effect<UsageTotal, Failure | Refused<"missing_project">, Operator>
+    readonly ofKey: (
+      id: string,
+      filter: UsageFilter
+    ) => Effect.Effect<UsageTotal, Failure | Refused<"not_found">, Operator>
+    /** Ascending; hours or days without a request are left out. */
+    readonly series: (query: SeriesQuery) => Effect.Effect<Series, Failure, Operator>
+    readonly breakdown: (by: Dimension, query: BreakdownQuery) => Effect.Effect<Breakdown, Failure, Operator>
+    readonly dashboard: (query: DashboardQuery) => Effect.Effect<UsageDashboard, Failure, Operator>
+    /** In order, the first of those that begin with `prefix`. */
+    readonly values: (
+      field: string,
+      prefix: string,
+      limit: number | undefined
+    ) => Effect.Effect<Values, Failure, Operator>
+    /** Keys without a request in the range, the newest first. */
+    readonly unusedKeys: (query: UnusedQuery) => Effect.Effect<ReadonlyArray<UnusedKey>, Failure, Operator>
+  }
+>()("svc/control/Usage") {
+  static readonly layer = Layer.suspend(() => Layer.effect(Usage, make))
+}
+
+interface Values {
+  readonly field: string
+  readonly values: ReadonlyArray<string>
+}
+
+/** Of the models without a price. */
+const shownModels = 20
+
+const defaults = { breakdown: 20, series: 744, values: 50, unused: 100 }
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const { bounded } = yield* Analyses
+  const source = UsageSource.make(sql)
+
+  /** The whole of `read` sees one moment; `mark` is where the sums end at it. */
+  const analysed = <A, E>(range: Range, read: (mark: number) => Effect.Effect<A, E>) =>
+    Effect.andThen(ordered(range), settled(bounded(read)))
+
+  const total = (filter: UsageFilter, mark: number) =>
+    Effect.map(
+      sums.only(
+        sql`SELECT ${source.sums} FROM (${source.rows(filter, mark, "day", "overview")}) AS matching`.unprepared
+      ),
+      UsageSource.summary
+    )
+
+  const unpricedModels = (filter: UsageFilter, mark: number) =>
+    Effect.map(
+      texts.all(
+        sql`SELECT ${sql.literal(labels.models)} AS value
+          FROM (${source.rows(filter, mark, "day", "keys")}) AS matching
+          GROUP BY 1 HAVING sum(unpriced_count) > 0 ORDER BY sum(unpriced_count) DESC, 1 LIMIT ${shownModels}`
+          .unprepared
+      ),
+      (read) => read.map(({ value }) => value)
+    )
+
+  const summary = Effect.fn("Usage.summary")((filter: UsageFilter) =>
+    analysed(filter, (mark) =>
+      Effect.gen(function* () {
+        const sums = yield* total(filter, mark)
+        const unpriced_models = sums.unpriced_request_count === 0 ? [] : yield* unpricedModels(filter, mark)
+        return { ...sums, unpriced_models }
+      })
+    )
+  )
+
+  /** Reads one more bucket than asked for, to know of it. */
+  const series = (query: SeriesQuery, mark: number, page: Page, ofServices: boolean) => {
+    const { interval = "hour" } = query
+    const matching = source.rows(query, mark, interval, "overview")
+    const at = sql`date_trunc(${interval}, at, 'UTC')`
+    const name = ofServices ? sql`service_name` : sql`''`
+    return buckets.all(
+      sql`SELECT ${at} AS bucket, ${name} AS name, ${source.sums} FROM (${matching}) AS matching
+        ${ofServices ? sql`WHERE service_name IS NOT NULL` : sql``}
+        GROUP BY 1, 2 ORDER BY 1, 2 LIMIT ${page.limit + 1} OFFSET ${page.offset}`.unprepared
+    )
+  }
+
+  const groups = (by: Dimension, matching: Fragment, query: BreakdownQuery) => {
+    const { breakdown_limit = defaults.breakdown, breakdown_offset = 0 } = query
+    const order = ordering(query.sort_by ?? "requests", query.sort_order ?? "desc")
+    const name = sql.literal(labels[by])
+    // First who is on the page, by one sum alone: the rest is summed up for those, not for two hundred thousand tasks.
+    return sql`
+      WITH matching AS NOT MATERIALIZED (${matching}),
+      page AS (SELECT ${name} AS name, ${sql.literal(order)} AS place FROM matching
+        GROUP BY 1 ORDER BY 2, 1 LIMIT ${breakdown_limit} OFFSET ${breakdown_offset})
+      SELECT ${by} AS dimension, summed.*, ${sql.literal(displayNames[by] ?? "summed.name")} AS display_name
+      FROM (SELECT name, ${source.sums}, place
+        FROM (SELECT ${name} AS name, * FROM matching) AS named JOIN page USING (name)
+        GROUP BY name, place) AS summed
+      ORDER BY place, summed.name`
+  }
+
+  const unused = ({ from, limit = defaults.unused, project_id, to }: UnusedQuery) =>
+    keys.all(
+      sql`SELECT id AS key_id, name, key_prefix, project_id, created_at, last_used_at FROM api_keys
+        WHERE ${sql.and(project_id === undefined ? [] : [sql`project_id = ${project_id}`])}
+          AND NOT EXISTS (SELECT 1 FROM usage_events WHERE ${sql.and([
+            sql`key_id = api_keys.id`,
+            ...(from === undefined ? [] : [sql`usage_events.created_at >= ${DateTime.toDateUtc(from)}`]),
+            ...(to === undefined ? [] : [sql`usage_events.created_at < ${DateTime.toDateUtc(to)}`])
+          ])})
+          AND NOT EXISTS (SELECT 1 FROM usage_rollups WHERE ${sql.and([
+            // of events that were deleted whole hours are known
+            sql`key_id = api_keys.id AND grain = 'hour'`,
+            ...(from === undefined ? [] : [sql`bucket >= ${DateTime.toDateUtc(from)}`]),
+            ...(to === undefined ? [] : [sql`bucket + interval '1 hour' <= ${DateTime.toDateUtc(to)}`])
+          ])})
+        ORDER BY api_keys.created_at DESC, api_keys.id DESC LIMIT ${limit}`.unprepared
+    )
+
+  const existing = (table: string, id: string) =>
+    Effect.map(settled(sql`SELECT 1 FROM ${sql(table)} WHERE id = ${id}`), (found) => found.length > 0)
+
+  return Usage.of({
+    summary,
+
+    ofProject: Effect.fn("Usage.ofProject")(function* (id, filter) {
+      if (!(yield* existing("projects", id))) {
+        return yield* new ControlError("missing_project", "There is no project with this id.")
+      }
+      return yield* summary({ ...filter, project_id: id })
+    }),
+
+    ofKey: Effect.fn("Usage.ofKey")(function* (id, filter) {
+      if (!(yield* existing("api_keys", id))) {
+        return yield* new ControlError("not_found", "There is no key with this id.")
+      }
+      return yield* summary({ ...filter, key_id: id })
+    }),
+
+    series: Effect.fn("Usage.series")((query: SeriesQuery) =>
+      analysed(query, (mark) => {
+        const page = pageOf(query.timeseries_limit, query.timeseries_offset)
+        return Effect.map(series(query, mark, page, false), (read) => read.slice(0, page.limit).map(bucket))
+      })
+    ),
+
+    breakdown: Effect.fn("Usage.breakdown")((by: Dimension, query: BreakdownQuery) =>
+      analysed(query, (mark) =>
+        Effect.map(grouped.all(groups(by, source.rows(query, mark, "day", details[by]), query).unprepared), (read) =>
+          read.map(group)
+        )
+      )
+    ),
+
+    dashboard: Effect.fn("Usage.dashboard")((query: DashboardQuery) =>
+      analysed(query, (mark) =>
+        Effect.gen(function* () {
+          // One pass over the range; the breakdowns then read what it came to.
+          const merged = source.merged(source.rows(query, mark, "day", "keys"))
+          const parts = commonBreakdowns.map((by) => sql`(${groups(by, sql`SELECT * FROM merged`, query)})`)
+          const read = yield* grouped.all(
+            sql`WITH merged AS MATERIALIZED (${merged})
+              SELECT 'all' AS dimension, '' AS name, ${source.sums}, NULL::numeric AS place, '' AS display_name FROM merged
+              UNION ALL ${sql.join(" UNION ALL ", false)(parts)}`.unprepared
+          )
+          const of = (by: Dimension) => read.filter(({ dimension }) => dimension === by).map(group)
+          const all = read.find(({ dimension }) => dimension === "all")
+          const tasks = yield* grouped.all(groups("tasks", source.rows(query, mark, "day", "tasks"), query).unprepared)
+          const page = pageOf(query.timeseries_limit, query.timeseries_offset)
+          const servicePage = pageOf(query.service_timeseries_limit, query.service_timeseries_offset)
+          const timeseries = yield* series(query, mark, page, false)
+          const serviceTimeseries = yield* series(query, mark, servicePage, true)
+          return {
+            summary: all === undefined ? yield* total(query, mark) : UsageSource.summary(all),
+            breakdowns: {
+              projects: of("projects"),
+              keys: of("keys"),
+              teams: of("teams"),
+              services: of("services"),
+              endpoints: of("endpoints"),
+              providers: of("providers"),
+              models: of("models"),
+              tasks: tasks.map(group)
+            },
+            timeseries: timeseries.slice(0, page.limit).map(bucket),
+            service_timeseries: serviceTimeseries
+              .slice(0, servicePage.limit)
+              .map((row) => ({ ...bucket(row), name: row.name })),
+            timeseries_page: { ...page, has_more: timeseries.length > page.limit },
+            service_timeseries_page: { ...servicePage, has_more: serviceTimeseries.length > servicePage.limit },
+            unused_keys: yield* unused({
+              ...(query.from && { from: query.from }),
+              ...(query.to && { to: query.to }),
+              ...(query.project_id && { project_id: query.project_id })
+            })
+          }
+        })
+      )
+    ),
+
+    values: Effect.fn("Usage.values")(function* (field, prefix, limit = defaults.values) {
+      if (!isField(field)) {
+        return yield* new ControlError(
+          "invalid_usage_query",
+          `field must be one of ${FilterField.literals.join(", ")}.`,
+          {
+            param: "field"
+          }
+        )
+      }
+      const { bucket, event, part } = fields[field]
+      const begins = (column: string) =>
+        sql`${sql.literal(column)} >= ${prefix} AND starts_with(${sql.literal(column)}, ${prefix})`
+      return yield* analysed({}, (mark) =>
+        Effect.map(
+          texts.all(
+            sql`SELECT DISTINCT value FROM (
+                (SELECT DISTINCT ${sql.literal(bucket)} AS value FROM usage_rollups
+                  WHERE grain = 'day' AND ${sql.literal(part)} AND ${begins(bucket)} ORDER BY 1 LIMIT ${limit})
+                UNION ALL
+                (SELECT DISTINCT ${sql.literal(event)} COLLATE "C" AS value FROM usage_events
+                  WHERE created_at >= ${new Date(mark)} AND ${begins(`(${event} COLLATE "C")`)} ORDER BY 1 LIMIT ${limit})
+              ) AS found ORDER BY 1 LIMIT ${limit}`.unprepared
+          ),
+          (read) => ({ field, values: read.map(({ value }) => value) })
+        )
+      )
+    }),
+
+    unusedKeys: Effect.fn("Usage.unusedKeys")((query: UnusedQuery) => analysed(query, () => unused(query)))
+  })
+})
+
+/** NULL has a name of its own, so that the groups of a breakdown add up to the summary. */
+const labels = {
+  projects: "coalesce(project_id::text, 'individual')",
+  keys: "key_id::text",
+  teams: "coalesce(team_id, 'none')",
+  services: "coalesce(service_name, 'none')",
+  endpoints: "coalesce(http_method || ' ' || endpoint, 'none')",
+  providers: "provider",
+  models: "coalesce(model, 'unknown')",
+  tasks: "coalesce(task_id, 'none')"
+}
+
+/** What people call it; else its name does. Who is gone is called by the id. */
+const displayNames: Partial<Record<Dimension, string>> = {
+  projects: `CASE WHEN summed.name = 'individual' THEN summed.name ELSE
+    coalesce((SELECT projects.name FROM projects WHERE projects.id = summed.name::uuid), summed.name) END`,
+  keys: `coalesce((SELECT coalesce(api_keys.name, api_keys.key_prefix) FROM api_keys
+    WHERE api_keys.id = summed.name::uuid), summed.name)`
+}
+
+const details: Readonly<Record<Dimension, UsageSource.Detail>> = {
+  projects: "keys",
+  keys: "keys",
+  teams: "keys",
+  services: "overview",
+  endpoints: "keys",
+  providers: "overview",
+  models: "keys",
+  tasks: "tasks"
+}
+
+/** Those that are made of the same rows; tasks have rows of their own. */
+const commonBreakdowns = ["projects", "keys", "teams", "services", "endpoints", "providers", "models"] as const
+
+const weights: Readonly<Record<BreakdownSort, string>> = {
+  requests: "sum(request_count)",
+  cost: "sum(cost_nanos)",
+  failures: "coalesce(sum(request_count) FILTER (WHERE status_code >= 400), 0)",
+  success: "coalesce(sum(request_count) FILTER (WHERE status_code < 400), 0)",
+  latency: "sum(total_latency_ms) / sum(request_count)",
+  tokens: "sum(total_tokens)",
+  fallbacks: "sum(fallback_count)"
+}
+
+/** Ascending by this is the order asked for. */
+const ordering = (by: BreakdownSort, order: SortOrder): string => (order === "asc" ? weights[by] : `-(${weights[by]})`)
+
+/** Where the values of a field stand, in the sums and in the events. */
+const fields: Readonly<
+  Record<FilterField, { readonly bucket: string; readonly event: string; readonly part: string }>
+> = {
+  route: { bucket: "route", event: "route", part: "part <> 'task'" },
+  provider: { bucket: "provider", event: "provider", part: "part <> 'task'" },
+  service: { bucket: "service_name", event: "service_name", part: "part <> 'task'" },
+  endpoint: { bucket: "endpoint", event: endpointOfEvent, part: "part <> 'task'" },
+  model: { bucket: "model", event: modelOfEvent, part: "part <> 'task'" },
+  task_id: { bucket: "task_id", event: "task_id", part: "part = 'task'" },
+  run_id: { bucket: "run_id", event: "run_id", part: "part = 'task'" },
+  team_id: { bucket: "team_id", event: "team_id", part: "part <> 'task'" },
+  project_id: { bucket: `(project_id::text COLLATE "C")`, event: "project_id::text", part: "part <> 'task'" },
+  key_id: { bucket: `(key_id::text COLLATE "C")`, event: "key_id::text", part: "part <> 'task'" }
+}
+
+const isField = Schema.is(FilterField)
+
+interface Page {
+  readonly limit: number
+  readonly offset: number
+}
+
+const pageOf = (limit = defaults.series, offset = 0): Page => ({ limit, offset })
+
+const sums = answers(UsageSource.Sums)
+const grouped = answers(
+  Schema.Struct({
+    dimension: Schema.String,
+    name: Schema.String,
+    display_name: Schema.String,
+    ...UsageSource.Sums.fields
+  })
+)
+const buckets = answers(
+  Schema.Struct({ bucket: Schema.DateTimeUtcFromDate, name: Schema.String, ...UsageSource.Sums.fields })
+)
+const texts = answers(Schema.Struct({ value: Schema.String }))
+const keys = rows(
+  Schema.Struct({
+    ...UnusedKey.fields,
+    created_at: Schema.DateTimeUtcFromDate,
+    last_used_at: Schema.NullOr(Schema.DateTimeUtcFromDate)
+  }),
+  { table: "api_keys", key: ["id"] }
+)
+
+const group = (row: { readonly name: string; readonly display_name: string } & UsageSource.Sums) => ({
+  name: row.name,
+  display_name: row.display_name,
+  summary: UsageSource.summary(row)
+})
+const bucket = (row: { readonly bucket: DateTime.Utc } & UsageSource.Sums) => ({
+  bucket: row.bucket,
+  summary: UsageSource.summary(row)
+})
+
+type Range = Pick<UsageFilter, "from" | "to">
+
+export const ordered = ({ from, to }: Range): Effect.Effect<void, Refused<"invalid_usage_query">> =>
+  from === undefined || to === undefined || DateTime.isLessThan(from, to)
+    ? Effect.void
+    : Effect.fail(new ControlError("invalid_usage_query", "from must be earlier than to.", { param: "from" }))

@@ -1,0 +1,201 @@
+import { Context, Effect, Layer, Option, Schema, Stream, Struct } from "effect"
+import { toDollars } from "../../policy/Price.ts"
+import { Database } from "../../services/Database.ts"
+import { ControlError, type Refused } from "../api/schema/Errors.ts"
+import type { Cursor } from "../api/schema/Fields.ts"
+import { Operator } from "../api/schema/Security.ts"
+import {
+  type EventSort,
+  type EventsQuery,
+  type ExportQuery,
+  UsageEvent,
+  type UsageFilter
+} from "../api/usage/UsageApi.ts"
+import { Analyses } from "../store/Analyses.ts"
+import { keyset, page } from "../store/Paging.ts"
+import { answers, Count, rows, type StoreFailure, settled } from "../store/Store.ts"
+import { ordered } from "./Usage.ts"
+import * as UsageSource from "./UsageSource.ts"
+
+type Failure = Refused<"invalid_usage_query"> | StoreFailure
+
+export interface EventsPage {
+  readonly rows: ReadonlyArray<UsageEvent>
+  readonly limit: number
+  readonly offset: number
+  readonly has_more: boolean
+  readonly next_cursor: Cursor | null
+}
+
+/** What the gateway recorded, one row for each authenticated request. */
+export class UsageEvents extends Context.Service<
+  UsageEvents,
+  {
+    /** Newest first, unless the query says otherwise. */
+    readonly page: (query: EventsQuery) => Effect.Effect<EventsPage, Failure, Operator>
+    /**
+     * Oldest first, a batch at a time and not before it is taken. The first is there when the effect succeeds; a
+     * database that fails later is a defect of the stream, whose answer has begun.
+     */
+    readonly batches: (query: ExportQuery) => Effect.Effect<Stream.Stream<ReadonlyArray<UsageEvent>>, Failure, Operator>
+  }
+>()("svc/control/UsageEvents") {
+  static readonly layer = Layer.suspend(() => Layer.effect(UsageEvents, make))
+}
+
+const defaultLimit = 50
+const defaultExport = 1000
+
+/** Where paging goes by time, every row before the offset is read to be thrown away; the cursor has no such limit. */
+const maxOffset = 10_000
+
+/** Other orders than that of time look at every row that matches. */
+const maxSorted = 100_000
+
+const batchSize = 500
+
+const make = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const { bounded } = yield* Analyses
+  const source = UsageSource.make(sql)
+  const columns = sql.literal(
+    `id, created_at, request_id, key_id, project_id, team_id, route, model, provider, status, status_code, error_code, latency_ms,
+     usage_source, input_tokens, output_tokens, total_tokens, cached_input_tokens, cache_write_tokens, reasoning_tokens,
+     cost_nanos, cost_source, cost_mode, pricing_rule_name, streamed, service_name, http_method, endpoint_path,
+     endpoint_template, task_id, run_id, trace_id, fallback_count,
+     coalesce(guardrail_action_count, 0) AS guardrail_action_count,
+     (SELECT name FROM api_keys WHERE api_keys.id = usage_events.key_id) AS key_name,
+     (SELECT key_prefix FROM api_keys WHERE api_keys.id = usage_events.key_id) AS key_prefix,
+     (SELECT name FROM projects WHERE projects.id = usage_events.project_id) AS project_name`
+  )
+
+  const byTime = Effect.fnUntraced(function* (query: EventsQuery, limit: number, offset: number) {
+    const at = keyset(sql, "usage_events", query.cursor, query.sort_order === "asc" ? "oldest_first" : "newest_first")
+    return yield* page(
+      events,
+      sql`SELECT ${columns}, ${at.micros} FROM usage_events WHERE ${source.events(query)} AND ${at.behind}
+        ORDER BY ${at.order} LIMIT ${limit + 1} OFFSET ${offset}`.unprepared,
+      limit,
+      shown
+    )
+  })
+
+  const sorted = Effect.fnUntraced(function* (
+    query: EventsQuery,
+    by: Exclude<EventSort, "created_at">,
+    limit: number,
+    offset: number
+  ) {
+    const matched = sql`SELECT id, created_at, ${sql.literal(sortedBy[by])} AS weight FROM usage_events
+      WHERE ${source.events(query)} LIMIT ${maxSorted + 1}`
+    const [size] = yield* counts.all(sql`SELECT count(*) AS size FROM (${matched}) AS matched`.unprepared)
+    if ((size?.size ?? 0) > maxSorted) {
+      return yield* new ControlError(
+        "invalid_usage_query",
+        `sort_by ${by} orders at most ${maxSorted} events, and more match; narrow the filter or the range.`,
+        { param: "sort_by" }
+      )
+    }
+    // What is unknown comes last in either order.
+    const order = sql.literal(query.sort_order === "asc" ? "ASC" : "DESC")
+    const { next, rows } = yield* page(
+      events,
+      sql`SELECT ${columns}, 0::bigint AS micros
+        FROM (${matched}) AS matched JOIN usage_events USING (created_at, id)
+        ORDER BY weight ${order} NULLS LAST, created_at DESC, id DESC LIMIT ${limit + 1} OFFSET ${offset}`.unprepared,
+      limit,
+      shown
+    )
+    return { rows, more: next !== undefined }
+  })
+
+  const batch = (query: UsageFilter, cursor: Cursor | undefined, size: number, offset: number) => {
+    const at = keyset(sql, "usage_events", cursor, "oldest_first")
+    return settled(
+      bounded(() =>
+        page(
+          events,
+          sql`SELECT ${columns}, ${at.micros} FROM usage_events WHERE ${source.events(query)} AND ${at.behind}
+              ORDER BY ${at.order} LIMIT ${size + 1} OFFSET ${offset}`.unprepared,
+          size,
+          shown
+        )
+      )
+    )
+  }
+
+  return UsageEvents.of({
+    page: Effect.fn("UsageEvents.page")(function* (query) {
+      yield* ordered(query)
+      const { cursor, limit = defaultLimit, offset = 0, sort_by = "created_at" } = query
+      if (sort_by === "created_at") {
+        if (offset > maxOffset) return yield* tooDeep
+        const { next, rows } = yield* settled(bounded(() => byTime(query, limit, offset)))
+        return { rows, limit, offset, has_more: next !== undefined, next_cursor: next ?? null }
+      }
+      if (cursor !== undefined) return yield* noCursor
+      const { more, rows } = yield* settled(bounded(() => sorted(query, sort_by, limit, offset)))
+      return { rows, limit, offset, has_more: more, next_cursor: null }
+    }),
+
+    batches: Effect.fn("UsageEvents.batches")(function* (query) {
+      yield* ordered(query)
+      const { all = "false", limit = defaultExport, offset = 0, ...filter } = query
+      const wanted = all === "true" ? Number.POSITIVE_INFINITY : limit
+      const first = yield* batch(filter, undefined, Math.min(batchSize, wanted), offset)
+      const rest = Stream.paginate(
+        { cursor: first.next, wanted: wanted - first.rows.length },
+        Effect.fnUntraced(function* ({ cursor, wanted }) {
+          if (cursor === undefined || wanted <= 0) return [[], Option.none()] as const
+          const { next, rows } = yield* batch(filter, cursor, Math.min(batchSize, wanted), 0)
+          return [[rows], Option.some({ cursor: next, wanted: wanted - rows.length })] as const
+        })
+      )
+      const ofOperator = Stream.provideService(rest, Operator, yield* Operator)
+      return Stream.concat(Stream.succeed(first.rows), Stream.orDie(ofOperator))
+    })
+  })
+})
+
+const tooDeep = new ControlError(
+  "invalid_usage_query",
+  `offset can be ${maxOffset} at the most; next_cursor leads further.`,
+  { param: "offset" }
+)
+
+const noCursor = new ControlError(
+  "invalid_usage_query",
+  "cursor goes with the order of time alone; with another sort_by, offset leads on.",
+  { param: "cursor" }
+)
+
+const sortedBy: Readonly<Record<Exclude<EventSort, "created_at">, string>> = {
+  cost: "cost_nanos",
+  latency: "latency_ms",
+  tokens: "total_tokens",
+  status_code: "status_code"
+}
+
+const Tokens = Schema.NullOr(Count)
+
+const EventRow = UsageEvent.mapFields(Struct.omit(["estimated_cost_usd"])).pipe(
+  Schema.fieldsAssign({
+    created_at: Schema.DateTimeUtcFromDate,
+    latency_ms: Count,
+    input_tokens: Tokens,
+    output_tokens: Tokens,
+    total_tokens: Tokens,
+    cached_input_tokens: Tokens,
+    cache_write_tokens: Tokens,
+    reasoning_tokens: Tokens,
+    cost_nanos: Tokens
+  })
+)
+
+const events = rows(EventRow, { table: "usage_events", key: ["id"] })
+const counts = answers(Schema.Struct({ size: Count }))
+
+const shown = ({ cost_nanos, ...event }: typeof EventRow.Type): UsageEvent => ({
+  ...event,
+  estimated_cost_usd: cost_nanos === null ? null : toDollars(cost_nanos)
+})

@@ -1,0 +1,102 @@
+import { DateTime, Effect, Schema, Stream } from "effect"
+import { UsageEvent, UsageTotal } from "../api/usage/UsageApi.ts"
+
+/** In the order of the reference (§10.4), and behind them the names that people know. */
+const columns = [
+  "request_id",
+  "key_id",
+  "project_id",
+  "route",
+  "model",
+  "provider",
+  "status",
+  "status_code",
+  "latency_ms",
+  "input_tokens",
+  "output_tokens",
+  "total_tokens",
+  "estimated_cost_usd",
+  "service_name",
+  "task_id",
+  "run_id",
+  "trace_id",
+  "fallback_count",
+  "guardrail_action_count",
+  "created_at",
+  "cost_source",
+  "cost_mode",
+  "pricing_rule_name",
+  "http_method",
+  "endpoint_path",
+  "endpoint_template",
+  "key_name",
+  "key_prefix",
+  "project_name",
+  "team_id"
+] as const satisfies ReadonlyArray<keyof UsageEvent>
+
+/**
+ * Matches text that a spreadsheet takes for a formula: also in the full width of East Asian scripts, and behind blanks and ends of
+ * lines, which some leave out.
+ */
+const formula = /^(?:[\t\r\n]|\s*[=+\-@＝＋－＠])/
+
+/** A text as a cell of CSV: an apostrophe keeps a formula from being run; what would end the cell too early is quoted. */
+export const cell = (text: string): string => {
+  const inert = formula.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert
+}
+
+/** All nine decimals of a nano-dollar, where they are needed; never an exponent. */
+export const dollars = (usd: number): string => usd.toFixed(9).replace(/\.?0+$/, "")
+
+/** Without the end of its line. */
+export const line = (event: UsageEvent): string =>
+  columns
+    .map((column) => {
+      const value = column === "estimated_cost_usd" ? event[column] : counted(event)[column]
+      if (value === null) return ""
+      if (DateTime.isDateTime(value)) return DateTime.formatIso(value)
+      return typeof value === "number" && column === "estimated_cost_usd" ? dollars(value) : cell(String(value))
+    })
+    .join(",")
+
+/** An export says 0 for tokens that nobody counted. */
+const counted = (event: UsageEvent): UsageEvent => ({
+  ...event,
+  input_tokens: event.input_tokens ?? 0,
+  output_tokens: event.output_tokens ?? 0,
+  total_tokens: event.total_tokens ?? 0,
+  cached_input_tokens: event.cached_input_tokens ?? 0,
+  cache_write_tokens: event.cache_write_tokens ?? 0,
+  reasoning_tokens: event.reasoning_tokens ?? 0
+})
+
+type Batches = Stream.Stream<ReadonlyArray<UsageEvent>>
+type Bytes = Stream.Stream<Uint8Array>
+
+const lineEnd = "\r\n"
+
+export const csv = (batches: Batches): Bytes =>
+  Stream.succeed(columns.join(",") + lineEnd).pipe(
+    Stream.concat(Stream.map(batches, (events) => events.map((event) => line(event) + lineEnd).join(""))),
+    Stream.filter((text) => text !== ""),
+    Stream.encodeText
+  )
+
+const encodeSummary = Schema.encodeSync(Schema.fromJsonString(Schema.toCodecJson(UsageTotal)))
+const encodeEvents = Schema.encodeEffect(Schema.toCodecJson(Schema.Array(UsageEvent)))
+
+/** `{"summary":…,"rows":[…]}`, written piece by piece. */
+export const json = (summary: UsageTotal, batches: Batches): Bytes => {
+  const rows = batches.pipe(
+    Stream.filter((events) => events.length > 0),
+    Stream.mapEffect((events) => Effect.orDie(encodeEvents(events.map(counted)))),
+    Stream.map((encoded) => JSON.stringify(encoded).slice(1, -1))
+  )
+  return Stream.succeed(`{"summary":${encodeSummary(summary)},"rows":[`).pipe(
+    Stream.concat(Stream.intersperse(rows, ",")),
+    Stream.concat(Stream.succeed("]}")),
+    Stream.encodeText
+  )
+}

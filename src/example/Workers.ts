@@ -1,0 +1,134 @@
+import { Effect, Layer, Schema } from "effect"
+import * as AggregationHandler from "../messaging/consume/AggregationHandler.ts"
+import * as AggregationWorkerRuntime from "../messaging/consume/AggregationWorkerRuntime.ts"
+import type { ConsumerOptions } from "../messaging/consume/ConsumerOptions.ts"
+import * as Handler from "../messaging/consume/Handler.ts"
+import type { HandlerContext } from "../messaging/consume/HandlerContext.ts"
+import * as TaskConsumer from "../messaging/consume/TaskConsumer.ts"
+import * as WorkflowConsumer from "../messaging/consume/WorkflowConsumer.ts"
+import * as WorkflowHandler from "../messaging/consume/WorkflowHandler.ts"
+import { BrokerClient } from "../messaging/publish/BrokerClient.ts"
+import { RetryPolicy } from "../messaging/topology/RetryPolicy.ts"
+import { LifecycleStatusConfig, RetryStatusConfig } from "../messaging/topology/StatusSettings.ts"
+import { Shelf } from "./Shelf.ts"
+import { reading, scanning, summarising } from "./Topologies.ts"
+
+const Page = Schema.Struct({
+  book: Schema.NonEmptyString,
+  page: Schema.Int,
+  pages: Schema.Int,
+  text: Schema.String,
+  isPicture: Schema.Boolean,
+  isSealed: Schema.Boolean
+})
+/** A page of a book: text, or a picture of text; that of a letter is sealed. */
+export type Page = typeof Page.Type
+
+const ReadPage = Schema.Struct({ page: Schema.Int, pages: Schema.Int, words: Schema.Int })
+const Book = Schema.Struct({ pages: Schema.Int, words: Schema.Int })
+const Outline = Schema.Struct({ chapters: Schema.Int, words: Schema.Int })
+
+const retryPolicy = new RetryPolicy({ max_retries: 3, delay_ms: 2_000 })
+const retryStatuses = new RetryStatusConfig({ enabled: true })
+const ofTasks = { retryPolicy, retryStatuses, lifecycleStatuses: new LifecycleStatusConfig({ enabled: true }) }
+
+/** What was read of a page is input for its book. */
+const report = ({ book, page, pages, text }: Page, context: HandlerContext) =>
+  context.publishAggregationStatus("aggregating", {
+    meta: { parent_task_id: book },
+    result: { page, pages, words: text.split(/\s+/).length }
+  })
+
+/** Who is told of what happens to the messages. */
+export type Watched = Pick<ConsumerOptions, "dlqStore" | "observationSink">
+
+/** Somebody has looked at the dead letter, and wants it done. */
+const isReplayed = ({ headers }: HandlerContext) => headers["x-svc-replayed-from-dlq"] === true
+
+/**
+ * Reads text and hands pictures over to the scanner. Every first page sticks to the cover, at the first try; what is sealed
+ * becomes a dead letter at once, and is read when it is replayed.
+ */
+const reader = (watched: Watched) =>
+  TaskConsumer.layer({
+    ...ofTasks,
+    ...watched,
+    consumerName: "svc-example-reader",
+    handler: Handler.byTaskType({
+      read: Handler.withPayload(Page, ({ payload }, context) => {
+        if (payload.isSealed) {
+          const refused = new Handler.PermanentFailure({ message: "The letter is sealed: replay it to have it read." })
+          return isReplayed(context) ? report(payload, context) : Effect.fail(refused)
+        }
+        if (payload.isPicture) return context.manualRetry({ taskType: "scan", reason: "the page is a picture" })
+        const sticks = payload.page === 1 && context.retryAttempt === 0
+        return sticks ? Effect.fail(new Error("The page sticks to the cover.")) : report(payload, context)
+      })
+    })
+  }).pipe(Layer.provide(BrokerClient.layer({ topology: reading })))
+
+const scanner = (watched: Watched) =>
+  TaskConsumer.layer({
+    ...ofTasks,
+    ...watched,
+    consumerName: "svc-example-scanner",
+    handler: Handler.byTaskType({ scan: Handler.withPayload(Page, ({ payload }, context) => report(payload, context)) })
+  }).pipe(Layer.provide(BrokerClient.layer({ topology: scanning })))
+
+/** Puts pages together; the last page of a book sends it on to its summary. */
+const bookbinder = (watched: Watched) =>
+  Layer.unwrap(
+    Effect.map(BrokerClient.make({ topology: summarising }), (workflow) => {
+      const shelf = new Shelf()
+      return AggregationWorkerRuntime.layer({
+        topology: reading,
+        shardGroups: [[0], [1]],
+        retryPolicy,
+        retryStatuses,
+        ...watched,
+        consumerName: "svc-example-bookbinder",
+        handler: AggregationHandler.make((event, { client, parentTaskId: book = "" }) =>
+          Effect.gen(function* () {
+            const read = yield* Schema.decodeUnknownEffect(ReadPage)(event.result)
+            const words = shelf.put(book, read)
+            if (words === undefined) return
+            yield* client.publishStatus({ task_id: book, status: "aggregation-complete", result: { words } })
+            yield* workflow.publishToEntry({ task_id: book, payload: { pages: read.pages, words } }, "book")
+          })
+        )
+      })
+    })
+  )
+
+const outliner = (watched: Watched) =>
+  WorkflowConsumer.layer({
+    ...watched,
+    stage: "outline",
+    consumerName: "svc-example-outliner",
+    retryPolicy,
+    handler: WorkflowHandler.withPayload(Book, ({ payload: { pages, words } }, context) =>
+      context.publishToStage("write", { payload: { chapters: Math.ceil(pages / 2), words } })
+    )
+  })
+
+const writer = (watched: Watched) =>
+  WorkflowConsumer.layer({
+    ...watched,
+    stage: "write",
+    consumerName: "svc-example-writer",
+    retryPolicy,
+    handler: WorkflowHandler.withPayload(Outline, ({ payload: { chapters, words }, task_id }, context) => {
+      const summary = `${chapters} chapters, ${words} words`
+      return Effect.andThen(
+        context.publishStatus("completed", { message: summary, result: { chapters, words } }),
+        Effect.logInfo(`The example has summarised ${task_id}: ${summary}`)
+      )
+    })
+  })
+
+const summarisers = (watched: Watched) =>
+  Layer.merge(outliner(watched), writer(watched)).pipe(Layer.provide(BrokerClient.layer({ topology: summarising })))
+
+/** Everybody who works on books, for as long as the layer is there. */
+export const layer = (watched: Watched = {}) =>
+  Layer.mergeAll(reader(watched), scanner(watched), bookbinder(watched), summarisers(watched))

@@ -1,0 +1,245 @@
+import { Array as Arr, DateTime, Deferred, Effect, type Scope, Semaphore } from "effect"
+import type { Fragment } from "effect/sql/Statement"
+import { admittedCount, admittedEvent, isAdmitted } from "../../policy/UsageSums.ts"
+import { Database } from "../../services/Database.ts"
+import { Redis, type Script } from "../../services/Redis.ts"
+import { usageQueue } from "../../state/UsageQueue.ts"
+import * as UsageRow from "../../state/UsageRow.ts"
+import type { CountedOwner } from "../snapshot/LimitScopes.ts"
+import * as Scripts from "./LimitsScripts.ts"
+import * as Meters from "./Meters.ts"
+
+/** The database may be slow for longer: requests that come later find the counter restored. */
+const readWithin = "20 seconds"
+
+/** Restorations at once. They leave most of the database's sessions to look-ups of keys. */
+const atOnce = 3
+
+/** Restorations that run or wait for their turn. */
+const mostScopes = 10_000
+
+/** Records that are not in the database yet and that a restoration looks through. */
+const mostWaiting = 20_000
+
+type Restore = (meters: ReadonlyArray<Meters.Meter>) => Effect.Effect<void, unknown>
+
+/**
+ * Restores the counters of durable meters that Redis has lost, or that it does not count yet, from the usage records.
+ * One restoration at a time for each scope: all requests that need it wait for it. It goes on when they give up, so that
+ * later ones find the counters restored.
+ */
+export const make: Effect.Effect<Restore, never, Database | Redis | Scope.Scope> = Effect.gen(function* () {
+  const context = yield* Effect.context<Database | Redis>()
+  const redis = yield* Redis
+  const scope = yield* Effect.scope
+  const turns = yield* Semaphore.make(atOnce)
+  const running = new Map<string, Deferred.Deferred<void, unknown>>()
+
+  const run = Effect.fnUntraced(function* (meters: Arr.NonEmptyReadonlyArray<Meters.Meter>) {
+    const [{ scope }] = meters
+    const found: Array<readonly [Meters.Meter, number]> = []
+    for (const alike of Object.values(Arr.groupBy(meters, sumOf))) {
+      const sums = yield* recorded(scope.owner, alike[0])
+      for (const meter of alike) found.push([meter, sums[meter.unit]])
+    }
+    const { counters, known, open } = keysOf(redis, { scope, meters: found.map(([meter]) => meter) })
+    yield* redis.run(
+      Scripts.restoration,
+      [open, known, ...counters],
+      found.flatMap(([meter, sum]) => [meter.name, Meters.markOf(meter), Meters.keptSeconds[meter.window], sum])
+    )
+  })
+
+  const restoreScope = (meters: Arr.NonEmptyReadonlyArray<Meters.Meter>) =>
+    Effect.suspend(() => {
+      const { id } = meters[0].scope
+      const known = running.get(id)
+      if (known !== undefined) return Deferred.await(known)
+      if (running.size >= mostScopes) return Effect.fail(new Error("too many counters are being restored"))
+      const done = Deferred.makeUnsafe<void, unknown>()
+      running.set(id, done)
+      return run(meters).pipe(
+        Effect.timeout(readWithin),
+        turns.withPermit,
+        Effect.provide(context),
+        Effect.onExit((exit) => {
+          running.delete(id)
+          return Deferred.done(done, exit)
+        }),
+        Effect.forkIn(scope),
+        Effect.andThen(Deferred.await(done))
+      )
+    })
+
+  return (meters) =>
+    Effect.forEach(Object.values(Arr.groupBy(meters, ({ scope }) => scope.id)), restoreScope, {
+      concurrency: "unbounded",
+      discard: true
+    })
+})
+
+/** Meters of one scope with the same name differ in their unit alone: they are sums of the same records. */
+const sumOf = ({ counted, windowId }: Meters.Meter): string => `${windowId} ${JSON.stringify(counted)}`
+
+type Sums = Record<Meters.Unit, number>
+
+/**
+ * What the usage records of the meter's window come to: the sums of days until the mark, the events after it, and the
+ * records that still wait in Redis. These are read first: one that is written meanwhile is found in both, and left out
+ * by its id.
+ */
+const recorded = Effect.fnUntraced(function* (owner: CountedOwner, meter: Meters.Meter) {
+  const { endsAt, startsAt } = Meters.windowAt(meter.window, DateTime.makeUnsafe(meter.endsAt - 1))
+  const { sql } = yield* Database
+  const members =
+    owner._tag === "Layer" && owner.kind === "team"
+      ? (yield* sql<{ id: string }>`SELECT id::text AS id FROM api_keys WHERE team_id = ${owner.scopeId}`).map(
+          ({ id }) => id
+        )
+      : []
+  const waiting = (yield* waitingRecords(needleOf(owner))).filter(
+    (record) =>
+      record.createdAt >= startsAt && record.createdAt < endsAt && isOf(owner, members, record) && counts(meter, record)
+  )
+  const [start, end] = [new Date(startsAt), new Date(endsAt)]
+  const among = sql.and([ownedBy(sql, owner, members), countedBy(sql, meter)])
+  const part = sql.literal(meter.counted === "all" && isOverview(owner) ? "('overview')" : "('untasked', 'tasked')")
+  const [row] = yield* sql<{ requests: string; tokens: string; nanos: string; written: ReadonlyArray<string> }>`
+    SELECT coalesce(sum(requests), 0)::text AS requests, coalesce(sum(tokens), 0)::text AS tokens,
+      coalesce(sum(nanos), 0)::text AS nanos,
+      ARRAY(SELECT id::text FROM usage_events WHERE (created_at, id) IN (
+        SELECT to_timestamp(at / 1000.0), id FROM unnest(${waiting.map(({ createdAt }) => String(createdAt))}::bigint[],
+          ${waiting.map(({ id }) => id)}::uuid[]) AS waiting (at, id))) AS written
+    FROM (
+      SELECT ${sql.literal(admittedCount)} AS requests, total_tokens AS tokens, cost_nanos AS nanos FROM usage_rollups
+      WHERE grain = 'day' AND part IN ${part} AND bucket >= ${start} AND bucket < ${end} AND ${among}
+      UNION ALL
+      SELECT (${sql.literal(admittedEvent)})::integer, total_tokens, cost_nanos FROM usage_events
+      WHERE created_at >= greatest(${start}, (SELECT until FROM usage_rolled)) AND created_at < ${end} AND ${among}
+    ) AS found`
+  const written = new Set(row?.written)
+  const sums: Sums = { requests: Number(row?.requests), tokens: Number(row?.tokens), nanos: Number(row?.nanos) }
+  for (const record of waiting) {
+    if (written.has(record.id)) continue
+    if (record.admitted) sums.requests += 1
+    sums.tokens += record.tokens
+    sums.nanos += record.nanos
+  }
+  return sums
+})
+
+interface WaitingRecord {
+  readonly id: string
+  readonly createdAt: number
+  readonly keyId: string
+  readonly projectId: string
+  readonly route: string
+  readonly model: string
+  /** Limits on requests have counted it. */
+  readonly admitted: boolean
+  readonly tokens: number
+  readonly nanos: number
+}
+
+/** The records with `needle` in them that wait for the database. */
+const waitingRecords = Effect.fnUntraced(function* (needle: string) {
+  const redis = yield* Redis
+  const { count, lines } = yield* redis.run(waitingScript, [redis.key(usageQueue)], [needle, mostWaiting])
+  if (count > mostWaiting) {
+    return yield* Effect.fail(new Error(`${count} usage records wait for the database: a counter cannot be restored`))
+  }
+  return lines.map((line): WaitingRecord => {
+    const field = UsageRow.reading(line)
+    return {
+      id: field("id"),
+      createdAt: Number(field("created_at")),
+      keyId: field("key_id"),
+      projectId: field("project_id"),
+      route: field("route"),
+      model: field("model"),
+      admitted: isAdmitted(field("error_code")),
+      tokens: Number(field("total_tokens")),
+      nanos: Number(field("cost_nanos"))
+    }
+  })
+})
+
+/** KEYS: usage queue. ARGV: needle, how many records are looked through at most. */
+const waitingScript: Script<{ readonly count: number; readonly lines: ReadonlyArray<string> }> = {
+  name: "waiting",
+  lua: `
+local count, found = redis.call('LLEN', KEYS[1]), {}
+if count <= tonumber(ARGV[2]) then
+  for _, line in ipairs(redis.call('LRANGE', KEYS[1], '0', '-1')) do
+    if string.find(line, ARGV[1], 1, true) then found[#found + 1] = line end
+  end
+end
+return { count, unpack(found) }`,
+  step: (call, [queue = ""], [needle = "", most = ""]) => {
+    const count = Number(call("LLEN", queue))
+    const records = count <= Number(most) ? call("LRANGE", queue, "0", "-1") : []
+    return [count, ...(Array.isArray(records) ? records : []).filter((line) => String(line).includes(needle))]
+  },
+  decode: (reply) => {
+    const [count, ...lines] = Array.isArray(reply) ? reply : []
+    return { count: Number(count), lines: lines.map(String) }
+  }
+}
+
+/** Something that every record of the owner has in it. */
+const needleOf = (owner: CountedOwner): string => {
+  if (owner._tag === "Key") return owner.keyId
+  return owner.kind === "team" || owner.kind === "global" ? "" : owner.scopeId
+}
+
+const isOf = (owner: CountedOwner, members: ReadonlyArray<string>, record: WaitingRecord): boolean => {
+  if (owner._tag === "Key") return record.keyId === owner.keyId
+  switch (owner.kind) {
+    case "global":
+      return true
+    case "project":
+      return record.projectId === owner.scopeId
+    case "team":
+      return members.includes(record.keyId)
+    case "route":
+      return record.route === owner.scopeId
+    case "model":
+      return record.model === owner.scopeId
+  }
+}
+
+const counts = ({ counted }: Meters.Meter, { model, route }: WaitingRecord): boolean =>
+  counted === "all" || counted.routes.includes(route) || counted.models.includes(model)
+
+type Sql = Database["Service"]["sql"]
+
+/** The same as `isOf`, for rows of `usage_events` and `usage_rollups`. */
+const ownedBy = (sql: Sql, owner: CountedOwner, members: ReadonlyArray<string>): Fragment => {
+  if (owner._tag === "Key") return sql`key_id = ${owner.keyId}`
+  switch (owner.kind) {
+    case "global":
+      return sql`true`
+    case "project":
+      return sql`project_id = ${owner.scopeId}`
+    case "team":
+      return sql`key_id = ANY(${members}::uuid[])`
+    case "route":
+      return sql`route = ${owner.scopeId}`
+    case "model":
+      return sql`model = ${owner.scopeId}`
+  }
+}
+
+const countedBy = (sql: Sql, { counted }: Meters.Meter): Fragment =>
+  counted === "all" ? sql`true` : sql`(route = ANY(${counted.routes}) OR model = ANY(${counted.models}))`
+
+/** The sums without keys, projects and models are far fewer. */
+const isOverview = (owner: CountedOwner): boolean =>
+  owner._tag === "Layer" && (owner.kind === "global" || owner.kind === "route")
+
+/** The state of a scope in Redis. */
+export const keysOf = (redis: Redis["Service"], { meters, scope }: Meters.ScopeMeters) => ({
+  open: redis.key(`limits:open:${scope.id}`),
+  known: redis.key(`limits:known:${scope.id}`),
+  counters: meters.map(({ key }) => redis.key(key))
+})

@@ -1,0 +1,536 @@
+import { Array as Arr } from "effect"
+import type { Call, Reply, Script } from "../../services/Redis.ts"
+import * as Meters from "./Meters.ts"
+import type { Counter } from "./Settling.ts"
+
+/** Open reservations are remembered for as long as the longest counter that they are held on. */
+const openSeconds = Meters.keptSeconds.month
+/** That a reservation was given back is remembered for a day, for a request that runs longer than its lease. */
+const givenBackSeconds = 86_400
+
+/** At most so many dead reservations are given back on the way of one admission. */
+const sweepLimit = 16
+
+/** In the place of a word that a meter has not. */
+const none = "-"
+
+/** The words of a durable meter for the scripts; another meter has none. */
+const durableTerms = (meter: Meters.Meter, durable: boolean): string =>
+  durable ? `${meter.name} ${Meters.markOf(meter)}` : `${none} 0 0`
+
+/**
+ * The admission's words for each meter, with blanks between: limit, seconds to keep, name of a durable meter, and its
+ * mark, which is two words. One argument, because each costs the client and the server more than its text.
+ */
+export const admissionTerms = (meters: ReadonlyArray<Meters.Meter>): string =>
+  meters
+    .map(
+      (meter) => `${meter.limit} ${Meters.keptSeconds[meter.window]} ${durableTerms(meter, Meters.isDurable(meter))}`
+    )
+    .join(" ")
+const wordsOfMeter = 5
+
+/**
+ * The settlement's words for each counter, in the same way: seconds to keep, and name and mark of a durable meter,
+ * where the counter may begin with the settlement.
+ */
+export const settlementTerms = (counters: ReadonlyArray<Counter>): string =>
+  counters
+    .map(({ begins, meter }) => {
+      const keep = begins ? String(Meters.keptSeconds[meter.window]) : none
+      return `${keep} ${durableTerms(meter, begins && Meters.isDurable(meter))}`
+    })
+    .join(" ")
+const wordsOfCounter = 4
+
+/** What the admission of one group returns: the counters to restore before it, or what became of each request. */
+export type AdmissionAnswer =
+  /** Places of meters. Nothing was counted. */
+  | { readonly _tag: "Cold"; readonly meters: ReadonlyArray<number> }
+  | {
+      readonly _tag: "Decided"
+      /** For each request: 0, or which of its meters (from 1) refused it. Empty: all are admitted. */
+      readonly refusedBy: ReadonlyArray<number>
+      /** What each meter held before the first of them. */
+      readonly before: ReadonlyArray<number>
+    }
+
+/**
+ * A mark, `<window> <since>`, in the hash `limits:known:<scope>`, says of a durable meter: its counter of this window was
+ * restored or continued, and counts every request since the change `since` of the configuration.
+ *
+ * - The same window: the counter must be there. One that is gone was lost.
+ * - An older window: nothing was counted in the wanted one yet, so its counter begins at 0. There is none yet.
+ * - A younger window, for a process whose clock is behind: right, if the counter is there.
+ * - No mark, or one whose `since` is lower than wanted: the limit was lifted meanwhile, or it is new.
+ *
+ * `standing` returns "stands", "begins" or "cold".
+ */
+const standingLua = `
+local function standing(mark, wanted, exists)
+  if mark == wanted and exists then return 'stands' end
+  local window, since = string.match(mark or '', '^(%d+) (%d+)$')
+  local wantedWindow, wantedSince = string.match(wanted, '^(%d+) (%d+)$')
+  if not window or tonumber(wantedSince) > tonumber(since) then return 'cold', since end
+  if window < wantedWindow then return exists and 'cold' or 'begins', since end
+  return exists and 'stands' or 'cold', since
+end`
+
+interface Mark {
+  readonly window: string
+  readonly since: number
+}
+
+const parsed = (mark: Reply | undefined): Mark | undefined => {
+  const [, window, since] = /^(\d+) (\d+)$/.exec(String(mark ?? "")) ?? []
+  return window === undefined ? undefined : { window, since: Number(since) }
+}
+
+const standing = (mark: Reply | undefined, wanted: string, exists: boolean): "stands" | "begins" | "cold" => {
+  const [had, asked] = [parsed(mark), parsed(wanted)]
+  if (had === undefined || asked === undefined || asked.since > had.since) return "cold"
+  if (had.window < asked.window) return exists ? "cold" : "begins"
+  return exists ? "stands" : "cold"
+}
+
+/** The mark of a counter that begins: in the wanted window, counting since what the mark before it said. */
+const begun = (mark: Reply | undefined, wanted: string): string => `${parsed(wanted)?.window} ${parsed(mark)?.since}`
+
+/**
+ * Requests in groups that share their meters, in the order of their arrival. A request has meters in one or more
+ * scopes: its key, and the layers whose requests share limits. It is admitted on all of them or on none.
+ *
+ * KEYS, per group and scope: open reservations, marks, one counter per meter. ARGV: now, end of the leases; per group:
+ * number of scopes, number of requests; per scope: `admissionTerms` of its meters; amount of all requests together on
+ * each meter, with blanks between; per request: its reservation in each scope (or nothing, where nothing is to be given
+ * back), its amount on each meter, with blanks between. A group that fits as a whole is not looked at one by one.
+ *
+ * A request that takes nothing of a meter is not held up by it: a list of models costs no money. A reservation whose
+ * lease has ended is given back to the counters that it names (the scope is in the name of the set), and a note for its
+ * settlement left behind.
+ */
+export const admission: Script<ReadonlyArray<AdmissionAnswer>> = {
+  name: "admission",
+  lua: `
+${standingLua}
+local now, leaseEnd = ARGV[1], ARGV[2]
+local function sweep(open)
+  for _, dead in ipairs(redis.call('ZRANGEBYSCORE', open, '-inf', now, 'LIMIT', '0', '${sweepLimit}')) do
+    redis.call('ZREM', open, dead)
+    local prefix, id = string.match(open, '^(.*)limits:open:(.*)$')
+    for name, window, amount in string.gmatch(dead, ' (%S+):(%d+) (%d+)') do
+      local counter = prefix .. name .. ':' .. id .. ':' .. window
+      if redis.call('EXISTS', counter) == 1 then redis.call('DECRBY', counter, amount) end
+    end
+    redis.call('SET', open .. ':' .. string.match(dead, '^%S+'), '1', 'EX', '${givenBackSeconds}')
+  end
+end
+local function admit(k, a)
+  local s, n = tonumber(ARGV[a]), tonumber(ARGV[a + 1])
+  local open, known, last, m = {}, {}, {}, 0
+  local counters, limits, keeps, names, marks = {}, {}, {}, {}, {}
+  for scope = 1, s do
+    open[scope], known[scope] = KEYS[k], KEYS[k + 1]
+    k = k + 2
+    for limit, keep, name, mark in string.gmatch(ARGV[a + 1 + scope], '(%S+) (%S+) (%S+) (%d+ %d+)') do
+      m = m + 1
+      counters[m], limits[m], keeps[m], names[m], marks[m] = KEYS[k], tonumber(limit), keep, name, mark
+      k = k + 1
+    end
+    last[scope] = m
+    sweep(open[scope])
+  end
+  local first = a + 3 + s
+  local after = first + (s + 1) * n
+  local before, cold, begins = redis.call('MGET', unpack(counters)), {}, {}
+  for scope = 1, s do
+    local asked, places = {}, {}
+    for i = (last[scope - 1] or 0) + 1, last[scope] do
+      if names[i] ~= '-' then
+        asked[#asked + 1] = names[i]
+        places[#places + 1] = i
+      end
+    end
+    if #asked > 0 then
+      for d, mark in ipairs(redis.call('HMGET', known[scope], unpack(asked))) do
+        local i = places[d]
+        local stand, since = standing(mark, marks[i], before[i])
+        if stand == 'cold' then
+          cold[#cold + 1] = i
+        elseif stand == 'begins' then
+          begins[#begins + 1] = { known[scope], names[i], string.match(marks[i], '^%d+') .. ' ' .. since, i }
+        end
+      end
+    end
+  end
+  if #cold > 0 then return { 'cold', unpack(cold) }, k, after end
+  for _, begin in ipairs(begins) do
+    redis.call('SET', counters[begin[4]], '0', 'NX', 'EX', keeps[begin[4]])
+    redis.call('HSET', begin[1], begin[2], begin[3])
+    redis.call('EXPIRE', begin[1], '${Meters.keptSeconds.month}')
+  end
+  local sums, fits, i = {}, true, 0
+  for sum in string.gmatch(ARGV[a + 2 + s], '%S+') do
+    i = i + 1
+    before[i] = tonumber(before[i] or '0')
+    sums[i] = tonumber(sum)
+    if sums[i] > 0 and before[i] + sums[i] > limits[i] then fits = false end
+  end
+  local answer, reserved, any = {}, {}, false
+  if not fits then
+    for i = 1, m do sums[i] = 0 end
+  end
+  for scope = 1, s do reserved[scope] = {} end
+  for at = first, after - 1, s + 1 do
+    local refusedBy = 0
+    if not fits then
+      local amounts = {}
+      for amount in string.gmatch(ARGV[at + s], '%S+') do amounts[#amounts + 1] = tonumber(amount) end
+      for i = m, 1, -1 do
+        if amounts[i] > 0 and before[i] + sums[i] + amounts[i] > limits[i] then refusedBy = i end
+      end
+      answer[#answer + 1] = refusedBy
+      if refusedBy == 0 then
+        for i = 1, m do sums[i] = sums[i] + amounts[i] end
+      end
+    end
+    if refusedBy == 0 then
+      any = true
+      for scope = 1, s do
+        local member, list = ARGV[at + scope - 1], reserved[scope]
+        if member ~= '' then
+          list[#list + 1] = leaseEnd
+          list[#list + 1] = member
+        end
+      end
+    end
+  end
+  if any then
+    for i = 1, m do
+      if redis.call('INCRBY', counters[i], string.format('%.0f', sums[i])) == sums[i] then
+        redis.call('EXPIRE', counters[i], keeps[i])
+      end
+    end
+    for scope = 1, s do
+      if #reserved[scope] > 0 then
+        redis.call('ZADD', open[scope], unpack(reserved[scope]))
+        redis.call('EXPIRE', open[scope], '${openSeconds}')
+      end
+    end
+  end
+  for i = 1, m do answer[#answer + 1] = string.format('%.0f', before[i]) end
+  return answer, k, after
+end
+local answers, k, a = {}, 1, 3
+while a <= #ARGV do
+  local answer
+  answer, k, a = admit(k, a)
+  answers[#answers + 1] = answer
+end
+return answers`,
+  step: (call, keys, args) => {
+    const [now = "", leaseEnd = ""] = args
+    const rest = args.slice(2)
+    const names = [...keys]
+    const answers: Array<Reply> = []
+    while (rest.length > 0) {
+      const [s = 0, n = 0] = rest.splice(0, 2).map(Number)
+      const terms = rest.splice(0, s).map((text) => Arr.chunksOf(text.split(" "), wordsOfMeter))
+      const scopes = terms.map(({ length }) => {
+        const [open = "", known = "", ...counters] = names.splice(0, 2 + length)
+        return { open, known, counters }
+      })
+      const [sums = ""] = rest.splice(0, 1)
+      const amounts = sums.split(" ")
+      const meters = terms.flat().map(([limit = "", keep = "", name = "", window, since], index) => {
+        return { limit, keep, name, mark: `${window} ${since}`, sum: amounts[index] ?? "" }
+      })
+      const requests = Arr.chunksOf(rest.splice(0, (s + 1) * n), s + 1)
+      answers.push(admitGroup(call, { now, leaseEnd, scopes, meters, requests }))
+    }
+    return answers
+  },
+  decode: (reply) => items(reply).map((answer) => decided(items(answer)))
+}
+
+const decided = (answer: ReadonlyArray<Reply>): AdmissionAnswer => {
+  const [first, ...more] = answer
+  if (first === "cold") return { _tag: "Cold", meters: more.map((place) => Number(place) - 1) }
+  const refusedBy = answer.filter((item) => typeof item === "number")
+  return { _tag: "Decided", refusedBy, before: answer.slice(refusedBy.length).map(Number) }
+}
+
+interface Group {
+  readonly now: string
+  readonly leaseEnd: string
+  readonly scopes: ReadonlyArray<{
+    readonly open: string
+    readonly known: string
+    readonly counters: ReadonlyArray<string>
+  }>
+  readonly meters: ReadonlyArray<{
+    readonly limit: string
+    readonly keep: string
+    readonly name: string
+    readonly mark: string
+    readonly sum: string
+  }>
+  readonly requests: ReadonlyArray<ReadonlyArray<string>>
+}
+
+const sweep = (call: Call, open: string, now: string): void => {
+  for (const dead of items(call("ZRANGEBYSCORE", open, "-inf", now, "LIMIT", "0", String(sweepLimit))).map(String)) {
+    call("ZREM", open, dead)
+    const [requestId, ...given] = dead.split(" ")
+    const [, prefix, id] = /^(.*)limits:open:(.*)$/.exec(open) ?? []
+    for (const [place = "", amount = ""] of Arr.chunksOf(given, 2)) {
+      const [, name, window] = /^(.*):(\d+)$/.exec(place) ?? []
+      const counter = `${prefix}${name}:${id}:${window}`
+      if (call("EXISTS", counter) === 1) call("DECRBY", counter, amount)
+    }
+    call("SET", `${open}:${requestId}`, "1", "EX", givenBackSeconds)
+  }
+}
+
+const admitGroup = (call: Call, { leaseEnd, meters, now, requests, scopes }: Group): Reply => {
+  for (const { open } of scopes) sweep(call, open, now)
+  const counters = scopes.flatMap(({ counters }) => counters)
+  const values = items(call("MGET", ...counters))
+  const marked = scopes.flatMap(({ counters, known }) => counters.map(() => known))
+  const durable = meters.flatMap(({ mark: wanted, name }, index) => {
+    if (name === none) return []
+    const mark = call("HGET", marked[index]!, name)
+    return [{ index, name, wanted, mark, stand: standing(mark, wanted, values[index] !== null) }]
+  })
+  const cold = durable.filter(({ stand }) => stand === "cold")
+  if (cold.length > 0) return ["cold", ...cold.map(({ index }) => index + 1)]
+  for (const { index, mark, name, stand, wanted } of durable) {
+    if (stand !== "begins") continue
+    call("SET", counters[index]!, "0", "NX", "EX", meters[index]?.keep ?? "")
+    call("HSET", marked[index]!, name, begun(mark, wanted))
+    call("EXPIRE", marked[index]!, Meters.keptSeconds.month)
+  }
+  const before = values.map((value) => Number(value ?? "0"))
+  const limits = meters.map(({ limit }) => Number(limit))
+  const sums = meters.map(({ sum }) => Number(sum))
+  const fits = sums.every((sum, i) => sum === 0 || before[i]! + sum <= limits[i]!)
+  if (!fits) sums.fill(0)
+  const admitted: Array<ReadonlyArray<string>> = []
+  const refusedBy = requests.flatMap((request) => {
+    const members = request.slice(0, -1)
+    if (fits) {
+      admitted.push(members)
+      return []
+    }
+    const amounts = (request.at(-1) ?? "").split(" ").map(Number)
+    const full = amounts.findIndex((amount, i) => amount > 0 && before[i]! + sums[i]! + amount > limits[i]!)
+    if (full === -1) {
+      for (const [i, amount] of amounts.entries()) sums[i]! += amount
+      admitted.push(members)
+    }
+    return [full + 1]
+  })
+  if (admitted.length > 0) {
+    for (const [i, counter] of counters.entries()) {
+      if (call("INCRBY", counter, sums[i]!) === sums[i]) call("EXPIRE", counter, meters[i]?.keep ?? "")
+    }
+    for (const [index, { open }] of scopes.entries()) {
+      const reserved = admitted.flatMap((members) => (members[index] ? [leaseEnd, members[index]] : []))
+      if (reserved.length === 0) continue
+      call("ZADD", open, ...reserved)
+      call("EXPIRE", open, openSeconds)
+    }
+  }
+  return [...refusedBy, ...before.map(String)]
+}
+
+/**
+ * KEYS: usage queue; per group of requests that held the same meters of a scope: open reservations, marks, the counters
+ * that change. ARGV: number of records, the records; per group: number of requests, `settlementTerms` of the counters (one
+ * that is gone and has no seconds to keep is not begun), change of each by all requests together, with blanks between;
+ * per request: reservation, and with blanks between what it changes of each counter while it is open, then what it
+ * changes after it was given back.
+ *
+ * The counters are those of the windows in which the requests were admitted and, where they ended in a later window,
+ * those of that window too. A counter that is gone in the window of its reservation was lost: the admission has it
+ * restored from the records.
+ *
+ * A reservation that is neither open nor given back was settled before, or Redis has lost it: nothing is counted, but
+ * the record is queued again, because the table takes it once.
+ *
+ * On the server, reservations that are all open are closed together, and all records queued by one command: a call from
+ * Lua costs it more than the work. How many are open is counted by giving each another score (`ZMSCORE` is of Redis 6.2);
+ * whatever the count is, all that are open are closed by the end of the script.
+ */
+export const settlement: Script<number> = {
+  name: "settlement",
+  lua: `
+${standingLua}
+local function closeAll(open, first, n)
+  local members, scored = {}, {}
+  for j = 1, n do
+    members[j] = ARGV[first + 2 * j - 2]
+    scored[2 * j - 1], scored[2 * j] = '-1', members[j]
+  end
+  return redis.call('ZADD', open, 'XX', 'CH', unpack(scored)) == n and redis.call('ZREM', open, unpack(members)) == n
+end
+local function begin(known, counter, change, keep, name, wanted)
+  if name ~= '-' then
+    local stand, since = standing(redis.call('HGET', known, name), wanted, false)
+    if stand ~= 'begins' then return end
+    redis.call('HSET', known, name, string.match(wanted, '^%d+') .. ' ' .. since)
+    redis.call('EXPIRE', known, '${Meters.keptSeconds.month}')
+  end
+  redis.call('SET', counter, string.format('%.0f', change), 'EX', keep)
+end
+local records = tonumber(ARGV[1])
+local k, a = 2, 2 + records
+while a <= #ARGV do
+  local n, requests, changes, c = tonumber(ARGV[a]), a + 3, {}, 0
+  for change in string.gmatch(ARGV[a + 2], '%S+') do
+    c = c + 1
+    changes[c] = tonumber(change)
+  end
+  if not closeAll(KEYS[k], requests, n) then
+    for at = requests, requests + 2 * n - 2, 2 do
+      local member = ARGV[at]
+      if redis.call('ZREM', KEYS[k], member) ~= 1 then
+        local givenBack = redis.call('DEL', KEYS[k] .. ':' .. string.match(member, '^%S+')) == 1
+        local i = 1
+        for amount in string.gmatch(ARGV[at + 1], '%S+') do
+          if i <= c then
+            changes[i] = changes[i] - tonumber(amount)
+          elseif givenBack then
+            changes[i - c] = changes[i - c] + tonumber(amount)
+          end
+          i = i + 1
+        end
+      end
+    end
+  end
+  if redis.call('EXISTS', unpack(KEYS, k + 2, k + 1 + c)) == c then
+    for i = 1, c do
+      if changes[i] ~= 0 then redis.call('INCRBY', KEYS[k + 1 + i], string.format('%.0f', changes[i])) end
+    end
+  else
+    local i = 0
+    for keep, name, mark in string.gmatch(ARGV[a + 1], '(%S+) (%S+) (%d+ %d+)') do
+      i = i + 1
+      local counter = KEYS[k + 1 + i]
+      if changes[i] ~= 0 and redis.call('EXISTS', counter) == 1 then
+        redis.call('INCRBY', counter, string.format('%.0f', changes[i]))
+      elseif changes[i] ~= 0 and keep ~= '-' then
+        begin(KEYS[k + 1], counter, changes[i], keep, name, mark)
+      end
+    end
+  end
+  k = k + 2 + c
+  a = requests + 2 * n
+end
+return redis.call('RPUSH', KEYS[1], unpack(ARGV, 2, 1 + records))`,
+  step: (call, [queue = "", ...keys], [count = "", ...args]) => {
+    const records = args.slice(0, Number(count))
+    const rest = args.slice(Number(count))
+    const names = [...keys]
+    while (rest.length > 0) {
+      const [n = "", terms = "", all = ""] = rest.splice(0, 3)
+      const places = Arr.chunksOf(terms.split(" "), wordsOfCounter)
+      const changes = all.split(" ").map(Number)
+      const c = changes.length
+      const [open = "", known = "", ...counters] = names.splice(0, 2 + c)
+      for (const [member = "", amounts = ""] of Arr.chunksOf(rest.splice(0, 2 * Number(n)), 2)) {
+        if (call("ZREM", open, member) === 1) continue
+        const givenBack = call("DEL", `${open}:${member.split(" ", 1)[0]}`) === 1
+        for (const [i, amount] of amounts.split(" ").entries()) {
+          if (i < c) changes[i]! -= Number(amount)
+          else if (givenBack) changes[i - c]! += Number(amount)
+        }
+      }
+      for (const [i, counter] of counters.entries()) {
+        const [keep = "", name = "", window, since] = places[i] ?? []
+        if (changes[i] === 0) continue
+        if (call("EXISTS", counter) === 1) call("INCRBY", counter, changes[i]!)
+        else if (keep !== none) {
+          begin(call, { known, counter, change: changes[i]!, keep, name, wanted: `${window} ${since}` })
+        }
+      }
+    }
+    return call("RPUSH", queue, ...records)
+  },
+  decode: Number
+}
+
+interface Beginning {
+  readonly known: string
+  readonly counter: string
+  readonly change: number
+  readonly keep: string
+  readonly name: string
+  readonly wanted: string
+}
+
+const begin = (call: Call, { change, counter, keep, known, name, wanted }: Beginning): void => {
+  if (name !== none) {
+    const mark = call("HGET", known, name)
+    if (standing(mark, wanted, false) !== "begins") return
+    call("HSET", known, name, begun(mark, wanted))
+    call("EXPIRE", known, Meters.keptSeconds.month)
+  }
+  call("SET", counter, change, "EX", keep)
+}
+
+/**
+ * Sets lost and new counters of one scope to what the records say and what is still reserved on them, and marks them. A
+ * counter that holds more keeps it: it knows of requests that are not recorded yet.
+ *
+ * KEYS: open reservations, marks, one counter per meter. ARGV, per meter: name, mark, seconds to keep, sum of the
+ * records.
+ */
+export const restoration: Script<void> = {
+  name: "restoration",
+  lua: `
+${standingLua}
+for i = 1, #KEYS - 2 do
+  local name, wanted, keep, sum = ARGV[4 * i - 3], ARGV[4 * i - 2], ARGV[4 * i - 1], tonumber(ARGV[4 * i])
+  local counter = KEYS[i + 2]
+  local held = tonumber(redis.call('GET', counter) or '0')
+  local mark = redis.call('HGET', KEYS[2], name)
+  if standing(mark, wanted, redis.call('EXISTS', counter) == 1) == 'cold' then
+    local place = ' ' .. name .. ':' .. string.match(wanted, '^%d+') .. ' '
+    for _, member in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '+inf')) do
+      local _, at = string.find(member, place, 1, true)
+      if at then sum = sum + tonumber(string.match(member, '^%d+', at + 1)) end
+    end
+    if sum > held then held = sum end
+    redis.call('SET', counter, string.format('%.0f', held), 'EX', keep)
+    local window, since = string.match(mark or '', '^(%d+) (%d+)$')
+    if not window or window <= string.match(wanted, '^%d+') or tonumber(since) < tonumber(string.match(wanted, '%d+$')) then
+      redis.call('HSET', KEYS[2], name, wanted)
+      redis.call('EXPIRE', KEYS[2], '${Meters.keptSeconds.month}')
+    end
+  end
+end`,
+  step: (call, [open = "", known = "", ...counters], args) => {
+    for (const [i, [name = "", wanted = "", keep = "", recorded = ""]] of Arr.chunksOf(args, 4).entries()) {
+      const counter = counters[i]!
+      const mark = call("HGET", known, name)
+      if (standing(mark, wanted, call("EXISTS", counter) === 1) !== "cold") continue
+      const place = `${name}:${parsed(wanted)?.window}`
+      const reserved = items(call("ZRANGEBYSCORE", open, "-inf", "+inf")).flatMap((member) =>
+        Arr.chunksOf(String(member).split(" ").slice(1), 2).flatMap(([at, amount]) =>
+          at === place ? [Number(amount)] : []
+        )
+      )
+      const sum = reserved.reduce((total, amount) => total + amount, Number(recorded))
+      call("SET", counter, Math.max(sum, Number(call("GET", counter) ?? "0")), "EX", keep)
+      const [had, asked] = [parsed(mark), parsed(wanted)]
+      if (had !== undefined && asked !== undefined && had.window > asked.window && had.since >= asked.since) continue
+      call("HSET", known, name, wanted)
+      call("EXPIRE", known, Meters.keptSeconds.month)
+    }
+    return null
+  },
+  decode: () => undefined
+}
+
+const items = (reply: Reply | undefined): ReadonlyArray<Reply> => (Array.isArray(reply) ? reply : [])

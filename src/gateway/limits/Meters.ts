@@ -1,0 +1,217 @@
+import { createHash } from "node:crypto"
+import { DateTime, Duration } from "effect"
+import type { EffectivePolicy } from "../../policy/EffectivePolicy.ts"
+import type { Limit } from "../../policy/Limit.ts"
+import type { Counted } from "../../policy/PolicyLayer.ts"
+import { toDollars, toNanos } from "../../policy/Price.ts"
+import type { LimitField } from "../../policy/SharedLimits.ts"
+import { type ErrorCode, GatewayError } from "../GatewayError.ts"
+import type { LimitScope } from "../snapshot/LimitScopes.ts"
+
+export type Unit = "requests" | "tokens" | "nanos"
+export type Window = "minute" | "day" | "month"
+
+/** A counter of one unit in one calendar window (UTC), and the limit that a policy sets on it. */
+export interface Meter {
+  readonly scope: LimitScope
+  readonly field: LimitField
+  readonly unit: Unit
+  readonly window: Window
+  /** In whole units: requests, tokens, nano-dollars. */
+  readonly limit: number
+  /** Name of its key in Redis: `<name>:<scope>:<window id>`. */
+  readonly key: string
+  readonly name: string
+  readonly windowId: string
+  /** When the window ends, in epoch milliseconds. */
+  readonly endsAt: number
+  /** Which of the scope's requests it counts. */
+  readonly counted: Counted
+  /** The number of the change of configuration since which it counts all of them. */
+  readonly since: number
+}
+
+/** The meters of one scope: they are counted, reserved and settled together. */
+export interface ScopeMeters {
+  readonly scope: LimitScope
+  readonly meters: ReadonlyArray<Meter>
+}
+
+/** What a request is counted on. */
+export interface RequestMeters {
+  readonly scopes: ReadonlyArray<ScopeMeters>
+  /** Those of all scopes, in order. */
+  readonly all: ReadonlyArray<Meter>
+}
+
+/** The meters of `scopes` at `now`. None: the request needs no Redis to be admitted. */
+export const of = (scopes: ReadonlyArray<LimitScope>, now: DateTime.Utc): RequestMeters =>
+  requestMeters(scopes.map((scope) => ofScope(scope, now)))
+
+const requestMeters = (scopes: ReadonlyArray<ScopeMeters>): RequestMeters => {
+  const counting = scopes.filter(({ meters }) => meters.length > 0)
+  return { scopes: counting, all: counting.flatMap(({ meters }) => meters) }
+}
+
+const ofScope = (scope: LimitScope, now: DateTime.Utc): ScopeMeters => ({
+  scope,
+  meters: kinds.flatMap(({ field, name, toUnits, unit, window }) => {
+    const limit: Limit = scope.limits[field]
+    if (limit._tag === "Unlimited") return []
+    const meter = { scope, field, unit, window, limit: toUnits(limit.max), ...counting(scope, field, name, window) }
+    return [placed(meter, windowAt(window, now))]
+  })
+})
+
+/**
+ * A counter of some of the scope's requests is not the counter of all of them: its name says which it counts. Nobody
+ * restores a minute, so its counters have one name.
+ */
+const counting = (scope: LimitScope, field: LimitField, name: string, window: Window) => {
+  if (window === "minute") return { name, counted: "all", since: 0 } as const
+  const { counted, since } = scope.counted(field)
+  return { name: counted === "all" ? name : `${name}~${digestOf(counted)}`, counted, since }
+}
+
+const digestOf = (counted: Counted): string =>
+  createHash("sha256").update(JSON.stringify(counted)).digest("hex").slice(0, 12)
+
+const placed = (
+  meter: Omit<Meter, "key" | "windowId" | "endsAt">,
+  { endsAt, id }: { readonly endsAt: number; readonly id: string }
+): Meter => ({ ...meter, key: `${meter.name}:${meter.scope.id}:${id}`, windowId: id, endsAt })
+
+/** The same meter in the window of `now`. */
+export const movedTo = (meter: Meter, now: number): Meter =>
+  now < meter.endsAt ? meter : placed(meter, windowAt(meter.window, DateTime.makeUnsafe(now)))
+
+interface Remembered<A> {
+  readonly minute: number
+  readonly made: A
+}
+
+/**
+ * The same, and the same objects for as long as the minute, the smallest window, lasts: what is derived from meters can
+ * be remembered by them. The meters of a layer's scope are the same for all its keys.
+ */
+export const remembering = (): ((
+  effective: EffectivePolicy,
+  scopes: (effective: EffectivePolicy) => ReadonlyArray<LimitScope>,
+  now: number
+) => RequestMeters) => {
+  const scopesOf = new WeakMap<EffectivePolicy, ReadonlyArray<LimitScope>>()
+  const ofRequests = new WeakMap<EffectivePolicy, Remembered<RequestMeters>>()
+  const ofScopes = new WeakMap<LimitScope, Remembered<ScopeMeters>>()
+  const within = <K extends object, A>(made: WeakMap<K, Remembered<A>>, key: K, minute: number, make: () => A): A => {
+    const known = made.get(key)
+    if (known?.minute === minute) return known.made
+    const fresh = make()
+    made.set(key, { minute, made: fresh })
+    return fresh
+  }
+  return (effective, scopes, now) => {
+    const minute = Math.floor(now / 60_000)
+    return within(ofRequests, effective, minute, () => {
+      let known = scopesOf.get(effective)
+      if (known === undefined) {
+        known = scopes(effective)
+        scopesOf.set(effective, known)
+      }
+      const at = DateTime.makeUnsafe(now)
+      return requestMeters(known.map((scope) => within(ofScopes, scope, minute, () => ofScope(scope, at))))
+    })
+  }
+}
+
+/** Those of `meters` that count requests, and the same object for the same `meters`. */
+export const countingRequests = (): ((meters: RequestMeters) => RequestMeters) => {
+  const made = new WeakMap<RequestMeters, RequestMeters>()
+  return (meters) => {
+    const known = made.get(meters)
+    if (known !== undefined) return known
+    const counting = requestMeters(
+      meters.scopes.map(({ meters, scope }) => ({ scope, meters: meters.filter(({ unit }) => unit === "requests") }))
+    )
+    made.set(meters, counting)
+    return counting
+  }
+}
+
+const whole = (units: number): number => Math.floor(units)
+
+const kinds = [
+  { field: "rpm_limit", unit: "requests", window: "minute", name: "rl:req", toUnits: whole },
+  { field: "tpm_limit", unit: "tokens", window: "minute", name: "rl:tpm", toUnits: whole },
+  { field: "max_requests_per_day", unit: "requests", window: "day", name: "rl:rpd", toUnits: whole },
+  { field: "max_tokens_per_day", unit: "tokens", window: "day", name: "rl:tpd", toUnits: whole },
+  { field: "daily_budget_usd", unit: "nanos", window: "day", name: "budget:daily", toUnits: toNanos },
+  { field: "monthly_budget_usd", unit: "nanos", window: "month", name: "budget:monthly", toUnits: toNanos }
+] as const
+
+const pad = (value: number): string => String(value).padStart(2, "0")
+
+/** The calendar window around `now`: its name (`YYYYMM`, `YYYYMMDD`, `YYYYMMDDHHMM`), start and end. */
+export const windowAt = (
+  window: Window,
+  now: DateTime.Utc
+): { readonly id: string; readonly startsAt: number; readonly endsAt: number } => {
+  // plain UTC arithmetic: calendar functions took a twentieth of a request's time
+  const at = new Date(DateTime.toEpochMillis(now))
+  const [year, month, day] = [at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate()]
+  const monthId = `${year}${pad(month + 1)}`
+  const dayId = `${monthId}${pad(day)}`
+  switch (window) {
+    case "month":
+      return { id: monthId, startsAt: Date.UTC(year, month), endsAt: Date.UTC(year, month + 1) }
+    case "day":
+      return { id: dayId, startsAt: Date.UTC(year, month, day), endsAt: Date.UTC(year, month, day + 1) }
+    case "minute": {
+      const startsAt = at.getTime() - (at.getTime() % 60_000)
+      return { id: `${dayId}${pad(at.getUTCHours())}${pad(at.getUTCMinutes())}`, startsAt, endsAt: startsAt + 60_000 }
+    }
+  }
+}
+
+/** Counters that outlive a minute are restored from the usage records when Redis has lost them. */
+export const isDurable = ({ window }: Meter): boolean => window !== "minute"
+
+/** What the mark of a durable counter must say for it to be right: see the scripts. */
+export const markOf = ({ since, windowId }: Meter): string => `${windowId} ${since}`
+
+/** How long a counter is kept: its window, and some. */
+export const keptSeconds: Record<Window, number> = { minute: 70, day: 172_800, month: 5_356_800 }
+
+const retryAfterSeconds = (meter: Meter, now: number): number =>
+  Math.max(1, Math.ceil(Duration.toSeconds(Duration.millis(meter.endsAt - now))))
+
+const codeOf = ({ unit }: Meter): ErrorCode =>
+  unit === "nanos" ? "budget_exceeded" : unit === "tokens" ? "token_rate_limit_exceeded" : "rate_limit_exceeded"
+
+const amount = (meter: Meter, units: number): string =>
+  meter.unit === "nanos" ? `$${toDollars(units)}` : `${units} ${meter.unit}`
+
+/**
+ * Names the limit, where it was set, what it holds and when it resets. What can never fit is not told to come again,
+ * but how much output would fit (`outputTokens`), where that is known.
+ */
+export const refusal = (
+  meter: Meter,
+  used: number,
+  wanted: number,
+  now: number,
+  outputTokens = Number.NaN
+): GatewayError => {
+  const limit = `${meter.scope.nameOf(meter.field)} (${amount(meter, meter.limit)} a ${meter.window})`
+  const code = codeOf(meter)
+  if (wanted > meter.limit) {
+    const wayOut =
+      outputTokens >= 1 && Number.isFinite(outputTokens) ? ` Ask for at most ${outputTokens} output tokens in all.` : ""
+    const message = `The request needs an estimated ${amount(meter, wanted)}, which can never fit ${limit}.${wayOut}`
+    return new GatewayError({ code, message })
+  }
+  return new GatewayError({
+    code,
+    message: `The request would exceed ${limit}: ${amount(meter, used)} are used or reserved; the window resets at ${new Date(meter.endsAt).toISOString()}.`,
+    retryAfterSeconds: retryAfterSeconds(meter, now)
+  })
+}

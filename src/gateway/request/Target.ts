@@ -1,0 +1,206 @@
+import { Result } from "effect"
+import * as Headers from "../../http/Headers.ts"
+import { type Accounting, accountingOf } from "../../policy/Estimate.ts"
+import {
+  type CanonicalRoute,
+  compatConfig,
+  compatLimits,
+  type Family,
+  modelsRoute,
+  type PolicyRoute,
+  type Provider,
+  type RouteConfig,
+  type RouteId
+} from "../../policy/routes/CanonicalRoute.ts"
+import * as CompatPaths from "../../policy/routes/CompatPaths.ts"
+import type { Passthrough } from "../../policy/routes/Passthrough.ts"
+import * as Path from "../../policy/routes/Path.ts"
+import * as RouteTable from "../../policy/routes/RouteTable.ts"
+import { type ObjectUse, useOf, useOfRoute } from "../../policy/routes/UpstreamObjects.ts"
+import * as UpstreamPaths from "../../policy/routes/UpstreamPaths.ts"
+import { byName, byPattern, type ServiceCall } from "../../policy/ServiceCall.ts"
+import { GatewayError } from "../GatewayError.ts"
+import type { Snapshot } from "../snapshot/Snapshot.ts"
+import * as Exposure from "./Exposure.ts"
+import * as ServiceTarget from "./ServiceTarget.ts"
+
+/** Where a request goes, and under which of the operator's settings. */
+export interface Routed {
+  readonly route: PolicyRoute
+  readonly provider: Provider
+  readonly config: RouteConfig
+  /** Path and query for the upstream, byte for byte. */
+  readonly target: string
+  /** The registered service that answers, where one does. */
+  readonly service?: ServiceCall
+  /** What it does with objects that live at the upstream. */
+  readonly objects: ObjectUse
+}
+
+/** A route whose bodies and answers are read. */
+export interface Target extends Routed {
+  /** What its body is read as: at the compatible upstream as on the gateway's own route of the same path. */
+  readonly routeId: RouteId | "compat" | "service"
+  /** In whose terms the answer reports its usage: the path's, whatever the request's headers say. */
+  readonly family: Family
+  readonly accounting: Accounting
+  /** The protocol reports a stream's usage only when it is asked to (family A chat). */
+  readonly usageOnRequest: boolean
+  /** The model that is asked about. */
+  readonly model?: string
+  /** Why nothing answers: told to whoever is known, and to nobody else. */
+  readonly closed?: GatewayError
+}
+
+/** A path that the wildcard lets through, to whom `access` says. */
+export interface Wildcard extends Routed {
+  readonly routeId: "wildcard"
+  readonly access: Exclude<Exposure.Access, "closed">
+  readonly settings: Passthrough
+}
+
+const compatUse = (method: string, segments: ReadonlyArray<string>, like: RouteId | undefined): ObjectUse =>
+  like === undefined ? useOf(method, segments) : useOfRoute(like, method, segments)
+
+/** The part of the upstreams' paths that a deployment decides by its environment. */
+export interface Paths {
+  /** What the upstream's UI loads, by the names that it has at this deployment. */
+  readonly support: UpstreamPaths.Support
+  /** What of the direct compatible upstream is open. */
+  readonly compat: ReadonlyArray<string>
+  readonly compatConfig: RouteConfig
+}
+
+export const defaultPaths: Paths = {
+  support: UpstreamPaths.support,
+  compat: CompatPaths.defaultPaths,
+  compatConfig: compatConfig(compatLimits, "project")
+}
+
+const canonical = (
+  { family, id, pattern }: CanonicalRoute,
+  method: string,
+  target: string,
+  segments: ReadonlyArray<string>,
+  snapshot: Snapshot
+): Result.Result<Target, GatewayError> => {
+  const config = snapshot.routes.get(id)
+  if (config === undefined) return Result.fail(unrouted(method, target))
+  return Result.succeed({
+    routeId: id,
+    route: pattern,
+    provider: "upstream",
+    family,
+    config,
+    target,
+    objects: useOfRoute(id, method, segments),
+    accounting: accountingOf(id, method, config.mode),
+    usageOnRequest: id === "chat-completions"
+  })
+}
+
+/** Finds the target of a request, or says why there is none. */
+export const find = (
+  method: string,
+  target: string,
+  snapshot: Snapshot,
+  paths: Paths = defaultPaths
+): Result.Result<Target | Wildcard, GatewayError> => {
+  const exact = RouteTable.exactly(method, target)
+  if (exact !== undefined) return canonical(exact.route, method, target, exact.segments, snapshot)
+  const path = Path.canonicalise(target)
+  if (Result.isFailure(path)) return Result.fail(unsupported(`The request path ${path.failure}.`))
+  const route = RouteTable.match(method, path.success)
+  switch (route._tag) {
+    case "Canonical":
+      return canonical(route.route, method, target, path.success.segments, snapshot)
+    case "Compat":
+      if (!CompatPaths.isOpen(paths.compat, route.rest)) return Result.fail(closedAtCompat)
+      return Result.succeed({
+        routeId: route.like?.id ?? "compat",
+        route: "/providers/compat/*",
+        provider: "compat",
+        family: familyOf(route.rest, []),
+        config: paths.compatConfig,
+        target: ServiceTarget.behind(target, 2),
+        objects: compatUse(method, path.success.segments.slice(2), route.like?.id),
+        accounting: route.like === undefined ? "answer" : accountingOf(route.like.id, method, "managed_by_gateway"),
+        usageOnRequest: route.like?.id === "chat-completions"
+      })
+    case "Service":
+      return Result.succeed(
+        ServiceTarget.of(
+          byPattern(snapshot.services, method, path.success) ??
+            byName(snapshot.services, method, path.success, route.name),
+          target,
+          path.success.path
+        )
+      )
+    case "Control":
+      return Result.fail(unsupported("The control API is served by the control listener, not here."))
+    case "Unrouted": {
+      const registered = byPattern(snapshot.services, method, path.success)
+      if (registered !== undefined) return Result.succeed(ServiceTarget.of(registered, target, path.success.path))
+      const access = Exposure.accessOf(snapshot.passthrough, paths.support, method, path.success)
+      if (access !== "closed")
+        return Result.succeed(wildcard(target, access, snapshot.passthrough, useOf(method, path.success.segments)))
+      const alias = RouteTable.aliasOf(method, path.success.segments)
+      const model = RouteTable.modelOf(method, path.success)
+      if (model !== undefined) {
+        const found = canonical(modelsRoute, method, target, path.success.segments, snapshot)
+        return Result.map(found, (list) => ({ ...list, model }))
+      }
+      if (alias !== undefined) {
+        return Result.fail(unsupported(`The gateway serves this as ${method} ${alias.pattern}; send it there.`))
+      }
+      return Result.fail(
+        route.allowed.length === 0
+          ? unrouted(method, path.success.path)
+          : unsupported(`This path is served for ${route.allowed.join(" and ")} only.`)
+      )
+    }
+  }
+}
+
+const wildcard = (target: string, access: Wildcard["access"], settings: Passthrough, objects: ObjectUse): Wildcard => ({
+  routeId: "wildcard",
+  route: "/upstream/*",
+  provider: "upstream",
+  config: {
+    enabled: true,
+    mode: "direct_upstream_passthrough",
+    timeoutMs: settings.timeout_ms,
+    maxRequestBodyBytes: settings.max_request_body_bytes,
+    maxResponseBodyBytes: settings.max_response_body_bytes,
+    limitsStreams: settings.limits_streams,
+    limitsSetBy: "the wildcard",
+    ownership: settings.ownership
+  },
+  target,
+  access,
+  settings,
+  objects
+})
+
+const closedAtCompat = new GatewayError({
+  code: "unsupported_route",
+  message:
+    "This path of the direct compatible upstream is not open. An operator can open paths by DIRECT_COMPAT_ALLOWED_PATHS; the upstream's UI and administration stay closed."
+})
+
+/** A path is as long as a head may be. */
+const mostShown = 128
+
+const unrouted = (method: string, path: string) =>
+  unsupported(
+    `Route is not supported by this gateway. There is no ${method} ${path.slice(0, mostShown)} here; POST /v1/chat/completions, /v1/responses, /v1/embeddings and /v1/messages, and GET /v1/models are the usual ones.`
+  )
+
+const unsupported = (message: string) => new GatewayError({ code: "unsupported_route", message })
+
+/**
+ * Family B's client names its protocol version on every call; on a path that both families share, that tells them
+ * apart.
+ */
+export const familyOf = (target: string, headers: Headers.RawHeaders): Family =>
+  target.startsWith("/v1/messages") || Headers.get(headers, "anthropic-version") !== undefined ? "b" : "a"

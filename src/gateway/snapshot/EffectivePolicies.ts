@@ -1,0 +1,67 @@
+import { Option } from "effect"
+import * as EffectivePolicy from "../../policy/EffectivePolicy.ts"
+import { applying, type PolicyLayer, type PolicyLayers } from "../../policy/PolicyLayer.ts"
+import type { PolicyRoute } from "../../policy/routes/CanonicalRoute.ts"
+import type { KeyRecord } from "./KeyRecord.ts"
+
+/** How many effective policies are remembered for one key: batches may combine models in any number of ways. */
+const capacity = 256
+
+interface Remembered {
+  readonly layers: PolicyLayers
+  readonly byScope: Map<string, EffectivePolicy.EffectivePolicy>
+}
+
+/**
+ * The policy that a key's request is under, and the same object for as long as neither the key nor a layer changes:
+ * what is derived from it can be remembered by it.
+ */
+export const remembering = (): ((
+  layers: PolicyLayers,
+  key: KeyRecord,
+  route: PolicyRoute,
+  models: ReadonlyArray<string>
+) => EffectivePolicy.EffectivePolicy) => {
+  const made = new WeakMap<KeyRecord, Remembered>()
+  return (layers, key, route, models) => {
+    let remembered = made.get(key)
+    if (remembered?.layers !== layers) {
+      remembered = { layers, byScope: new Map() }
+      made.set(key, remembered)
+    }
+    const { byScope } = remembered
+    const scope = layers.empty ? "" : scopeName(layers, route, models)
+    const known = byScope.get(scope)
+    if (known !== undefined) return known
+    const effective = EffectivePolicy.of([
+      ...applying(layers, {
+        projectId: Option.getOrUndefined(key.projectId),
+        teamId: Option.getOrUndefined(key.teamId),
+        route,
+        models
+      }),
+      ownLayer(key)
+    ])
+    if (byScope.size >= capacity) byScope.clear()
+    byScope.set(scope, effective)
+    return effective
+  }
+}
+
+/** The key's own policy, as the last of the layers. */
+export const ownLayer = (key: KeyRecord): PolicyLayer => ({
+  kind: "key",
+  scopeId: key.id,
+  version: key.policyVersion,
+  policy: key.policy,
+  guardrails: key.guardrails,
+  since: key.limitsSince
+})
+
+/** Names only what has a layer: all other routes and models share one policy. */
+const scopeName = ({ of }: PolicyLayers, route: PolicyRoute, models: ReadonlyArray<string>): string => {
+  const routeName = of.route.has(route) ? route : ""
+  if (of.model.size === 0) return routeName
+  const layered = models.filter((model) => of.model.has(model))
+  return layered.length === 0 ? routeName : JSON.stringify([routeName, ...layered.toSorted()])
+}

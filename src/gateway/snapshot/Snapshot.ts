@@ -1,0 +1,217 @@
+import { Effect, Schema } from "effect"
+import * as Definitions from "../../guardrails/Definitions.ts"
+import * as PolicyLayer from "../../policy/PolicyLayer.ts"
+import type { ModelPrice } from "../../policy/Price.ts"
+import { PriceList } from "../../policy/PriceList.ts"
+import { type RouteConfig, RouteId, RouteMode } from "../../policy/routes/CanonicalRoute.ts"
+import { type CredentialStyle, styleColumns, styleOf } from "../../policy/routes/CredentialStyle.ts"
+import { defaults, Passthrough } from "../../policy/routes/Passthrough.ts"
+import type { Served } from "../../policy/routes/StartupUpstreams.ts"
+import * as UpstreamBase from "../../policy/routes/UpstreamBase.ts"
+import { Ownership } from "../../policy/routes/UpstreamObjects.ts"
+import { isVendor, servedBy, Vendor } from "../../policy/routes/Vendor.ts"
+import * as ServiceTable from "../../policy/ServiceTable.ts"
+import { Database } from "../../services/Database.ts"
+import { readEpoch } from "../../state/Changes.ts"
+import { type BoundCredential, missing, open as openCredential } from "../../state/StoredCredential.ts"
+import { type Columns, RowReader, type Table, type UnreadableRow } from "../../state/StoredRows.ts"
+import * as FrontDoor from "../auth/FrontDoor.ts"
+import * as BodyHash from "../request/BodyHash.ts"
+
+/** An enabled `upstream` provider row. */
+export interface UpstreamProvider {
+  readonly name: string
+  readonly base: UpstreamBase.UpstreamBase
+  readonly style: CredentialStyle
+  readonly credential: BoundCredential
+}
+
+/** Everything an operator decided, except about single keys: replaced whole, never changed. */
+export interface Snapshot {
+  readonly epoch: number
+  readonly routes: ReadonlyMap<RouteId, RouteConfig>
+  /**
+   * By what each of them serves; for what none of them serves, the environment says where requests go. `unreadable`: there
+   * is a row, and this version cannot decode it.
+   */
+  readonly providers: ReadonlyMap<Served, UpstreamProvider | "unreadable">
+  readonly prices: PriceList
+  readonly services: ServiceTable.ServiceTable
+  readonly frontDoor: FrontDoor.FrontDoor
+  readonly passthrough: Passthrough
+  readonly layers: PolicyLayer.PolicyLayers
+  readonly guardrails: Definitions.Definitions
+  readonly bodyHashKey: BodyHash.Key
+  /** Rows that this version cannot decode; each of them switches off itself only. */
+  readonly unreadable: ReadonlyArray<UnreadableRow>
+}
+
+const RouteRow = Schema.Struct({
+  route_id: RouteId,
+  enabled: Schema.Boolean,
+  mode: RouteMode,
+  timeout_ms: Schema.Int,
+  max_request_body_bytes: Schema.Int,
+  max_response_body_bytes: Schema.Int,
+  limits_streams: Schema.Boolean,
+  ownership: Ownership
+})
+
+const ProviderRow = Schema.Struct({
+  id: Schema.String,
+  name: Schema.String,
+  base_url: Schema.String,
+  family: Schema.NullOr(Vendor),
+  sealed_credential: Schema.NullOr(Schema.String),
+  credential_origin: Schema.NullOr(Schema.String),
+  ...styleColumns
+})
+
+const PriceRow = Schema.Struct({
+  model: Schema.String,
+  input: Schema.FiniteFromString,
+  output: Schema.FiniteFromString,
+  cached_input: Schema.NullOr(Schema.FiniteFromString),
+  cache_write: Schema.NullOr(Schema.FiniteFromString)
+})
+
+const decodeRoute = Schema.decodeUnknownSync(RouteRow)
+const decodeProvider = Schema.decodeUnknownSync(ProviderRow)
+const decodePrice = Schema.decodeUnknownSync(PriceRow)
+const isRouteId = Schema.is(RouteId)
+
+type Entry<Key, Value> = readonly [Key, Value]
+
+/** A route that cannot be decoded is disabled. */
+const routeTable: Table<Entry<RouteId, RouteConfig>> = {
+  name: "canonical_routes",
+  key: ["route_id"],
+  decode: (columns) => {
+    const row = decodeRoute(columns)
+    return [
+      row.route_id,
+      {
+        enabled: row.enabled,
+        mode: row.mode,
+        timeoutMs: row.timeout_ms,
+        maxRequestBodyBytes: row.max_request_body_bytes,
+        maxResponseBodyBytes: row.max_response_body_bytes,
+        limitsStreams: row.limits_streams,
+        limitsSetBy: "the route",
+        ownership: row.ownership
+      }
+    ]
+  },
+  substitute: ({ route_id }) => (isRouteId(route_id) ? [route_id, disabledRoute] : undefined)
+}
+
+const disabledRoute: RouteConfig = {
+  enabled: false,
+  mode: "managed_by_gateway",
+  timeoutMs: 1,
+  maxRequestBodyBytes: 0,
+  maxResponseBodyBytes: 0,
+  limitsStreams: true,
+  limitsSetBy: "the route",
+  ownership: "key"
+}
+
+/** A provider row whose credential is still sealed. */
+interface SealedProvider extends UpstreamProvider {
+  readonly sealed: string | null
+  readonly context: string
+}
+
+interface StoredProvider {
+  readonly serves: Served
+  readonly provider: SealedProvider | "unreadable"
+}
+
+/** With a provider that cannot be decoded nobody knows where its requests should go: they must not go elsewhere. */
+const providerTable: Table<StoredProvider> = {
+  name: "provider_configs",
+  key: ["id"],
+  decode: (columns) => {
+    const row = decodeProvider(columns)
+    return {
+      serves: servedBy(row.family),
+      provider: {
+        name: row.name,
+        base: UpstreamBase.of(row.base_url),
+        style: styleOf(row),
+        credential: { secret: missing, origin: row.credential_origin },
+        sealed: row.sealed_credential,
+        context: `provider_configs/${row.id}`
+      }
+    }
+  },
+  // a family that this version does not know has no requests here
+  substitute: ({ family }) =>
+    isVendor(family) || family === null ? { serves: servedBy(family), provider: "unreadable" } : undefined
+}
+
+const priceTable: Table<Entry<string, ModelPrice>> = {
+  name: "model_prices",
+  key: ["model"],
+  decode: (columns) => {
+    const { cache_write, cached_input, input, model, output } = decodePrice(columns)
+    return [model, { input, output, cachedInput: cached_input, cacheWrite: cache_write }]
+  }
+}
+
+/** A wildcard whose settings cannot be decoded is closed, as it is before an operator opens it. */
+const passthroughTable: Table<Passthrough> = {
+  name: "upstream_passthrough_settings",
+  key: [],
+  decode: Schema.decodeUnknownSync(Passthrough),
+  substitute: () => defaults
+}
+
+/** Reads the epoch first: a change that commits meanwhile raises it, and is loaded again. */
+export const load = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const reader = new RowReader()
+  const epoch = yield* readEpoch
+  const routes =
+    yield* sql<Columns>`SELECT route_id, enabled, mode, timeout_ms, max_request_body_bytes, max_response_body_bytes,
+      limits_streams, ownership FROM canonical_routes`
+  const providers =
+    yield* sql<Columns>`SELECT id::text AS id, name, base_url, family, sealed_credential, credential_origin, credential_header_mode, credential_header_name,
+      credential_header_value_format FROM provider_configs WHERE provider = 'upstream' AND enabled`
+  const prices =
+    yield* sql<Columns>`SELECT model, input_nanos_per_million::text AS input, output_nanos_per_million::text AS output,
+      cached_input_nanos_per_million::text AS cached_input, cache_write_nanos_per_million::text AS cache_write
+      FROM model_prices`
+  const wildcards =
+    yield* sql<Columns>`SELECT enabled, allowed_paths, allowed_methods, ui_exposure, admin_api_exposure, guardrails,
+      body_policies, ownership, timeout_ms, max_request_body_bytes, max_response_body_bytes, limits_streams
+      FROM upstream_passthrough_settings`
+  const layers = yield* sql<Columns>`SELECT ${sql.literal(PolicyLayer.layerColumns)} FROM policy_layers`
+  const upstreams = new Map<Served, UpstreamProvider | "unreadable">()
+  for (const { provider, serves } of reader.read(providerTable, providers)) {
+    upstreams.set(serves, provider === "unreadable" ? provider : yield* opened(provider))
+  }
+  const [passthrough = defaults] = reader.read(passthroughTable, wildcards)
+  const snapshot: Snapshot = {
+    epoch,
+    routes: new Map(reader.read(routeTable, routes)),
+    providers: upstreams,
+    prices: new PriceList(reader.read(priceTable, prices)),
+    services: yield* ServiceTable.load(reader),
+    frontDoor: yield* FrontDoor.load(reader),
+    passthrough,
+    layers: PolicyLayer.indexed(reader.read(PolicyLayer.table, layers)),
+    guardrails: yield* Definitions.load(reader),
+    bodyHashKey: yield* BodyHash.loadKey,
+    unreadable: reader.unreadable
+  }
+  return snapshot
+})
+
+const opened = Effect.fnUntraced(function* ({ context, sealed, ...provider }: SealedProvider) {
+  const complete: UpstreamProvider = {
+    ...provider,
+    credential: { ...provider.credential, secret: yield* openCredential(sealed, context) }
+  }
+  return complete
+})

@@ -1,0 +1,137 @@
+import { Cause, Context, Effect, Exit, Layer, Metric, Queue, Schedule } from "effect"
+import * as Series from "../../process/Series.ts"
+import { Redis, type RedisError } from "../../services/Redis.ts"
+import * as Seldom from "../../services/Seldom.ts"
+import { usageQueue } from "../../state/UsageQueue.ts"
+import * as UsageRow from "../../state/UsageRow.ts"
+import { Limits, type Reservation } from "../limits/Limits.ts"
+import type { Settled } from "../limits/Settling.ts"
+import type { UsageRecord } from "./UsageRecord.ts"
+
+/**
+ * The way of a usage record: settled into the queue in Redis before the client has the end of its answer, from there
+ * into the database in batches. A process that dies loses no settled record, and a record that is written twice is
+ * there once.
+ */
+export class UsageLog extends Context.Service<
+  UsageLog,
+  {
+    /**
+     * Settles the reservation and queues the record, then tells `done`. While Redis does not answer, records are kept
+     * in memory, up to 10,000 of them, and settled when it does.
+     */
+    readonly settle: (
+      reservation: Reservation | undefined,
+      used: Settled,
+      record: UsageRecord,
+      done: () => void
+    ) => void
+    /** False while a further record might be lost, in Redis or in memory: then no request is admitted, nor recorded. */
+    readonly hasRoom: () => boolean
+  }
+>()("svc/gateway/UsageLog") {
+  static readonly layer = Layer.effect(
+    UsageLog,
+    Effect.gen(function* () {
+      const limits = yield* Limits
+      const redis = yield* Redis
+      const seldom = yield* Seldom.make
+      const series = yield* Series.make
+      let queued = 0
+      let waiting = 0
+      series.gauge(recordsQueued, () => queued)
+      series.gauge(recordsWaiting, () => waiting)
+
+      const fork = Effect.runForkWith(yield* Effect.context<never>())
+
+      const settleAgain = (reservation: Reservation | undefined, used: Settled, record: string) =>
+        Effect.map(
+          Effect.callback<number, RedisError>((resume) => limits.settle(reservation, used, record, resume)),
+          (length) => {
+            queued = length
+          }
+        )
+
+      // bounded by `hasRoom`: beyond it come only the records of requests that were already admitted
+      const backlog = yield* Queue.unbounded<Effect.Effect<void, RedisError>>()
+      const settleLater = (attempt: Effect.Effect<void, RedisError>) =>
+        Effect.suspend(() => {
+          waiting++
+          return Effect.asVoid(Queue.offer(backlog, attempt))
+        })
+      /** One of them. Interrupted, it waits again. */
+      const settleWaiting = Effect.uninterruptibleMask((restore) =>
+        Effect.gen(function* () {
+          const attempt = yield* restore(Queue.take(backlog))
+          yield* restore(
+            Effect.retry(attempt, { schedule: untilRedisIsBack, while: ({ retryable }) => retryable })
+          ).pipe(
+            Effect.onInterrupt(() => Queue.offer(backlog, attempt)),
+            // what Redis will never take must not hold up what it will
+            Effect.catchTag("RedisError", (cause) =>
+              Effect.logError("a usage record is lost: Redis refuses it", { cause })
+            )
+          )
+          waiting--
+        })
+      )
+
+      // nobody settles while nobody is admitted: the length must be asked for, or a full queue would stay full for ever
+      const measure = Effect.map(redis.command("LLEN", redis.key(usageQueue)), (length) => {
+        queued = Number(length)
+      })
+
+      yield* Effect.addFinalizer(() =>
+        Effect.suspend(() => (waiting === 0 ? Effect.void : Effect.ignore(settleWaiting))).pipe(
+          Effect.repeat({ while: () => waiting > 0 }),
+          Effect.interruptible,
+          Effect.timeoutOption(lastChance),
+          Effect.andThen(
+            Effect.suspend(() =>
+              waiting === 0
+                ? Effect.void
+                : Effect.logError("usage records are lost: Redis did not come back", { waiting })
+            )
+          )
+        )
+      )
+      yield* Effect.forkScoped(Effect.forever(Effect.ignore(settleWaiting)))
+      yield* Effect.forkScoped(Effect.repeat(Effect.ignore(measure), Schedule.spaced("1 second")))
+
+      return UsageLog.of({
+        settle: (reservation, used, record, done) => {
+          const text = UsageRow.encode(record)
+          limits.settle(reservation, used, text, (exit) => {
+            if (Exit.isSuccess(exit)) queued = exit.value
+            else {
+              fork(settleLater(settleAgain(reservation, used, text)))
+              const cause = Cause.squash(exit.cause)
+              fork(
+                seldom("Redis", (leftOut) =>
+                  Effect.logWarning("usage records wait for Redis", { cause, waiting, ...leftOut })
+                )
+              )
+            }
+            done()
+          })
+        },
+        hasRoom: () => queued < queueLimit && waiting < backlogLimit
+      })
+    })
+  )
+}
+
+const backlogLimit = 10_000
+const queueLimit = 1_000_000
+
+const recordsQueued = Metric.gauge("gateway_usage_records_queued", {
+  description: `Usage records in Redis that wait for the database, of all gateways; from ${queueLimit} on requests are refused`
+})
+const recordsWaiting = Metric.gauge("gateway_usage_records_unsettled", {
+  description: `Usage records in this process's memory that wait for Redis; from ${backlogLimit} on requests are refused`
+})
+
+/** How long the end of the process is held for records that wait for Redis. */
+const lastChance = "5 seconds"
+
+const untilRedisIsBack = Schedule.min([Schedule.exponential("50 millis"), Schedule.spaced("1 second")])

@@ -1,0 +1,114 @@
+import { Clock, Effect, Layer, Schedule } from "effect"
+import type { SqlClient } from "effect/sql/SqlClient"
+import type { Fragment } from "effect/sql/Statement"
+import {
+  admittedEvent,
+  dimensions,
+  endpointOfEvent,
+  modelOfEvent,
+  statusOfEvent,
+  summands,
+  unpricedEvent
+} from "../../policy/UsageSums.ts"
+import { Database } from "../../services/Database.ts"
+
+/**
+ * Sums by hour and by day, so that a query over months reads thousands of rows and not millions. Everything before the
+ * mark (`usage_rolled.until`) is in them and nothing behind it, hence sums and the events behind the mark are together
+ * the whole, at any moment.
+ *
+ * The mark follows the clock at a distance: sums of a minute at once cost a small part of what sums of every batch
+ * would (each batch of a busy gateway touches nearly as many sums as it has records). A record that comes late, from a
+ * long stream or out of a queue that waited for the database, is added to the sums by the statement that inserts it.
+ */
+export const layer = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const step = yield* Effect.map(Effect.context<Database>(), (context) =>
+      Effect.provide(
+        Effect.flatMap(Clock.currentTimeMillis, (now) => roll(now - distanceMs)),
+        context
+      )
+    )
+    const all = Effect.repeat(step, { while: (more) => more, schedule: Schedule.spaced(breathMs) })
+    const round = Effect.catch(all, (cause) => Effect.logWarning("usage waits to be summed up", { cause }))
+    yield* Effect.forkScoped(Effect.repeat(round, Schedule.spaced(pauseMs)))
+  })
+)
+
+/** Longer than nearly every request: a record bears the time of its beginning and is written at its end. */
+const distanceMs = 5 * 60_000
+const pauseMs = 60_000
+/** The writer and the gateway share the database's cores: a backlog is no hurry. */
+const breathMs = 50
+
+/** So many events make a step, or a few more. */
+export const stepSize = 20_000
+
+/** Moves the mark towards `before` (epoch milliseconds), by a step at most. Answers whether more can follow at once. */
+export const roll = (before: number, size = stepSize) =>
+  Effect.gen(function* () {
+    const { sql, transaction } = yield* Database
+    return yield* transaction(
+      Effect.gen(function* () {
+        // Writers share this lock until they commit: what is not to be seen below is not there.
+        const [mark] = yield* sql<{ until: Date; full: Date | null }>`
+          SELECT until, (SELECT created_at FROM usage_events WHERE created_at >= until
+            ORDER BY created_at OFFSET ${size} LIMIT 1) AS full
+          FROM usage_rolled FOR UPDATE`
+        if (mark === undefined) return false
+        const from = mark.until.getTime()
+        const full = mark.full === null ? before : Math.max(from + 1, mark.full.getTime())
+        const until = new Date(Math.min(full, before))
+        if (until.getTime() <= from) return false
+        yield* sql`${summed(sql, sql`usage_events WHERE created_at >= ${mark.until} AND created_at < ${until}`)}`
+        yield* sql`UPDATE usage_rolled SET until = ${until}`
+        return mark.full !== null && full < before
+      })
+    )
+  })
+
+/** What an event shows of itself in each part of the sums. */
+const shown = `kept.project_id, kept.key_id, route, kept.model, provider, service_name, kept.http_method, kept.endpoint, status_code,
+    kept.task_id, kept.run_id, kept.team_id`
+
+const added = [...summands, "admitted_count"]
+
+/** The statement that adds the events of `source` ("FROM …") to the sums. */
+export const summed = (sql: SqlClient, source: Fragment): Fragment => sql`
+  INSERT INTO usage_rollups (grain, part, bucket, series, ${sql.literal(dimensions)}, ${sql.literal(added.join(", "))})
+  SELECT grain, part, date_trunc(grain, hour, 'UTC') AS at, md5(ROW(${sql.literal(shown)})::text)::uuid,
+    ${sql.literal(shown)}, ${sql.literal(added.map((name) => `sum(${name})`).join(", "))}
+  FROM (
+    SELECT date_trunc('hour', created_at, 'UTC') AS hour, project_id, key_id, route,
+      ${sql.literal(modelOfEvent)} AS model, provider, service_name, http_method, ${sql.literal(endpointOfEvent)} AS endpoint,
+      ${sql.literal(statusOfEvent)} AS status_code, task_id, run_id, team_id,
+      count(*) AS request_count,
+      count(*) FILTER (WHERE ${sql.literal(admittedEvent)}) AS admitted_count,
+      count(*) FILTER (WHERE usage_source = 'reported') AS reported_count,
+      count(*) FILTER (WHERE usage_source = 'estimated') AS estimated_count,
+      count(*) FILTER (WHERE error_code = 'guardrail_blocked') AS guardrail_block_count,
+      count(*) FILTER (WHERE cost_nanos >= 1000000000) AS expensive_request_count,
+      count(*) FILTER (WHERE ${sql.literal(unpricedEvent)}) AS unpriced_count,
+      coalesce(sum(input_tokens), 0) AS input_tokens,
+      coalesce(sum(output_tokens), 0) AS output_tokens,
+      coalesce(sum(total_tokens), 0) AS total_tokens,
+      coalesce(sum(cached_input_tokens), 0) AS cached_input_tokens,
+      coalesce(sum(cache_write_tokens), 0) AS cache_write_tokens,
+      coalesce(sum(reasoning_tokens), 0) AS reasoning_tokens,
+      coalesce(sum(cost_nanos), 0) AS cost_nanos,
+      sum(latency_ms) AS total_latency_ms,
+      sum(fallback_count) AS fallback_count
+    FROM ${source}
+    GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
+  ) AS fresh
+  CROSS JOIN (VALUES ('hour'), ('day')) AS grains (grain)
+  JOIN (VALUES ('overview', NULL), ('untasked', false), ('tasked', true), ('task', true)) AS parts (part, tasked)
+    ON tasked IS NULL OR tasked = (fresh.task_id IS NOT NULL OR fresh.run_id IS NOT NULL)
+  LEFT JOIN LATERAL (
+    SELECT fresh.project_id, fresh.key_id, fresh.team_id, fresh.model, fresh.http_method, fresh.endpoint,
+      CASE WHEN part = 'task' THEN fresh.task_id END AS task_id, CASE WHEN part = 'task' THEN fresh.run_id END AS run_id
+    WHERE part <> 'overview'
+  ) AS kept ON true
+  GROUP BY grain, part, at, ${sql.literal(shown)}
+  ON CONFLICT (grain, part, bucket, series) DO UPDATE SET
+    ${sql.literal(added.map((name) => `${name} = usage_rollups.${name} + excluded.${name}`).join(", "))}`

@@ -1,0 +1,68 @@
+import { Result } from "effect"
+import type { Publication } from "../../services/Broker.ts"
+import type { BatchEnvelope } from "../envelope/BatchEnvelope.ts"
+import type { EnvelopeError } from "../envelope/Errors.ts"
+import * as TaskEnvelope from "../envelope/TaskEnvelope.ts"
+import * as RetryHeaders from "../retry/RetryHeaders.ts"
+
+/** The delivery that the batch came by. */
+export interface BatchDelivery {
+  /** The consumer's own: items go straight there, whatever their task types are bound to. */
+  readonly queue: string
+  readonly contentType: string | undefined
+  readonly priority: number | undefined
+}
+
+/**
+ * One message for each task, in their order, to be confirmed before the batch is acknowledged. Items keep the priority
+ * that the batch travelled with, which the original loses; without one they have their own.
+ */
+export const publications = (
+  batch: BatchEnvelope,
+  { contentType = "application/json", priority, queue }: BatchDelivery
+): Result.Result<ReadonlyArray<Publication>, EnvelopeError> =>
+  Result.all(
+    batch.tasks.map((task, index) => {
+      const itsPriority = priority ?? task.priority
+      return Result.map(
+        TaskEnvelope.encode(task),
+        (content): Publication => ({
+          purpose: "tasks",
+          exchange: "",
+          routingKey: queue,
+          content,
+          properties: {
+            contentType,
+            persistent: true,
+            correlationId: TaskEnvelope.correlationId(task),
+            ...(itsPriority !== undefined && { priority: itsPriority }),
+            headers: {
+              task_id: task.task_id,
+              batch_id: batch.batch_id,
+              batch_index: index,
+              batch_size: batch.tasks.length
+            }
+          }
+        })
+      )
+    })
+  )
+
+/** Of a routed topology: a batch travelled by one task type, so that others in it went to the wrong worker. */
+export const hasMixedTaskTypes = (batch: BatchEnvelope): boolean =>
+  new Set(batch.tasks.map(({ task_type = "" }) => task_type.trim()).filter((taskType) => taskType !== "")).size > 1
+
+/** Where an item stood in its batch. */
+export interface BatchPosition {
+  readonly batchId: string
+  readonly batchIndex: number
+  readonly batchSize: number
+}
+
+/** Of the delivery of an item; none for a task that came by itself. */
+export const positionOf = (headers: Publication["properties"]["headers"] = {}): BatchPosition | undefined => {
+  const { batch_id: batchId, batch_index: index, batch_size: size } = headers
+  return typeof batchId === "string" && index !== undefined && size !== undefined
+    ? { batchId, batchIndex: RetryHeaders.count(index), batchSize: RetryHeaders.count(size) }
+    : undefined
+}

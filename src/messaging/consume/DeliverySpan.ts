@@ -1,0 +1,47 @@
+import { Clock, Effect, Exit, Tracer } from "effect"
+import type { Delivery } from "../../services/Broker.ts"
+import * as TraceContext from "../envelope/TraceContext.ts"
+import type { Verdict } from "./DeliveryLoop.ts"
+
+export type Traced = <E, R>(delivery: Delivery, work: Effect.Effect<Verdict, E, R>) => Effect.Effect<Verdict, E, R>
+
+/**
+ * A span for the work on each delivery, below the one that it was published in; without such a one, a trace begins. What
+ * its publisher did not sample is not sampled here either, and says so to who comes next. Without a tracer this is nothing.
+ */
+export const make: Effect.Effect<Traced> = Effect.gen(function* () {
+  const untraced: Traced = (_, work) => work
+  if (!(yield* TraceContext.isTraced)) return untraced
+  const clock = yield* Clock.Clock
+  const traced: Traced = (delivery, work) => {
+    const parent = TraceContext.ofHeaders(delivery.properties.headers)
+    if (parent?.sampled === false) return Effect.provideService(work, Tracer.ParentSpan, parent)
+    return Effect.useSpan(`process ${delivery.queue}`, options(delivery, parent), (span) =>
+      Effect.map(Effect.provideService(work, Tracer.ParentSpan, span), (verdict) => {
+        const { failure } = verdict
+        if (failure !== undefined) {
+          span.attribute("error.type", failure)
+          span.end(clock.currentTimeNanosUnsafe(), Exit.fail(failure))
+        }
+        return verdict
+      })
+    )
+  }
+  return traced
+})
+
+const options = (delivery: Delivery, parent: Tracer.ExternalSpan | undefined): Tracer.SpanOptionsNoTrace => ({
+  kind: "consumer",
+  // not below whatever the consumer was started in, which never ends
+  ...(parent === undefined ? { root: true } : { parent }),
+  attributes: {
+    "messaging.system": "rabbitmq",
+    "messaging.operation.type": "process",
+    "messaging.destination.name": delivery.exchange,
+    "messaging.destination.subscription.name": delivery.queue,
+    "messaging.rabbitmq.destination.routing_key": delivery.routingKey,
+    "messaging.rabbitmq.message.delivery_tag": delivery.deliveryTag,
+    "messaging.message.conversation_id": delivery.properties.correlationId,
+    "messaging.message.body.size": delivery.content.length
+  }
+})

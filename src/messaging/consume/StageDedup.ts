@@ -1,0 +1,104 @@
+import { Context, Effect, Layer } from "effect"
+import { Redis, type RedisError, type Script } from "../../services/Redis.ts"
+
+/** A piece of work that a stage does once at a time. */
+export interface Claim {
+  readonly stage: string
+  readonly taskId: string
+  /** `StageContract.dedupSignature`. */
+  readonly signature: string
+  readonly messageId: string
+  /** It was delivered before, or is a retry or a replay: what its earlier delivery has claimed is claimed again. */
+  readonly redelivered: boolean
+}
+
+/**
+ * Keeps two messages from being the same work at the same time, for stages with `dedup_key_fields`. A claim is released
+ * when its handler has ended; later messages are not its business.
+ */
+export class StageDedup extends Context.Service<
+  StageDedup,
+  {
+    /** `false`: another message is that work now. */
+    readonly claim: (claim: Claim) => Effect.Effect<boolean, RedisError>
+    readonly release: (claim: Claim) => Effect.Effect<void, RedisError>
+  }
+>()("svc/messaging/StageDedup") {
+  /** Of this process alone: for a stage with one worker process. */
+  static readonly layerMemory = Layer.sync(StageDedup, () => {
+    const claimed = new Map<string, string>()
+    return StageDedup.of({
+      claim: (claim) =>
+        Effect.sync(() => {
+          const key = nameOf(claim)
+          const holder = claimed.get(key)
+          if (holder !== undefined && !(claim.redelivered && holder === claim.messageId)) return false
+          claimed.set(key, claim.messageId)
+          return true
+        }),
+      release: (claim) =>
+        Effect.sync(() => {
+          const key = nameOf(claim)
+          if (claimed.get(key) === claim.messageId) claimed.delete(key)
+        })
+    })
+  })
+
+  /**
+   * Of all processes that share a Redis. A claim that was not released, as its process died or Redis was away, is claimed
+   * again by a redelivery, a retry or a replay of its own message, and by others after a day.
+   */
+  static readonly layerRedis = Layer.effect(
+    StageDedup,
+    Effect.map(Redis, (redis) =>
+      StageDedup.of({
+        claim: (claim) =>
+          redis.run(
+            claimScript,
+            [redis.key(nameOf(claim))],
+            [claim.messageId, claim.redelivered ? 1 : 0, keptForSeconds]
+          ),
+        release: (claim) => redis.run(releaseScript, [redis.key(nameOf(claim))], [claim.messageId])
+      })
+    )
+  )
+}
+
+const keptForSeconds = 86_400
+
+const nameOf = ({ signature, stage, taskId }: Claim): string =>
+  `workflow:contract:${stage}:dedup:${taskId}:${signature}`
+
+const claimScript: Script<boolean> = {
+  name: "claim-stage-work",
+  lua: `
+local holder = redis.call("GET", KEYS[1])
+if holder and not (ARGV[2] == "1" and holder == ARGV[1]) then
+  return 0
+end
+redis.call("SET", KEYS[1], ARGV[1], "EX", ARGV[3])
+return 1
+`,
+  step: (call, [key = ""], [messageId = "", redelivered, seconds = ""]) => {
+    const holder = call("GET", key)
+    if (holder !== null && !(redelivered === "1" && holder === messageId)) return 0
+    call("SET", key, messageId, "EX", seconds)
+    return 1
+  },
+  decode: (reply) => reply === 1
+}
+
+const releaseScript: Script<void> = {
+  name: "release-stage-work",
+  lua: `
+if redis.call("GET", KEYS[1]) == ARGV[1] then
+  redis.call("DEL", KEYS[1])
+end
+return 0
+`,
+  step: (call, [key = ""], [messageId]) => {
+    if (call("GET", key) === messageId) call("DEL", key)
+    return 0
+  },
+  decode: () => {}
+}

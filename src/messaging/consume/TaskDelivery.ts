@@ -1,0 +1,348 @@
+import { Cause, Clock, Duration, Effect, Exit, Fiber, Result, Schema } from "effect"
+import type { BrokerError, Delivery } from "../../services/Broker.ts"
+import * as BatchEnvelope from "../envelope/BatchEnvelope.ts"
+import type { JsonObject } from "../envelope/Envelope.ts"
+import type { EnvelopeError } from "../envelope/Errors.ts"
+import { both } from "../envelope/ExactJson.ts"
+import * as TaskEnvelope from "../envelope/TaskEnvelope.ts"
+import * as Timestamp from "../envelope/Timestamp.ts"
+import type { DeadLetterSink } from "../failure/DeadLetter.ts"
+import * as DeadLetterRecording from "../failure/DeadLetterRecording.ts"
+import { type Redact, redacted } from "../failure/ExceptionDetails.ts"
+import * as FailureLog from "../failure/FailureLog.ts"
+import * as HandlerFailure from "../failure/HandlerFailure.ts"
+import type { Failure, Redelivery, Unredelivered } from "../failure/Redelivery.ts"
+import * as HandlerMetrics from "../observe/HandlerMetrics.ts"
+import * as Observation from "../observe/Observation.ts"
+import type { Observe } from "../observe/ObservationSink.ts"
+import type { PublishError } from "../publish/BrokerClient.ts"
+import type { PublishRefused, PublishUnknown } from "../publish/PublishOutcome.ts"
+import * as ManualRetry from "../retry/ManualRetry.ts"
+import * as RetryHeaders from "../retry/RetryHeaders.ts"
+import type { ContractAliasConfig } from "../topology/Aliases.ts"
+import type { LifecycleStatusConfig, RetryStatusConfig } from "../topology/StatusSettings.ts"
+import * as BatchFanOut from "./BatchFanOut.ts"
+import type { Verdict } from "./DeliveryLoop.ts"
+import type { TaskHandler } from "./Handler.ts"
+import { type Consumer, endedByHandOver, HandlerContext } from "./HandlerContext.ts"
+import * as TaskStatuses from "./TaskStatuses.ts"
+
+export interface Settings<R> {
+  readonly consumer: Consumer
+  readonly handler: TaskHandler<R>
+  /** A handler that takes longer is interrupted, and has failed. */
+  readonly handleWithin: Duration.Duration | undefined
+  readonly aliases: ContractAliasConfig
+  /** None without a retry policy. */
+  readonly redelivery: Redelivery | undefined
+  readonly lifecycleStatuses: LifecycleStatusConfig
+  readonly retryStatuses: RetryStatusConfig
+  readonly dlqStore: DeadLetterSink | undefined
+  /** A batch travels by one task type, so others in it went to the wrong worker. */
+  readonly isRouted: boolean
+  readonly observe: Observe
+  readonly redact: Redact
+}
+
+/** The handler did not end in time. */
+export class HandlerTimeout extends Schema.TaggedError<HandlerTimeout>()("HandlerTimeout", {
+  message: Schema.String
+}) {}
+
+/** Of a batch, how many items are under way at once. The door keeps their order. */
+const itemsAtOnce = 64
+
+/** The message waits for a retry, or is a dead letter: this copy of it may go. */
+const elsewhere = ({ exceptionType, reason }: Failure): Verdict => ({ settle: "ack", failure: exceptionType ?? reason })
+
+/** Nobody is to blame but the broker or the way to it: the delivery goes back, and is worked on again. */
+type Unpublished = Unredelivered
+
+/**
+ * What a task consumer does with a delivery, in the order of the specification: read it, observe it, take a batch apart,
+ * say that it is being processed, handle it, and bring it where its end belongs; then the delivery is settled.
+ */
+export const make = <R>(settings: Settings<R>) => {
+  const { aliases, consumer, handler, handleWithin, lifecycleStatuses, observe, redelivery } = settings
+  const { client } = consumer
+  const record = DeadLetterRecording.make(consumer.name, settings.dlqStore, observe)
+  const place = { consumer_name: consumer.name, queue_name: consumer.queue }
+
+  const work = (delivery: Delivery): Effect.Effect<Verdict, Unpublished, R> =>
+    Clock.clockWith((clock) => {
+      const now = Timestamp.ofMillis(clock.currentTimeMillisUnsafe())
+      const read = aliases.read("task", delivery.content)
+      if (Result.isFailure(read)) return unreadable(delivery, read.failure, null)
+      const raw = read.success.ordinary
+      observe((at) => Observation.of("TaskMessageReceived", at, receivedOf(delivery, raw)))
+      if (BatchEnvelope.isBatch(raw)) return batch(delivery, read.success.exact, now)
+      const task = both(read.success, (message) => TaskEnvelope.read(message, now))
+      if (Result.isFailure(task)) return unreadable(delivery, task.failure, textOf(raw["task_id"]))
+      return handle(delivery, task.success.ordinary, new HandlerContext(consumer, delivery, raw, task.success))
+    })
+
+  const handle = (delivery: Delivery, task: TaskEnvelope.TaskEnvelope, context: HandlerContext) => {
+    const handled = Effect.suspend(() => handler.handle(task, context))
+    const inTime = HandlerMetrics.timed(
+      consumer.queue,
+      handleWithin === undefined ? handled : Effect.timeoutOrElse(handled, late(handleWithin))
+    )
+    const ended = (exit: Exit.Exit<unknown, unknown>) => afterHandler(delivery, task, context, exit)
+    if (!lifecycleStatuses.enabled) return Effect.flatMap(Effect.exit(inTime), ended)
+    return Effect.gen(function* () {
+      // beside the handler, which waits for no status; but before the end of the task, as people read in that order
+      const processing = yield* Effect.forkChild(lifecycle(task, context, { status: lifecycleStatuses.processing }), {
+        startImmediately: true
+      })
+      const exit = yield* Effect.exit(inTime)
+      yield* Fiber.await(processing)
+      return yield* ended(exit)
+    })
+  }
+
+  const afterHandler = (
+    delivery: Delivery,
+    task: TaskEnvelope.TaskEnvelope,
+    context: HandlerContext,
+    exit: Exit.Exit<unknown, unknown>
+  ): Effect.Effect<Verdict, Unpublished> => {
+    if (Exit.isFailure(exit) && !isHandedOver(exit.cause)) {
+      return failed(delivery, task, context, HandlerFailure.ofCause(exit.cause))
+    }
+    const { handOver } = context
+    if (handOver !== undefined) return handedOver(delivery, task, context, handOver)
+    const done = acked(attemptOf(task, context))
+    return lifecycleStatuses.enabled
+      ? Effect.as(lifecycle(task, context, { status: lifecycleStatuses.completed }, true), done)
+      : Effect.succeed(done)
+  }
+
+  /** The status first; and the task must be on its way before this copy of it may go. */
+  const handedOver = Effect.fnUntraced(function* (
+    delivery: Delivery,
+    task: TaskEnvelope.TaskEnvelope,
+    context: HandlerContext,
+    retry: ManualRetry.ManualRetry
+  ) {
+    yield* Effect.catch(client.publishStatus(retry.status), (error) =>
+      Effect.logWarning(`The status ${ManualRetry.status} of task ${task.task_id} is not published`, error.message)
+    )
+    const published = yield* Effect.result(client.publishTask(retry.task, { headers: retry.headers }))
+    if (Result.isSuccess(published)) return acked(attemptOf(task, context))
+    const error = published.failure
+    if (isOfTheBroker(error)) return yield* error
+    // also the specification's "no queue receives the message"; this copy is kept by failing
+    return yield* failed(delivery, task, context, HandlerFailure.of(error))
+  })
+
+  const failed = Effect.fnUntraced(function* (
+    delivery: Delivery,
+    task: TaskEnvelope.TaskEnvelope,
+    context: HandlerContext,
+    told: HandlerFailure.HandlerFailure
+  ): Effect.fn.Return<Verdict, Unpublished> {
+    const failure = redacted(settings.redact, told)
+    const attempt = attemptOf(task, context)
+    observe((at) =>
+      Observation.of("TaskHandlerFailed", at, {
+        ...attempt,
+        exception_type: failure.exceptionType,
+        exception_message: failure.text,
+        requeue: false
+      })
+    )
+    if (redelivery === undefined) {
+      yield* FailureLog.log(failedOnce(failure, attempt))
+      if (lifecycleStatuses.enabled) yield* lifecycle(task, context, lifecycleStatuses.failure(failure.text), true)
+      return rejected(attempt, failure.reason, failure.exceptionType)
+    }
+    const went = yield* redeliver(redelivery, delivery, failure, attempt)
+    const { maxRetries } = redelivery.policy
+    const { retryStatuses } = settings
+    if (retryStatuses.enabled) {
+      const said =
+        went._tag === "Retry"
+          ? retryStatuses.retrying(went.attempt, maxRetries, failure.text)
+          : retryStatuses.deadLettered(went.attempt, maxRetries, failure.text)
+      yield* TaskStatuses.publish(client, aboutOf(task, context), said, went._tag === "DeadLetter")
+    } else if (lifecycleStatuses.enabled && went._tag === "DeadLetter") {
+      yield* lifecycle(task, context, lifecycleStatuses.failure(failure.text), true)
+    }
+    return elsewhere(failure)
+  })
+
+  const redeliver = Effect.fnUntraced(function* (
+    redelivery: Redelivery,
+    delivery: Delivery,
+    failure: Failure,
+    attempt: Omit<Attempt, "task_id"> & { readonly task_id: string | null }
+  ) {
+    const { policy, sourceQueue } = redelivery
+    const went = yield* redelivery.redeliver(delivery, failure)
+    const type = went._tag === "Retry" ? "ConsumerRetryScheduled" : "ConsumerDeadLetterPublished"
+    const { correlation_id, task_id, task_type } = attempt
+    observe((at) =>
+      Observation.of(type, at, {
+        consumer_name: consumer.name,
+        task_id,
+        queue_name: went.queue,
+        source_queue_name: sourceQueue,
+        retry_attempt: went.attempt,
+        max_retries: policy.maxRetries,
+        reason: went.reason,
+        correlation_id,
+        task_type
+      })
+    )
+    yield* FailureLog.log({ ...failedOnce(failure, attempt), maxRetries: policy.maxRetries, went })
+    yield* record({ redelivery, delivery, failure, went, taskId: task_id })
+    return went
+  })
+
+  const unreadable = (delivery: Delivery, error: EnvelopeError, taskId: string | null) =>
+    // nothing was thrown where bytes are no JSON
+    unfit(delivery, error.reason, error.reason === "malformed_json" ? null : error._tag, taskId, error.message)
+
+  const unfit = (
+    delivery: Delivery,
+    reason: RetryHeaders.FailureReason,
+    exceptionType: string | null,
+    taskId: string | null,
+    text = ""
+  ): Effect.Effect<Verdict, Unpublished> => {
+    const attempt = nobody(delivery, taskId)
+    const failure = redacted(settings.redact, { reason, exceptionType, text, stack: "", retryable: false })
+    if (redelivery === undefined) {
+      return Effect.as(FailureLog.log(failedOnce(failure, attempt)), rejected(attempt, reason))
+    }
+    return Effect.as(redeliver(redelivery, delivery, failure, attempt), elsewhere(failure))
+  }
+
+  /** Items that were published before a crash come again with the batch. `message`: exact, as they are written again. */
+  const batch = (
+    delivery: Delivery,
+    message: JsonObject,
+    now: Timestamp.Timestamp
+  ): Effect.Effect<Verdict, Unpublished> => {
+    if (redelivery === undefined) {
+      const [reason, attempt] = ["unsupported_batch_envelope", nobody(delivery, null)]
+      const text = "A consumer without a retry policy takes no batches"
+      const failure = { reason, exceptionType: null, text, stack: "" }
+      return Effect.as(FailureLog.log(failedOnce(failure, attempt)), rejected(attempt, reason))
+    }
+    const read = BatchEnvelope.read(message, now, (item) => aliases.inbound(item))
+    if (Result.isFailure(read)) return unreadable(delivery, read.failure, null)
+    if (settings.isRouted && BatchFanOut.hasMixedTaskTypes(read.success)) {
+      return unfit(delivery, "mixed_task_type_batch", null, null)
+    }
+    const { contentType, priority } = delivery.properties
+    const items = BatchFanOut.publications(read.success, { queue: consumer.queue, contentType, priority })
+    if (Result.isFailure(items)) return unreadable(delivery, items.failure, null)
+    return Effect.as(
+      Effect.forEach(items.success, (item) => client.publish(item), { concurrency: itemsAtOnce, discard: true }),
+      acked(nobody(delivery, null))
+    )
+  }
+
+  const lifecycle = (
+    task: TaskEnvelope.TaskEnvelope,
+    context: HandlerContext,
+    said: TaskStatuses.Said,
+    terminal = false
+  ) =>
+    Effect.map(TaskStatuses.publish(client, aboutOf(task, context), said, terminal), (published) => {
+      if (!published) return
+      observe((at) =>
+        Observation.of("TaskLifecycleStatusPublished", at, { ...attemptOf(task, context), status: said.status })
+      )
+    })
+
+  const failedOnce = (
+    failure: FailureLog.Failed["failure"],
+    { retry_attempt, task_id }: Omit<Attempt, "task_id"> & { readonly task_id: string | null }
+  ): FailureLog.Failed => ({
+    consumer: consumer.name,
+    queue: consumer.queue,
+    taskId: task_id,
+    failure,
+    attempt: retry_attempt,
+    maxRetries: 0,
+    went: undefined
+  })
+
+  const receivedOf = (delivery: Delivery, raw: JsonObject) => ({
+    ...place,
+    task_id: textOf(raw["task_id"]),
+    delivery_tag: delivery.deliveryTag,
+    redelivered: delivery.redelivered,
+    correlation_id: textOf(raw["correlation_id"]) ?? delivery.properties.correlationId ?? null,
+    retry_attempt: RetryHeaders.attemptOf(delivery.properties.headers ?? {}),
+    task_type: textOf(raw["task_type"])
+  })
+
+  const attemptOf = (task: TaskEnvelope.TaskEnvelope, context: HandlerContext): Attempt => ({
+    ...place,
+    task_id: task.task_id,
+    correlation_id: context.correlationId,
+    retry_attempt: context.retryAttempt,
+    task_type: task.task_type ?? null
+  })
+
+  /** A delivery that is no task, as far as can be told. */
+  const nobody = ({ properties }: Delivery, taskId: string | null) => ({
+    ...place,
+    task_id: taskId,
+    correlation_id: properties.correlationId ?? null,
+    retry_attempt: RetryHeaders.attemptOf(properties.headers ?? {}),
+    task_type: null
+  })
+
+  const acked = (attempt: Observation.FieldsOf<"TaskMessageAcked">): Verdict => ({
+    settle: "ack",
+    settled: observe.later((at) => Observation.of("TaskMessageAcked", at, attempt))
+  })
+
+  /** To the dead-letter exchange of its queue, where it has one. */
+  const rejected = (attempt: Observation.FieldsOf<"TaskMessageAcked">, reason: string, failure = reason): Verdict => ({
+    settle: "reject",
+    settled: observe.later((at) => Observation.of("TaskMessageRejected", at, { ...attempt, requeue: false, reason })),
+    failure
+  })
+
+  return work
+}
+
+interface Attempt {
+  readonly consumer_name: string
+  readonly queue_name: string
+  readonly task_id: string
+  readonly correlation_id: string | null
+  readonly retry_attempt: number
+  readonly task_type: string | null
+}
+
+const aboutOf = (task: TaskEnvelope.TaskEnvelope, context: HandlerContext): TaskStatuses.About => ({
+  taskId: task.task_id,
+  correlationId: context.correlationId,
+  lineage: context.lineage,
+  task
+})
+
+const late = (within: Duration.Duration) => ({
+  duration: within,
+  orElse: () =>
+    Effect.fail(new HandlerTimeout({ message: `The handler did not end within ${Duration.format(within)}.` }))
+})
+
+/** It was ended by `manualRetry`, and by nothing else. */
+const isHandedOver = (cause: Cause.Cause<unknown>): boolean =>
+  cause.reasons.some((reason) => Cause.isDieReason(reason) && reason.defect === endedByHandOver) &&
+  cause.reasons.every((reason) => !Cause.isFailReason(reason))
+
+/** What AMQP cannot carry is the handler's own, and would be refused again with every delivery. */
+const isOfTheBroker = (error: PublishError): error is BrokerError | PublishUnknown | PublishRefused =>
+  error._tag === "BrokerError" ||
+  error._tag === "PublishUnknown" ||
+  (error._tag === "PublishRefused" && error.reason !== "invalid")
+
+const textOf = (value: unknown): string | null => (typeof value === "string" ? value : null)

@@ -1,0 +1,66 @@
+import { randomUUID } from "node:crypto"
+import { Clock, Effect, Schedule } from "effect"
+import type { JsonObject } from "../envelope/Envelope.ts"
+import type { TaskEnvelope } from "../envelope/TaskEnvelope.ts"
+import * as Timestamp from "../envelope/Timestamp.ts"
+import type { BrokerClient, PublishError } from "../publish/BrokerClient.ts"
+import * as Lineage from "../retry/Lineage.ts"
+
+/** Whose status it is. */
+export interface About {
+  readonly taskId: string
+  readonly correlationId: string
+  readonly lineage: Lineage.Lineage
+  readonly task: Pick<TaskEnvelope, "service" | "task_type">
+}
+
+export interface Said {
+  readonly status: string
+  readonly message?: string
+  readonly meta?: JsonObject
+}
+
+/** Tries of a status that ends a task, and the pause between them. */
+const tries = { times: 5, spacing: "1 second" } as const
+
+/**
+ * Publishes a status that a consumer owes by itself. Work is never failed for want of a status: it succeeds with whether
+ * the status was confirmed. `terminal`: nothing would be heard of the task afterwards, so it is tried again where that
+ * can help; it keeps its event id, by which readers know it for one event.
+ */
+export const publish = Effect.fnUntraced(function* (
+  client: BrokerClient["Service"],
+  about: About,
+  said: Said,
+  terminal: boolean
+) {
+  const { service, task_type } = about.task
+  const event = {
+    task_id: about.taskId,
+    status: said.status,
+    ...(said.message !== undefined && { message: said.message }),
+    meta: Lineage.intoMeta(said.meta ?? {}, about.lineage),
+    correlation_id: about.correlationId,
+    ...(service !== undefined && { service }),
+    ...(task_type !== undefined && { task_type }),
+    timestamp: Timestamp.ofMillis(yield* Clock.currentTimeMillis),
+    event_id: randomUUID().replaceAll("-", "")
+  }
+  const once = client.publishStatus(event)
+  const published = terminal
+    ? Effect.retry(once, { schedule: Schedule.spaced(tries.spacing), times: tries.times, while: mayPass })
+    : once
+  return yield* Effect.matchEffect(published, {
+    onSuccess: () => Effect.succeed(true),
+    onFailure: (error) =>
+      Effect.as(
+        Effect.logWarning(`The status ${said.status} of task ${about.taskId} is not published`, error.message),
+        false
+      )
+  })
+})
+
+const mayPass = (error: PublishError): boolean =>
+  error._tag === "PublishUnknown" ||
+  (error._tag === "PublishRefused" &&
+    (error.reason === "nacked" || error.reason === "blocked" || error.reason === "unreachable"))

@@ -1,0 +1,364 @@
+import { hash } from "node:crypto"
+import { Duration, Effect, Exit, Layer, Option, Result, Schema } from "effect"
+import { Broker, type Delivery } from "../../services/Broker.ts"
+import { type EnvelopeError, type InvalidPublish, SettingsError } from "../envelope/Errors.ts"
+import { type Both, both } from "../envelope/ExactJson.ts"
+import * as WorkflowEnvelope from "../envelope/WorkflowEnvelope.ts"
+import * as DeadLetterRecording from "../failure/DeadLetterRecording.ts"
+import { ExceptionDetails, redacted } from "../failure/ExceptionDetails.ts"
+import * as FailureLog from "../failure/FailureLog.ts"
+import * as HandlerFailure from "../failure/HandlerFailure.ts"
+import * as Redelivery from "../failure/Redelivery.ts"
+import * as HandlerMetrics from "../observe/HandlerMetrics.ts"
+import * as Observation from "../observe/Observation.ts"
+import { observing } from "../observe/ObservationSink.ts"
+import { BrokerClient } from "../publish/BrokerClient.ts"
+import * as RoutingKey from "../publish/RoutingKey.ts"
+import * as Lineage from "../retry/Lineage.ts"
+import * as RetryHeaders from "../retry/RetryHeaders.ts"
+import { RetryPolicy } from "../topology/RetryPolicy.ts"
+import * as StageContract from "../topology/StageContract.ts"
+import { RetryStatusConfig } from "../topology/StatusSettings.ts"
+import * as TopologyPlan from "../topology/TopologyPlan.ts"
+import type { Stage } from "../topology/WorkflowTopology.ts"
+import * as ConsumerOptions from "./ConsumerOptions.ts"
+import * as ConsumerTimeout from "./ConsumerTimeout.ts"
+import * as DeliveryLoop from "./DeliveryLoop.ts"
+import { type Claim, StageDedup } from "./StageDedup.ts"
+import * as TaskStatuses from "./TaskStatuses.ts"
+import * as WorkflowContext from "./WorkflowContext.ts"
+import type { WorkflowHandler } from "./WorkflowHandler.ts"
+
+/**
+ * Where the stage's contract says something else, it counts: its retries, and its `max_inflight` as the default of
+ * `concurrency`.
+ */
+export type Options<R> = ConsumerOptions.ConsumerOptions & {
+  readonly handler: WorkflowHandler<R>
+} & (
+    | {
+        /** Of the client's topology. */
+        readonly stage: string
+        readonly queue?: never
+      }
+    | {
+        /** Whose inbox it is, in place of its name. */
+        readonly queue: string
+        readonly stage?: never
+      }
+  )
+
+/** The worker of one stage. */
+export interface WorkflowConsumer<R> {
+  readonly stage: string
+  readonly queue: string
+  /** The specification's `run_forever`: consumes until it is stopped or interrupted. */
+  readonly run: Effect.Effect<void, never, R>
+  /** Takes no further message; succeeds when those in work are done, or given back. */
+  readonly stop: Effect.Effect<void>
+}
+
+/** The handler took longer than the contract of its stage allows. */
+export class StageTimeout extends Schema.TaggedError<StageTimeout>()("StageTimeout", {
+  stage: Schema.String,
+  message: Schema.String
+}) {
+  readonly reason = "stage_timeout"
+}
+
+/** Another message is the same work, by the `dedup_key_fields` of the stage, and is being worked on. */
+export class DedupConflict extends Schema.TaggedError<DedupConflict>()("DedupConflict", {
+  stage: Schema.String,
+  message: Schema.String
+}) {
+  readonly reason = "dedup_conflict"
+  readonly retryable = false
+}
+
+/**
+ * Fails for a stage that the client's topology does not have, and for one with `dedup_key_fields` where there is no
+ * `StageDedup`.
+ */
+export const make = <R>(
+  options: Options<R>
+): Effect.Effect<WorkflowConsumer<R>, InvalidPublish | SettingsError, BrokerClient | Broker> =>
+  Effect.gen(function* () {
+    const broker = yield* Broker
+    const client = yield* BrokerClient
+    const { topology } = client
+    const stage = yield* Effect.fromResult(
+      options.queue === undefined
+        ? RoutingKey.stage(topology, options.stage)
+        : RoutingKey.stageOfQueue(topology, options.queue)
+    )
+    const { contract, name, queue } = stage
+    const refusal = ConsumerOptions.refusal("WorkflowConsumer", options)
+    if (refusal !== undefined) return yield* refusal
+    const { consumerName = "svc-workflow-consumer", handler } = options
+    const retryStatuses = options.retryStatuses ?? new RetryStatusConfig()
+    const aliases = options.aliasConfig ?? client.aliases
+    const policy = yield* Effect.fromResult(RetryPolicy.ofStage(contract, options.retryPolicy))
+    const redelivery = policy && (yield* Effect.fromResult(Redelivery.make(broker, client, queue, policy)))
+    const dedup = yield* dedupOf(stage)
+    const observe = yield* observing(options.observationSink)
+    const redact = yield* ExceptionDetails
+    const record = DeadLetterRecording.make(consumerName, options.dlqStore, observe)
+    const desk = { client, consumerName, stage, maxRetries: policy?.maxRetries ?? null, observe }
+
+    const about = (delivery: Delivery, envelope: WorkflowEnvelope.WorkflowEnvelope | undefined) => ({
+      consumer_name: consumerName,
+      queue_name: queue,
+      stage: name,
+      routing_key: delivery.routingKey,
+      task_id: envelope?.task_id ?? null,
+      message_id: envelope?.message_id ?? null,
+      origin_stage: envelope?.origin_stage ?? null,
+      correlation_id: correlationIdOf(delivery, envelope)
+    })
+
+    const failed = Effect.fnUntraced(function* (
+      delivery: Delivery,
+      envelope: WorkflowEnvelope.WorkflowEnvelope | undefined,
+      told: Redelivery.Failure
+    ): Effect.fn.Return<DeliveryLoop.Verdict, Redelivery.Unredelivered> {
+      const failure = redacted(redact, told)
+      const { exceptionType, reason, text } = failure
+      observe((at) =>
+        Observation.of("WorkflowStageFailed", at, {
+          ...about(delivery, envelope),
+          exception_type: exceptionType ?? reason,
+          exception_message: text,
+          requeue: false
+        })
+      )
+      const taskId = envelope?.task_id ?? null
+      const failedAttempt = { consumer: consumerName, queue, taskId, failure, attempt: attemptOf(delivery) }
+      if (redelivery === undefined) {
+        yield* FailureLog.log({ ...failedAttempt, maxRetries: 0, went: undefined })
+        return { settle: "reject", failure: exceptionType ?? reason }
+      }
+      const went = yield* redelivery.redeliver(delivery, failure)
+      const { _tag, attempt, queue: target } = went
+      const { maxRetries } = redelivery.policy
+      yield* FailureLog.log({ ...failedAttempt, maxRetries, went })
+      observe((at) =>
+        Observation.of(_tag === "Retry" ? "ConsumerRetryScheduled" : "ConsumerDeadLetterPublished", at, {
+          consumer_name: consumerName,
+          task_id: taskId,
+          queue_name: target,
+          source_queue_name: queue,
+          retry_attempt: attempt,
+          max_retries: maxRetries,
+          reason,
+          correlation_id: correlationIdOf(delivery, envelope),
+          task_type: null
+        })
+      )
+      yield* record({ redelivery, delivery, failure, went, taskId })
+      if (envelope !== undefined && retryStatuses.enabled) {
+        const { meta, ...said } =
+          _tag === "Retry"
+            ? retryStatuses.retrying(attempt, maxRetries, text)
+            : retryStatuses.deadLettered(attempt, maxRetries, text)
+        yield* TaskStatuses.publish(
+          client,
+          {
+            taskId: envelope.task_id,
+            correlationId: correlationIdOf(delivery, envelope) ?? envelope.task_id,
+            lineage: Lineage.none,
+            task: {}
+          },
+          { ...said, meta: { ...meta, stage: name } },
+          _tag === "DeadLetter"
+        )
+      }
+      return { settle: "ack", failure: exceptionType ?? reason }
+    })
+
+    const handled = (delivery: Delivery, envelope: WorkflowEnvelope.WorkflowEnvelope) =>
+      Effect.exit(
+        HandlerMetrics.timed(
+          delivery.queue,
+          inTime(
+            stage,
+            Effect.suspend(() => handler.handle(envelope, WorkflowContext.make(desk, delivery, envelope)))
+          )
+        )
+      )
+
+    const afterHandler = (
+      delivery: Delivery,
+      envelope: WorkflowEnvelope.WorkflowEnvelope,
+      exit: Exit.Exit<unknown, unknown>
+    ): Effect.Effect<DeliveryLoop.Verdict, Redelivery.Unredelivered> =>
+      Exit.isFailure(exit)
+        ? failed(delivery, envelope, HandlerFailure.ofCause(exit.cause))
+        : Effect.succeed({
+            settle: "ack",
+            settled: observe.later((at) => Observation.of("WorkflowStageAcked", at, about(delivery, envelope)))
+          })
+
+    const handle = (delivery: Delivery, envelope: WorkflowEnvelope.WorkflowEnvelope) =>
+      Effect.flatMap(handled(delivery, envelope), (exit) => afterHandler(delivery, envelope, exit))
+
+    const handleOnce = (
+      dedup: StageDedup["Service"],
+      delivery: Delivery,
+      { exact, ordinary: envelope }: Both<WorkflowEnvelope.WorkflowEnvelope>
+    ) => {
+      const { message_id: messageId, task_id: taskId } = envelope
+      // two numbers that JavaScript takes for one are two pieces of work
+      const signature = StageContract.dedupSignature(stage, exact)
+      if (Result.isFailure(signature)) return failed(delivery, envelope, HandlerFailure.of(signature.failure))
+      if (signature.success === undefined) return handle(delivery, envelope)
+      const claim = {
+        stage: name,
+        taskId,
+        signature: signature.success,
+        messageId,
+        redelivered: wasDelivered(delivery)
+      }
+      // released before a retry is published, which may come at once and claims the same
+      const ended = Effect.acquireUseRelease(
+        dedup.claim(claim),
+        (isClaimed) =>
+          isClaimed
+            ? handled(delivery, envelope)
+            : Effect.succeed(Exit.fail(new DedupConflict({ stage: name, message: conflict }))),
+        (isClaimed) => (isClaimed ? release(dedup, claim) : Effect.void)
+      )
+      return Effect.flatMap(ended, (exit) => afterHandler(delivery, envelope, exit))
+    }
+
+    const work = (delivery: Delivery): Effect.Effect<DeliveryLoop.Verdict, unknown, R> => {
+      const read = Result.flatMap(aliases.read("workflow", delivery.content), (message) =>
+        both(message, (json) => WorkflowEnvelope.read(json, messageIdOf(delivery)))
+      )
+      if (Result.isFailure(read)) return failed(delivery, undefined, unreadable(read.failure))
+      const envelope = read.success.ordinary
+      const kept = StageContract.checkConsume(stage, envelope)
+      if (Result.isFailure(kept)) return failed(delivery, envelope, HandlerFailure.of(kept.failure))
+      observe((at) =>
+        Observation.of("WorkflowMessageReceived", at, {
+          ...about(delivery, envelope),
+          delivery_tag: delivery.deliveryTag,
+          redelivered: delivery.redelivered,
+          retry_attempt: attemptOf(delivery)
+        })
+      )
+      return dedup === undefined ? handle(delivery, envelope) : handleOnce(dedup, delivery, read.success)
+    }
+
+    const { run, stop } = DeliveryLoop.make<R>(broker, {
+      ...ConsumerOptions.ofLoop(options),
+      name: consumerName,
+      queue,
+      concurrency: options.concurrency ?? contract.max_inflight ?? topology.prefetchCount,
+      prepare: Effect.all([
+        client.initialize,
+        TopologyPlan.declare(broker, topology, ConsumerOptions.inboxOf(topology, queue)),
+        redelivery?.prepare ?? Effect.void,
+        ConsumerTimeout.warnOnce(broker, consumerName, stage.family, timeoutOf(stage))
+      ]),
+      work,
+      onStarted: () =>
+        observe((at) =>
+          Observation.of("WorkflowStageStarted", at, { consumer_name: consumerName, stage: name, queue_name: queue })
+        ),
+      onError: ({ exceptionType, text }) =>
+        observe((at) =>
+          Observation.of("WorkflowStageFailed", at, {
+            consumer_name: consumerName,
+            queue_name: queue,
+            stage: name,
+            routing_key: null,
+            task_id: null,
+            message_id: null,
+            origin_stage: null,
+            correlation_id: null,
+            exception_type: exceptionType,
+            exception_message: text,
+            requeue: true
+          })
+        )
+    })
+    return { stage: name, queue, run, stop }
+  })
+
+/** A worker for as long as the layer is there; it stops as `stop` does. */
+export const layer = <R>(
+  options: Options<R>
+): Layer.Layer<never, InvalidPublish | SettingsError, Broker | BrokerClient | R> =>
+  Layer.effectDiscard(Effect.flatMap(make(options), ({ run }) => Effect.forkScoped(run)))
+
+const attemptOf = ({ properties: { headers = {} } }: Delivery): number => RetryHeaders.attemptOf(headers)
+
+const correlationIdOf = (
+  { properties }: Delivery,
+  envelope: WorkflowEnvelope.WorkflowEnvelope | undefined
+): string | null => envelope?.correlation_id || properties.correlationId || envelope?.task_id || null
+
+const conflict = "Another message is the same work, and is being worked on."
+
+/** Earlier deliveries of this message have ended: the broker returned it, its worker retried it, or somebody replayed it. */
+const wasDelivered = ({ properties: { headers = {} }, redelivered }: Delivery): boolean =>
+  redelivered || RetryHeaders.attemptOf(headers) > 0 || headers[RetryHeaders.replayedFromDlq] === true
+
+/**
+ * A claim that is not released keeps other messages from the same work for a day, so the delivery is held until Redis is
+ * back, for a minute. An interrupted handler waits for nothing: its message comes again and claims again.
+ */
+const release = (dedup: StageDedup["Service"], claim: Claim): Effect.Effect<void> => {
+  const released = dedup.release(claim)
+  return released.pipe(
+    Effect.catchIf(
+      ({ retryable }) => retryable,
+      () =>
+        Effect.interruptible(
+          Effect.retry(released, { while: ({ retryable }) => retryable, schedule: Redelivery.holding })
+        )
+    ),
+    Effect.catch((error) =>
+      Effect.logWarning(
+        `Task ${claim.taskId} stays claimed in stage ${claim.stage} for a day: other messages for the same work are dead-lettered`,
+        error.message
+      )
+    )
+  )
+}
+
+/** Of a body without one: the same for every delivery of the message, as its retries and its claims are known by it. */
+const messageIdOf = ({ content, properties: { headers = {} } }: Delivery): string => {
+  const { message_id: given } = headers
+  return typeof given === "string" && given !== "" ? given : hash("sha256", content, "hex").slice(0, 32)
+}
+
+const unreadable = ({ message, reason }: EnvelopeError) => ({
+  reason,
+  // what the specification calls "no exception"
+  exceptionType: reason === "malformed_json" ? null : "EnvelopeError",
+  text: message,
+  stack: "",
+  retryable: false
+})
+
+const timeoutOf = ({ contract: { timeout_seconds: seconds } }: Stage): Duration.Duration | undefined =>
+  seconds === undefined ? undefined : Duration.seconds(seconds)
+
+const inTime = <A, E, R>(stage: Stage, handling: Effect.Effect<A, E, R>): Effect.Effect<A, E | StageTimeout, R> => {
+  const duration = timeoutOf(stage)
+  if (duration === undefined) return handling
+  const message = `The handler of stage ${stage.name} did not end within ${Duration.format(duration)}.`
+  return Effect.timeoutOrElse(handling, {
+    duration,
+    orElse: () => Effect.fail(new StageTimeout({ stage: stage.name, message }))
+  })
+}
+
+const dedupOf = ({ contract, name }: Stage): Effect.Effect<StageDedup["Service"] | undefined, SettingsError> =>
+  Effect.gen(function* () {
+    const dedup = Option.getOrUndefined(yield* Effect.serviceOption(StageDedup))
+    if ((contract.dedup_key_fields?.length ?? 0) === 0 || dedup !== undefined) return dedup
+    const problem = `need the service StageDedup, which stage ${name} was not given`
+    return yield* SettingsError.of("WorkflowConsumer", [{ field: "dedup_key_fields", problem }])
+  })

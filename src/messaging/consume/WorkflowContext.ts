@@ -1,0 +1,126 @@
+import { randomUUID } from "node:crypto"
+import { Effect } from "effect"
+import type { Delivery, Fields } from "../../services/Broker.ts"
+import type { JsonObject } from "../envelope/Envelope.ts"
+import type { ContractError } from "../envelope/Errors.ts"
+import type * as WorkflowEnvelope from "../envelope/WorkflowEnvelope.ts"
+import * as Observation from "../observe/Observation.ts"
+import type { Observe } from "../observe/ObservationSink.ts"
+import type { BrokerClient, PublishError } from "../publish/BrokerClient.ts"
+import * as Publications from "../publish/Publications.ts"
+import * as RetryHeaders from "../retry/RetryHeaders.ts"
+import type { Stage } from "../topology/WorkflowTopology.ts"
+import type { StatusDetails } from "./HandlerContext.ts"
+
+/** Work for another stage. */
+export interface HandOver {
+  readonly payload: JsonObject
+  readonly action?: string | undefined
+  /** Default: `{}`. */
+  readonly meta?: JsonObject | undefined
+  /** That of the present message is not passed on. */
+  readonly priority?: number | undefined
+}
+
+/** What a stage's handler knows of its message beside the envelope, and what it can do. */
+export interface WorkflowContext {
+  /** For everything else, such as a status of another task. */
+  readonly client: BrokerClient["Service"]
+  readonly consumerName: string
+  /** The consumer's own, whatever the envelope names. */
+  readonly stage: string
+  readonly sourceQueueName: string
+  /** The envelope's, else that of the message, else the task id. */
+  readonly correlationId: string
+  readonly deliveryTag: number
+  /** It was delivered before, to this worker or to another. */
+  readonly redelivered: boolean
+  /** 0: the original delivery. */
+  readonly retryAttempt: number
+  /** None without a retry policy. */
+  readonly maxRetries: number | null
+  readonly headers: Fields
+
+  /** A status of the present task. */
+  readonly publishStatus: (status: string, details?: StatusDetails) => Effect.Effect<void, PublishError>
+  /** Hands over to a stage: a new message of the same task, with this stage as its origin. */
+  readonly publishToStage: (stage: string, work: HandOver) => Effect.Effect<void, PublishError | ContractError>
+  /** Hands over by a routing key. */
+  readonly publishWorkflowMessage: (
+    routingKey: string,
+    work: HandOver
+  ) => Effect.Effect<void, PublishError | ContractError>
+}
+
+/** The consumer that a context belongs to. */
+export interface Desk {
+  readonly client: BrokerClient["Service"]
+  readonly consumerName: string
+  readonly stage: Stage
+  readonly maxRetries: number | null
+  readonly observe: Observe
+}
+
+export const make = (
+  { client, consumerName, maxRetries, observe, stage }: Desk,
+  delivery: Delivery,
+  envelope: WorkflowEnvelope.WorkflowEnvelope
+): WorkflowContext => {
+  const { headers = {} } = delivery.properties
+  const correlationId = envelope.correlation_id || delivery.properties.correlationId || envelope.task_id
+
+  const handOver = (
+    target: Exclude<Publications.WorkflowTarget, { readonly _tag: "Entry" }>,
+    { action, meta = {}, payload, priority }: HandOver
+  ) =>
+    Effect.gen(function* () {
+      const destination = yield* Effect.fromResult(Publications.destination(client.topology, target))
+      const message = {
+        task_id: envelope.task_id,
+        message_id: randomUUID().replaceAll("-", ""),
+        correlation_id: correlationId,
+        origin_stage: stage.name,
+        action,
+        payload,
+        meta,
+        priority
+      }
+      yield* target._tag === "Key"
+        ? client.publishWorkflowMessage(message, target.routingKey)
+        : client.publishToStage(message, target.stage)
+      observe((at) =>
+        Observation.of("WorkflowMessagePublished", at, {
+          consumer_name: consumerName,
+          queue_name: stage.queue,
+          stage: destination.stage.name,
+          routing_key: destination.routingKey,
+          task_id: envelope.task_id,
+          message_id: message.message_id,
+          origin_stage: stage.name,
+          correlation_id: correlationId
+        })
+      )
+    })
+
+  return {
+    client,
+    consumerName,
+    stage: stage.name,
+    sourceQueueName: stage.queue,
+    correlationId,
+    deliveryTag: delivery.deliveryTag,
+    redelivered: delivery.redelivered,
+    retryAttempt: RetryHeaders.attemptOf(headers),
+    maxRetries,
+    headers,
+    publishStatus: (status, details = {}) =>
+      client.publishStatus({
+        ...details,
+        task_id: envelope.task_id,
+        status,
+        correlation_id: details.correlation_id || correlationId
+      }),
+    publishToStage: (stage, work) => handOver({ _tag: "Stage", stage }, work),
+    publishWorkflowMessage: (routingKey, work) => handOver({ _tag: "Key", routingKey }, work)
+  }
+}

@@ -1,0 +1,169 @@
+import { Clock, Effect, Random, Result, Schedule } from "effect"
+import type { Broker, BrokerError, Delivery, Fields } from "../../services/Broker.ts"
+import { isShort } from "../envelope/Envelope.ts"
+import type { SettingsError, TopologyError } from "../envelope/Errors.ts"
+import { ofMillis, type Timestamp } from "../envelope/Timestamp.ts"
+import type { BrokerClient } from "../publish/BrokerClient.ts"
+import * as Publications from "../publish/Publications.ts"
+import type { Unconfirmed } from "../publish/PublishOutcome.ts"
+import { decide, type RetryDecision } from "../retry/RetryDecision.ts"
+import * as RetryHeaders from "../retry/RetryHeaders.ts"
+import * as RetryQueues from "../retry/RetryQueues.ts"
+import type { RetryPolicy } from "../topology/RetryPolicy.ts"
+
+/** Why a delivery is not done with. */
+export interface Failure {
+  readonly reason: RetryHeaders.FailureReason
+  /** `null`: no exception was the cause. */
+  readonly exceptionType: string | null
+  /** What the exception, or whoever read the message, says of it; may be empty. */
+  readonly text: string
+  /** May be empty. */
+  readonly stack: string
+  /** `false`: trying again is pointless. */
+  readonly retryable: boolean
+}
+
+/** Where a failed delivery went. */
+export type Redelivered = RetryDecision & {
+  readonly queue: string
+  readonly at: Timestamp
+  /** As published. */
+  readonly headers: Fields
+}
+
+/** Brings failed deliveries of one queue to its retry queues, and at last to its dead-letter queue. */
+export interface Redelivery {
+  readonly policy: RetryPolicy
+  readonly sourceQueue: string
+  /** Where the shortest of its delays is waited for; none where the policy allows no retry. */
+  readonly retryQueue: string | null
+  /** Declares those queues. */
+  readonly prepare: Effect.Effect<void, TopologyError | BrokerError>
+  /**
+   * Succeeds when the message is safe in one of them, and the delivery may be acknowledged. While the broker stores
+   * nothing, the delivery is held and the publish tried again, for a minute: its handler has run, and need not run once
+   * more. `headers`: beside those that it came with. Where those are too long to be sent on, the long ones stay behind,
+   * and `x-svc-headers-left-out` says how many.
+   */
+  readonly redeliver: (
+    delivery: Delivery,
+    failure: Failure,
+    headers?: Fields
+  ) => Effect.Effect<Redelivered, Unredelivered>
+}
+
+/** The message is in no retry queue, or nobody knows: the delivery goes back to its queue. */
+export type Unredelivered = Unconfirmed | TopologyError | BrokerError
+
+/** Fails where the names of the queues would be too long. */
+export const make = (
+  broker: Broker["Service"],
+  client: BrokerClient["Service"],
+  sourceQueue: string,
+  policy: RetryPolicy
+): Result.Result<Redelivery, SettingsError> =>
+  Result.map(RetryQueues.of(sourceQueue, policy), (wanted) => {
+    let queues = wanted
+    let declaredAt = Number.NEGATIVE_INFINITY
+    const prepare = Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      queues = yield* RetryQueues.declare(broker, queues)
+      declaredAt = now
+    })
+    // or the broker would drop classic ones in the end, and the messages with them
+    const declaredLately = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      now - declaredAt < RetryQueues.redeclareEveryMs ? Effect.void : prepare
+    )
+
+    const redeliver = Effect.fnUntraced(function* (delivery: Delivery, failure: Failure, headers: Fields = {}) {
+      const { properties } = delivery
+      const attempt = RetryHeaders.attemptOf(properties.headers ?? {})
+      const decision = decide(policy, { ...failure, attempt }, yield* Random.next)
+      const at = ofMillis(yield* Clock.currentTimeMillis)
+      const told = {
+        attempt: decision.attempt,
+        maxRetries: policy.maxRetries,
+        sourceQueue,
+        reason: decision.reason,
+        exceptionType: failure.exceptionType,
+        deadLetteredAt: decision._tag === "DeadLetter" ? at : undefined
+      }
+      const inherited = { ...properties.headers, ...headers }
+      const queueOf = () => (decision._tag === "Retry" ? queues.retryQueueOf(decision.delayMs) : queues.deadLetterQueue)
+      const storedWith = (given: Publications.RawOptions & { readonly headers: Fields }) => {
+        const publish = Effect.suspend(() => client.publish(Publications.raw(queueOf(), delivery.content, given)))
+        // somebody may have deleted the queue
+        const stored = Effect.catchTag(publish, "Unroutable", () => Effect.andThen(prepare, publish))
+        return Effect.as(held(Effect.andThen(declaredLately, stored), sourceQueue), given.headers)
+      }
+      const { contentType, correlationId, priority } = properties
+      const described = Publications.description(properties)
+      const whole = { ...described, correlationId, contentType, priority, headers: RetryHeaders.of(inherited, told) }
+      const published = yield* Effect.catchIf(storedWith(whole), isUnfit, () =>
+        storedWith({
+          correlationId: fitting(correlationId),
+          contentType: fitting(contentType),
+          contentEncoding: fitting(described.contentEncoding),
+          replyTo: fitting(described.replyTo),
+          messageId: fitting(described.messageId),
+          timestamp: described.timestamp,
+          type: fitting(described.type),
+          appId: fitting(described.appId),
+          priority,
+          headers: RetryHeaders.of(RetryHeaders.brief(RetryHeaders.carried(inherited)), told)
+        })
+      )
+      return { ...decision, at, queue: queueOf(), headers: published }
+    })
+
+    return {
+      policy,
+      sourceQueue,
+      get retryQueue() {
+        const [shortest] = policy.delays
+        return shortest === undefined ? null : queues.retryQueueOf(shortest)
+      },
+      prepare,
+      redeliver
+    }
+  })
+
+/** Tried again while the broker stores nothing. What may be stored is not: each try could be one more copy. */
+const held = <A>(stored: Effect.Effect<A, Unredelivered>, sourceQueue: string): Effect.Effect<A, Unredelivered> => {
+  const told = Effect.cached(
+    Effect.logWarning(`Failed messages of ${sourceQueue} are held until the broker stores them again`)
+  )
+  return Effect.flatMap(told, (told) =>
+    Effect.retry(
+      Effect.tapError(stored, (error) => (isPassing(error) ? told : Effect.void)),
+      { while: isPassing, schedule: holding }
+    )
+  )
+}
+
+/** What the message brought is more than can be sent: its body is still to be saved. */
+const isUnfit = (error: Unredelivered): boolean => error._tag === "PublishRefused" && error.reason === "invalid"
+
+/** Of another client, whose bytes need not be UTF-8: as text they may have become longer. */
+const fitting = (text: string | undefined): string | undefined =>
+  text !== undefined && isShort(text) ? text : undefined
+
+const isPassing = (error: Unredelivered): boolean => {
+  switch (error._tag) {
+    case "Unroutable":
+      return true
+    case "PublishRefused":
+      return error.reason === "nacked" || error.reason === "blocked" || error.reason === "unreachable"
+    case "BrokerError":
+      return ["unreachable", "lost", "timeout", "not_found", "down"].includes(error.reason)
+    default:
+      return false
+  }
+}
+
+/** Well below the half hour after which a broker takes a delivery back. */
+export const holding = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")]).pipe(
+  Schedule.jittered,
+  Schedule.upTo({ duration: "1 minute" })
+)

@@ -1,0 +1,289 @@
+import { Result } from "effect"
+import type { Fields, Properties, Publication } from "../../services/Broker.ts"
+import * as BatchEnvelope from "../envelope/BatchEnvelope.ts"
+import { type ContractError, type EnvelopeError, InvalidPublish } from "../envelope/Errors.ts"
+import * as StatusEvent from "../envelope/StatusEvent.ts"
+import * as TaskEnvelope from "../envelope/TaskEnvelope.ts"
+import type { Timestamp } from "../envelope/Timestamp.ts"
+import type { TraceIds } from "../envelope/TraceContext.ts"
+import * as WorkflowEnvelope from "../envelope/WorkflowEnvelope.ts"
+import { amqpPriority, type BrokerCapabilities } from "../topology/BrokerCapabilities.ts"
+import type { QueueFamily } from "../topology/Parameters.ts"
+import * as StageContract from "../topology/StageContract.ts"
+import { TaskTopology } from "../topology/TaskTopology.ts"
+import type { Topology } from "../topology/Topology.ts"
+import { SharedStatusWorkflowTopology, type Stage } from "../topology/WorkflowTopology.ts"
+import * as RoutingKey from "./RoutingKey.ts"
+
+type Prepared = Result.Result<Publication, InvalidPublish | EnvelopeError>
+
+/** `capabilities`: of the broker, where they are known; without them a quorum queue gets no priorities. */
+export interface TaskOptions {
+  readonly headers?: Fields | undefined
+  readonly capabilities?: BrokerCapabilities
+}
+
+/** A task on its way to its queue. Written out, as `Result.gen` would double its price, and it is paid for every task. */
+export const task = (topology: Topology, envelope: TaskEnvelope.TaskEnvelope, options: TaskOptions = {}): Prepared => {
+  const routingKey = RoutingKey.ofTask(topology, envelope)
+  if (Result.isFailure(routingKey)) return Result.fail(routingKey.failure)
+  const { exchange, family } = taskPlane(topology)
+  const priority = priorityFor(family, envelope.priority, options.capabilities)
+  if (Result.isFailure(priority)) return Result.fail(priority.failure)
+  const content = TaskEnvelope.encode(envelope)
+  if (Result.isFailure(content)) return Result.fail(content.failure)
+  return Result.succeed({
+    purpose: "tasks",
+    exchange,
+    routingKey: routingKey.success,
+    content: content.success,
+    properties: properties({
+      correlationId: TaskEnvelope.correlationId(envelope),
+      priority: priority.success,
+      headers: { task_id: envelope.task_id, ...options.headers }
+    })
+  })
+}
+
+/** Many tasks in one message, which has one priority and one routing key: the tasks must agree on both. */
+export const batch = (topology: Topology, envelope: BatchEnvelope.BatchEnvelope, options: TaskOptions = {}): Prepared =>
+  Result.gen(function* () {
+    const [first] = envelope.tasks
+    if (envelope.tasks.some(({ priority }) => priority !== first.priority)) {
+      return yield* refused(
+        "mixed_priorities",
+        "tasks.priority",
+        "The tasks of a batch must share one priority, or none: they travel as one message."
+      )
+    }
+    const keys = yield* Result.all(envelope.tasks.map((task) => RoutingKey.ofTask(topology, task)))
+    const [routingKey = ""] = keys
+    if (keys.some((key) => key !== routingKey)) {
+      return yield* refused(
+        "mixed_task_types",
+        "tasks.task_type",
+        "The tasks of a batch must share one task_type: they travel to one queue."
+      )
+    }
+    const { exchange, family } = taskPlane(topology)
+    return {
+      purpose: "tasks",
+      exchange,
+      routingKey,
+      content: yield* BatchEnvelope.encode(envelope),
+      properties: properties({
+        correlationId: envelope.batch_id,
+        priority: yield* priorityFor(family, first.priority, options.capabilities),
+        headers: { ...options.headers, batch_id: envelope.batch_id, batch_size: envelope.tasks.length }
+      })
+    }
+  })
+
+/** Where workflow work goes: to a stage, by an entry route, or by a routing key that somebody names. */
+export type WorkflowTarget =
+  | { readonly _tag: "Stage"; readonly stage: string }
+  | { readonly _tag: "Entry"; readonly route: string }
+  | { readonly _tag: "Key"; readonly routingKey: string }
+
+/** The envelope says the stage that it goes to, and the contracts of both stages are kept. */
+export const workflow = (
+  topology: Topology,
+  envelope: WorkflowEnvelope.WorkflowEnvelope,
+  target: WorkflowTarget,
+  options: TaskOptions = {}
+): Result.Result<Publication, InvalidPublish | EnvelopeError | ContractError> =>
+  Result.gen(function* () {
+    const { routingKey, stage } = yield* destination(topology, target)
+    const sent = { ...envelope, stage: stage.name, correlation_id: WorkflowEnvelope.correlationId(envelope) }
+    const { origin_stage: origin } = sent
+    const source = origin === undefined ? undefined : yield* RoutingKey.stage(topology, origin, "origin_stage")
+    yield* StageContract.checkPublish(source, stage, sent)
+    return {
+      purpose: "tasks",
+      exchange: topology instanceof SharedStatusWorkflowTopology ? topology.workflowExchange : "",
+      routingKey,
+      content: yield* WorkflowEnvelope.encode(sent),
+      properties: properties({
+        correlationId: sent.correlation_id,
+        priority: yield* priorityFor(stage.family, sent.priority, options.capabilities),
+        headers: {
+          task_id: sent.task_id,
+          message_id: sent.message_id,
+          stage: sent.stage,
+          ...(origin !== undefined && { origin_stage: origin }),
+          ...options.headers
+        }
+      })
+    }
+  })
+
+export interface StatusOptions {
+  readonly now: Timestamp
+  /** For an event that is stamped here: see `StatusEvent.complete`. */
+  readonly unique: string
+  /** Written beside the event's own fields, unless it has them already. No part of its identity. */
+  readonly trace?: TraceIds | undefined
+}
+
+/** A status on its way to everybody who reads statuses. `event`: from a program, not yet checked. */
+export const status = (topology: Topology, event: unknown, options: StatusOptions): Prepared =>
+  Result.flatMap(StatusEvent.complete(event, options), (complete) =>
+    Result.flatMap(RoutingKey.ofStatus(topology, complete), (routingKey) =>
+      statusPublication(topology, complete, routingKey, options)
+    )
+  )
+
+/** A status that also goes to the shard of `meta.parent_task_id`, which is written into its meta. */
+export const aggregationStatus = (topology: Topology, event: unknown, options: StatusOptions): Prepared =>
+  Result.gen(function* () {
+    const read = yield* StatusEvent.read(event, options.now)
+    const { routingKey, shard } = yield* RoutingKey.ofAggregation(topology, read)
+    // before the event id, which is to be the hash of what is stored
+    const sharded = { ...read, meta: { ...read.meta, aggregation_shard: shard, aggregation_role: "aggregation" } }
+    const complete = yield* StatusEvent.identified(sharded, StatusEvent.isStamped(event), options.unique)
+    return yield* statusPublication(topology, complete, routingKey, options)
+  })
+
+/**
+ * What a publisher said of its message that the library neither writes nor reads. It stays with the message: without its
+ * encoding a body cannot be read.
+ */
+export interface Description {
+  readonly contentEncoding?: string | undefined
+  readonly replyTo?: string | undefined
+  readonly messageId?: string | undefined
+  /** Of whole seconds. */
+  readonly timestamp?: Date | undefined
+  readonly type?: string | undefined
+  readonly appId?: string | undefined
+}
+
+export interface RawOptions extends Description {
+  readonly correlationId?: string | undefined
+  readonly headers?: Fields | undefined
+  /** Default: `application/json`. */
+  readonly contentType?: string | undefined
+  readonly priority?: number | undefined
+  /** Default: true. */
+  readonly persistent?: boolean | undefined
+}
+
+/** Bytes as they are, straight to a queue: retries, dead letters, replays. */
+export const raw = (
+  queue: string,
+  content: Uint8Array,
+  { contentType, correlationId, headers = {}, persistent = true, priority, ...described }: RawOptions
+): Publication => ({
+  purpose: "retries",
+  exchange: "",
+  routingKey: queue,
+  content,
+  properties: {
+    ...properties({ correlationId, priority, headers }),
+    persistent,
+    contentType: contentType ?? json,
+    ...description(described)
+  }
+})
+
+/** Not `expiration`, which counted from the first publish, and not `userId`, which must be that of who publishes. */
+export const description = ({ appId, contentEncoding, messageId, replyTo, timestamp, type }: Description) => ({
+  ...(contentEncoding !== undefined && { contentEncoding }),
+  ...(replyTo !== undefined && { replyTo }),
+  ...(messageId !== undefined && { messageId }),
+  ...(timestamp !== undefined && { timestamp }),
+  ...(type !== undefined && { type }),
+  ...(appId !== undefined && { appId })
+})
+
+const json = "application/json"
+
+const properties = ({
+  correlationId,
+  headers,
+  priority
+}: {
+  readonly correlationId: string | undefined
+  readonly priority: number | undefined
+  readonly headers: Fields
+}): Properties => {
+  const always = { contentType: json, persistent: true, headers }
+  if (correlationId === undefined) return priority === undefined ? always : { ...always, priority }
+  return priority === undefined ? { ...always, correlationId } : { ...always, correlationId, priority }
+}
+
+const statusPublication = (
+  { status }: Topology,
+  event: StatusEvent.PublishedStatus,
+  routingKey: string,
+  { trace }: StatusOptions
+): Prepared =>
+  Result.flatMap(StatusEvent.encode(trace === undefined ? event : traced(event, trace)), (content) =>
+    content.byteLength > status.maxEventBytes
+      ? refused("status_too_large", "status_max_event_bytes", tooLarge(event, content.byteLength, status.maxEventBytes))
+      : Result.succeed({
+          purpose: "statuses",
+          exchange: status.exchange,
+          routingKey,
+          content,
+          properties: properties({
+            correlationId: event.correlation_id,
+            priority: 0,
+            headers: { task_id: event.task_id, status: event.status }
+          })
+        })
+  )
+
+const tooLarge = ({ status, task_id }: StatusEvent.PublishedStatus, bytes: number, maxBytes: number): string =>
+  `The status ${status} of task ${task_id} has ${bytes} bytes, and hubs store no more than ${maxBytes}. Keep a large result in a store of your own and publish where it is, or raise status_max_event_bytes in the topologies of publishers and hubs.`
+
+const traced = (event: StatusEvent.PublishedStatus, trace: TraceIds): StatusEvent.PublishedStatus =>
+  event["trace_id"] === undefined && event["span_id"] === undefined ? { ...event, ...trace } : event
+
+/** Only of topologies that `RoutingKey.ofTask` has let through. */
+const taskPlane = (topology: Topology): { readonly exchange: string; readonly family: QueueFamily | undefined } =>
+  topology instanceof TaskTopology ? topology.tasks : { exchange: "", family: undefined }
+
+/** Where a target is, and which stage it means. */
+export const destination = (
+  topology: Topology,
+  target: WorkflowTarget
+): Result.Result<{ readonly routingKey: string; readonly stage: Stage }, InvalidPublish> => {
+  switch (target._tag) {
+    case "Stage":
+      return Result.map(RoutingKey.stage(topology, target.stage), (stage) => ({
+        routingKey: stage.publishRoutingKey,
+        stage
+      }))
+    case "Entry":
+      return Result.flatMap(RoutingKey.entry(topology, target.route), ({ routingKey, targetStage }) =>
+        Result.map(RoutingKey.stage(topology, targetStage), (stage) => ({ routingKey, stage }))
+      )
+    case "Key":
+      return Result.map(RoutingKey.stageOfKey(topology, target.routingKey), (stage) => ({
+        routingKey: target.routingKey,
+        stage
+      }))
+  }
+}
+
+const priorityFor = (
+  family: QueueFamily | undefined,
+  priority: number | undefined,
+  capabilities: BrokerCapabilities | undefined
+): Result.Result<number | undefined, InvalidPublish> => {
+  if (priority === undefined || family?.maxPriority === undefined) return Result.succeed(priority)
+  const { maxPriority, priorityField, queueType } = family
+  if (priority > maxPriority) {
+    return refused(
+      "priority_above_maximum",
+      "priority",
+      `priority is ${priority}, and the queue goes up to ${priorityField} ${maxPriority}.`
+    )
+  }
+  if (queueType !== "quorum") return Result.succeed(priority)
+  return Result.succeed(capabilities && amqpPriority(priority, maxPriority, queueType, capabilities))
+}
+
+const refused = (reason: InvalidPublish["reason"], field: string, message: string) =>
+  Result.fail(new InvalidPublish({ reason, field, message }))

@@ -1,0 +1,74 @@
+import { Effect, Schema } from "effect"
+import type { Outcome, Publication } from "../../services/Broker.ts"
+
+const sent = { exchange: Schema.String, routingKey: Schema.String, message: Schema.String }
+
+/** The broker took the message, and no queue did: it is nowhere. Publishing it again duplicates nothing. */
+export class Unroutable extends Schema.TaggedError<Unroutable>()("Unroutable", sent) {
+  readonly mayDuplicate = false
+}
+
+/** The message was not stored; `reason` as in the door's `Outcome`. Publishing it again duplicates nothing. */
+export class PublishRefused extends Schema.TaggedError<PublishRefused>()("PublishRefused", {
+  ...sent,
+  reason: Schema.Literals(["nacked", "no_exchange", "denied", "invalid", "blocked", "unreachable", "closed"])
+}) {
+  readonly mayDuplicate = false
+}
+
+/**
+ * The message was sent, and no answer came: it may be stored. Publishing it again may duplicate it, which is right where
+ * handlers are idempotent.
+ */
+export class PublishUnknown extends Schema.TaggedError<PublishUnknown>()("PublishUnknown", {
+  ...sent,
+  reason: Schema.Literals(["lost", "deadline"])
+}) {
+  readonly mayDuplicate = true
+}
+
+/** What a publish that was sent ended in, when it was not confirmed. */
+export type Unconfirmed = Unroutable | PublishRefused | PublishUnknown
+
+/** What is wrong is the message itself. */
+const isHopeless = (reason: PublishRefused["reason"]): boolean => reason === "invalid"
+
+/** Succeeds for a confirmed publish alone. */
+export const confirmed = (
+  { exchange, routingKey }: Pick<Publication, "exchange" | "routingKey">,
+  outcome: Outcome
+): Effect.Effect<void, Unconfirmed> => {
+  if (outcome._tag === "Confirmed") return Effect.void
+  const where = exchange === "" ? `the queue ${routingKey}` : `${exchange} by the routing key ${routingKey}`
+  switch (outcome._tag) {
+    case "Returned":
+      return Effect.fail(
+        new Unroutable({
+          exchange,
+          routingKey,
+          message:
+            exchange === ""
+              ? `There is no queue ${routingKey}: declare it, or start the worker that does.`
+              : `No queue of the exchange ${exchange} takes the routing key ${routingKey}: start the worker whose queue is bound to it, or correct the key.`
+        })
+      )
+    case "Refused":
+      return Effect.fail(
+        new PublishRefused({
+          exchange,
+          routingKey,
+          reason: outcome.reason,
+          message: `The publish to ${where} was refused (${outcome.reason}): ${outcome.detail}. It was not stored, and ${isHopeless(outcome.reason) ? "would be refused again" : "can be published again"}.`
+        })
+      )
+    case "Unknown":
+      return Effect.fail(
+        new PublishUnknown({
+          exchange,
+          routingKey,
+          reason: outcome.reason,
+          message: `Whether the publish to ${where} was stored is unknown (${outcome.reason}): ${outcome.detail}. Publishing it again may duplicate it.`
+        })
+      )
+  }
+}

@@ -1,0 +1,131 @@
+import { Result } from "effect"
+import { isShort, isText, maxShortBytes, textExpected } from "../envelope/Envelope.ts"
+import { InvalidPublish } from "../envelope/Errors.ts"
+import { parentTaskId, type StatusEvent } from "../envelope/StatusEvent.ts"
+import type { TaskEnvelope } from "../envelope/TaskEnvelope.ts"
+import * as HandlerFailure from "../failure/HandlerFailure.ts"
+import * as Aggregation from "../topology/Aggregation.ts"
+import * as Shards from "../topology/Shards.ts"
+import { TaskTopology } from "../topology/TaskTopology.ts"
+import * as TopicPattern from "../topology/TopicPattern.ts"
+import type { Topology } from "../topology/Topology.ts"
+import { type EntryRoute, SharedStatusWorkflowTopology, type Stage } from "../topology/WorkflowTopology.ts"
+
+/** Of a task: the one key of shared topologies, or its type. */
+export const ofTask = (topology: Topology, task: TaskEnvelope): Result.Result<string, InvalidPublish> => {
+  if (!(topology instanceof TaskTopology)) {
+    return refused(
+      "only_workflow",
+      "topology",
+      "A workflow topology has no task queue: publish to a stage (publishToStage) or an entry route (publishToEntry)."
+    )
+  }
+  const { aggregation, tasks } = topology
+  if (aggregation !== undefined && Aggregation.isRoutingKey(aggregation, task.task_id)) {
+    return refused("task_id", "task_id", looksLikeShard(aggregation))
+  }
+  if (tasks.routing._tag === "Shared") {
+    const { routingKey, strategy } = tasks.routing
+    return strategy === undefined ? Result.succeed(routingKey) : chosen(() => strategy.taskRoutingKey(task))
+  }
+  const key = task.task_type?.trim() ?? ""
+  return key === ""
+    ? refused("task_type_required", "task_type", "A routed topology needs task_type: it is the routing key.")
+    : Result.succeed(key)
+}
+
+/** Of an ordinary status: its task id, which must not lead into an aggregation queue. */
+export const ofStatus = (topology: Topology, event: StatusEvent): Result.Result<string, InvalidPublish> => {
+  if (!(topology instanceof TaskTopology)) return Result.succeed(event.task_id)
+  const { aggregation, tasks } = topology
+  if (aggregation !== undefined && Aggregation.isRoutingKey(aggregation, event.task_id)) {
+    return refused("task_id", "task_id", looksLikeShard(aggregation))
+  }
+  const strategy = tasks.routing._tag === "Shared" ? tasks.routing.strategy : undefined
+  return strategy === undefined ? Result.succeed(event.task_id) : chosen(() => strategy.statusRoutingKey(event))
+}
+
+/** Of an event for aggregation: the shard of its parent. */
+export const ofAggregation = (
+  topology: Topology,
+  event: StatusEvent
+): Result.Result<{ readonly shard: number; readonly routingKey: string }, InvalidPublish> => {
+  const aggregation = topology instanceof TaskTopology ? topology.aggregation : undefined
+  if (aggregation === undefined) return Result.fail(Aggregation.noAggregation())
+  const parent = parentTaskId(event)
+  if (parent === undefined) {
+    return refused(
+      "parent_task_id_required",
+      "meta.parent_task_id",
+      "Aggregation needs meta.parent_task_id: it decides the shard."
+    )
+  }
+  const shard = Shards.shardOf(parent, aggregation.shardCount)
+  return Result.succeed({ shard, routingKey: Aggregation.routingKey(aggregation, shard) })
+}
+
+/** `field`: which one the name was read from. */
+export const stage = (topology: Topology, name: string, field = "stage"): Result.Result<Stage, InvalidPublish> => {
+  if (!(topology instanceof SharedStatusWorkflowTopology)) return noWorkflow()
+  const found = topology.stages.find((stage) => stage.name === name)
+  if (found !== undefined) return Result.succeed(found)
+  const known = topology.stages.map(({ name }) => name).join(", ")
+  return refused("unknown_stage", field, `There is no stage ${name}; there are ${known}.`)
+}
+
+export const entry = (topology: Topology, name: string): Result.Result<EntryRoute, InvalidPublish> => {
+  if (!(topology instanceof SharedStatusWorkflowTopology)) return noWorkflow()
+  const found = topology.entryRoutes.find((entry) => entry.name === name)
+  if (found !== undefined) return Result.succeed(found)
+  const known = topology.entryRoutes.map(({ name }) => name).join(", ") || "none"
+  return refused("unknown_entry", "route", `There is no entry route ${name}; there are: ${known}.`)
+}
+
+/** The stage whose inbox a queue is. */
+export const stageOfQueue = (topology: Topology, queue: string): Result.Result<Stage, InvalidPublish> => {
+  if (!(topology instanceof SharedStatusWorkflowTopology)) return noWorkflow()
+  const found = topology.stages.find((stage) => stage.queue === queue)
+  return found === undefined
+    ? refused("unknown_stage", "queue", `No stage has the queue ${queue}.`)
+    : Result.succeed(found)
+}
+
+/**
+ * The stage that a raw routing key means: the one that is published to by it, else the one bound to exactly it, else the
+ * target of an entry route, else the first whose pattern matches.
+ */
+export const stageOfKey = (topology: Topology, routingKey: string): Result.Result<Stage, InvalidPublish> => {
+  if (!(topology instanceof SharedStatusWorkflowTopology)) return noWorkflow()
+  const { entryRoutes, stages } = topology
+  const target = () => entryRoutes.find((entry) => entry.routingKey === routingKey)?.targetStage
+  const found =
+    stages.find(({ publishRoutingKey }) => publishRoutingKey === routingKey) ??
+    stages.find(({ bindingKeys }) => bindingKeys.includes(routingKey)) ??
+    stages.find(({ name }) => name === target()) ??
+    stages.find(({ bindingKeys }) => bindingKeys.some((pattern) => TopicPattern.matches(pattern, routingKey)))
+  return found === undefined
+    ? refused("unroutable_key", "routing_key", `No stage is bound to ${routingKey}.`)
+    : Result.succeed(found)
+}
+
+const refused = (reason: InvalidPublish["reason"], field: string, message: string) =>
+  Result.fail(new InvalidPublish({ reason, field, message }))
+
+const noWorkflow = () =>
+  refused("not_a_workflow", "topology", "Only a SharedStatusWorkflowTopology has stages and entry routes.")
+
+const looksLikeShard = ({ routingPrefix }: Aggregation.AggregationPlane): string =>
+  `task_id must not be ${routingPrefix}. and a number: statuses go by their task id, and this one leads into a shard.`
+
+/** By somebody's own rule. One that throws must not look like a fault of the broker, which is waited out. */
+const chosen = (choose: () => unknown): Result.Result<string, InvalidPublish> => {
+  let key: unknown
+  try {
+    key = choose()
+  } catch (error) {
+    return refused("routing_key", "routing_strategy", `The routing strategy threw: ${HandlerFailure.of(error).text}`)
+  }
+  if (typeof key === "string" && isShort(key) && isText(key)) return Result.succeed(key)
+  const problem = `A routing key is a text of at most ${maxShortBytes} bytes, of ${textExpected}.`
+  return refused("routing_key", "routing_strategy", problem)
+}

@@ -1,0 +1,151 @@
+import { Result } from "effect"
+import type { Fields } from "../../services/Broker.ts"
+import type { JsonObject } from "../envelope/Envelope.ts"
+import { type EnvelopeError, InvalidManualRetry } from "../envelope/Errors.ts"
+import type { StatusInput } from "../envelope/StatusEvent.ts"
+import * as TaskEnvelope from "../envelope/TaskEnvelope.ts"
+import * as Lineage from "./Lineage.ts"
+import * as RetryHeaders from "./RetryHeaders.ts"
+
+/** What to change when a task is handed over under its own id; what is left out stays as it is, to the last digit. */
+export interface ManualRetryRequest {
+  readonly taskType?: string | undefined
+  /** Instead of the present payload. */
+  readonly payload?: JsonObject | undefined
+  /** On top of the present payload, member by member of its top level. */
+  readonly payloadMerge?: JsonObject | undefined
+  readonly service?: string | undefined
+  readonly correlationId?: string | undefined
+  readonly priority?: number | undefined
+  /** Travels in a header and in statuses. At most 16,384 bytes of UTF-8. */
+  readonly reason?: string | undefined
+  /** Of the status. Default: the reason. */
+  readonly message?: string | undefined
+  /** Of the status. */
+  readonly meta?: JsonObject | undefined
+  readonly headers?: Fields | undefined
+  /** Further top-level fields of the task. */
+  readonly extraFields?: JsonObject | undefined
+}
+
+/** What the handler knows of the delivery that it works on. */
+export interface Handling {
+  readonly consumerName: string
+  readonly correlationId: string
+  readonly headers: Fields
+}
+
+/** In this order: the status, then the task, then the acknowledgement. */
+export interface ManualRetry {
+  readonly status: StatusInput
+  readonly task: TaskEnvelope.TaskEnvelope
+  readonly headers: Fields
+}
+
+export const status = "manual_retrying"
+
+export const prepare = (
+  task: TaskEnvelope.TaskEnvelope,
+  handling: Handling,
+  request: ManualRetryRequest
+): Result.Result<ManualRetry, InvalidManualRetry | EnvelopeError> => {
+  const refused = refusal(request)
+  if (refused !== undefined) return Result.fail(refused)
+  const next = TaskEnvelope.read(
+    {
+      ...task,
+      correlation_id: request.correlationId ?? handling.correlationId,
+      payload: request.payload ?? { ...task.payload, ...request.payloadMerge },
+      ...(request.taskType !== undefined && { task_type: request.taskType }),
+      ...(request.service !== undefined && { service: request.service }),
+      ...(request.priority !== undefined && { priority: request.priority }),
+      ...request.extraFields
+    },
+    task.created_at
+  )
+  const lineage: Lineage.Lineage = {
+    count: Lineage.ofHeaders(handling.headers).count + 1,
+    sourceConsumer: handling.consumerName,
+    previousTaskType: task.task_type,
+    reason: request.reason
+  }
+  return Result.map(next, (next) => ({
+    task: next,
+    status: manualRetrying(next, lineage, request),
+    headers: {
+      ...carried(handling.headers),
+      task_id: next.task_id,
+      ...Lineage.toHeaders(lineage),
+      ...request.headers
+    }
+  }))
+}
+
+const refusal = (request: ManualRetryRequest): InvalidManualRetry | undefined => {
+  const of = (field: string, message: string) => new InvalidManualRetry({ field, message })
+  if (request.payload !== undefined && request.payloadMerge !== undefined) {
+    return of(
+      "payloadMerge",
+      "payload takes the place of the payload and payloadMerge is laid over it: give one of them."
+    )
+  }
+  if (request.taskType !== undefined && request.taskType.trim() === "") {
+    return of("taskType", "taskType must not be blank; leave it out to keep the present one.")
+  }
+  if (request.reason !== undefined && Buffer.byteLength(request.reason) > maxReasonBytes) {
+    return of(
+      "reason",
+      `reason has ${Buffer.byteLength(request.reason)} bytes, and travels in a header: at most ${maxReasonBytes} are possible. Put the rest into payload or meta.`
+    )
+  }
+  const forbidden = Object.keys(request.extraFields ?? {}).filter((name) => owned.has(name))
+  return forbidden.length > 0
+    ? of(
+        "extraFields",
+        `extraFields must not hold ${forbidden.sort().join(", ")}: they have parameters of their own, or stay.`
+      )
+    : undefined
+}
+
+/** A quarter of what amqplib can carry as headers. */
+const maxReasonBytes = 16_384
+
+const owned = new Set([
+  "task_id",
+  "correlation_id",
+  "task_type",
+  "service",
+  "payload",
+  "priority",
+  "spec_version",
+  "created_at"
+])
+
+/** The next worker counts its own retries. */
+const carried = (headers: Fields): Fields =>
+  Object.fromEntries(
+    Object.entries(Lineage.withoutHeaders(RetryHeaders.carried(headers))).filter(
+      ([name]) => !RetryHeaders.names.includes(name)
+    )
+  )
+
+const manualRetrying = (
+  task: TaskEnvelope.TaskEnvelope,
+  lineage: Lineage.Lineage,
+  request: ManualRetryRequest
+): StatusInput => ({
+  task_id: task.task_id,
+  status,
+  message: request.message ?? request.reason ?? "The task was handed over for another try.",
+  meta: {
+    ...request.meta,
+    manual_retry: {
+      count: lineage.count,
+      source_consumer: lineage.sourceConsumer,
+      ...(lineage.previousTaskType !== undefined && { previous_task_type: lineage.previousTaskType }),
+      ...(lineage.reason !== undefined && { reason: lineage.reason }),
+      ...(request.taskType !== undefined && { target_task_type: request.taskType })
+    }
+  },
+  correlation_id: TaskEnvelope.correlationId(task)
+})

@@ -1,0 +1,134 @@
+import { Effect, Option, Result } from "effect"
+import type { Broker, BrokerError, Declarations, Fields, Queue } from "../../services/Broker.ts"
+import { isShort, maxShortBytes } from "../envelope/Envelope.ts"
+import { SettingsError, type TopologyError } from "../envelope/Errors.ts"
+import * as BrokerCapabilities from "../topology/BrokerCapabilities.ts"
+import type { RetryPolicy } from "../topology/RetryPolicy.ts"
+import * as TopologyPlan from "../topology/TopologyPlan.ts"
+
+/**
+ * How a message whose delay is over goes from its retry queue to the queue that it came from. `quorum`: it leaves the one
+ * when the other has it, whatever dies meanwhile. `classic`: it leaves the one, and is lost where the broker dies before
+ * the other has written it down, or where the other has no leader.
+ */
+export type Passage = "quorum" | "classic"
+
+/**
+ * The queues in which failed messages of one worker queue wait, and the one in which they end. All are durable, reached
+ * through the default exchange and bound to nothing. A retry queue carries its delay and its type in its name: a queue
+ * cannot be declared again with other arguments, so another delay is another queue.
+ *
+ * Those of former delays stay, empty, until somebody deletes them. `x-expires` is no way out: declaring a quorum queue
+ * again does not renew it (rabbitmq-server #5894), it goes by the clock on the wall, a broker's outage included, and it
+ * drops what waits.
+ */
+export interface RetryQueues {
+  readonly sourceQueue: string
+  readonly policy: RetryPolicy
+  readonly passage: Passage
+  readonly deadLetterQueue: string
+  readonly retryQueueOf: (delayMs: number) => string
+  readonly declarations: Declarations
+}
+
+export const of = (sourceQueue: string, policy: RetryPolicy): Result.Result<RetryQueues, SettingsError> => {
+  const queues = by("quorum", sourceQueue, policy)
+  const tooLong = queues.declarations.queues.find(({ name }) => !isShort(name))
+  if (sourceQueue.trim() === "" || tooLong !== undefined) {
+    const problem = tooLong
+      ? `leads to ${tooLong.name}, which has more than ${maxShortBytes} bytes: give the queue a shorter name`
+      : "must not be blank"
+    return Result.fail(SettingsError.of("RetryQueues", [{ field: "source_queue", problem }]))
+  }
+  return Result.succeed(queues)
+}
+
+const by = (passage: Passage, sourceQueue: string, policy: RetryPolicy): RetryQueues => {
+  const { argumentsOf, suffix } = passages[passage]
+  const retryQueueOf = (delayMs: number) => `${sourceQueue}${policy.retryQueueSuffix}.${delayMs}ms${suffix}`
+  const deadLetterQueue = `${sourceQueue}${policy.deadLetterQueueSuffix}`
+  const retryQueues = policy.delays.map(
+    (delayMs): Queue => ({
+      name: retryQueueOf(delayMs),
+      arguments: {
+        // the type is named, as a virtual host may have another default
+        "x-queue-type": passage,
+        "x-message-ttl": delayMs,
+        "x-dead-letter-exchange": "",
+        "x-dead-letter-routing-key": sourceQueue,
+        ...argumentsOf(delayMs)
+      }
+    })
+  )
+  const declarations = { exchanges: [], queues: [...retryQueues, { name: deadLetterQueue }], bindings: [] }
+  return { sourceQueue, policy, passage, deadLetterQueue, retryQueueOf, declarations }
+}
+
+/** A day: a worker would have to be stopped, but connected, for 23 hours between a declaration and a publish. */
+export const spareMs = 86_400_000
+
+/** An hour. */
+export const redeclareEveryMs = 3_600_000
+
+/**
+ * Changing arguments here changes them of queues that are there: change the suffix with them.
+ *
+ * A classic queue is dropped by the broker when nobody declared it for `x-expires`, **with the messages in it**, as
+ * publishing and waiting are no use in its eyes. Hence the expiry is the delay and `spareMs` on top, and whoever
+ * publishes retries declares the queues again every `redeclareEveryMs`.
+ */
+const passages: Readonly<
+  Record<Passage, { readonly suffix: string; readonly argumentsOf: (delayMs: number) => Fields }>
+> = {
+  quorum: {
+    suffix: ".quorum",
+    // without `reject-publish` the broker takes the strategy, and goes by at-most-once
+    argumentsOf: () => ({ "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish" })
+  },
+  classic: { suffix: "", argumentsOf: (delayMs) => ({ "x-expires": delayMs + spareMs }) }
+}
+
+/**
+ * Declares them as this broker can, and answers what they are now. A dead-letter queue that is there is taken as it is:
+ * nothing ever leaves it by itself, so no type of queue can lose anything there, and whoever wants one that is on several
+ * nodes may have made it one.
+ */
+export const declare = Effect.fnUntraced(function* (
+  broker: Broker["Service"],
+  wanted: RetryQueues
+): Effect.fn.Return<RetryQueues, TopologyError | BrokerError> {
+  const queues = (yield* isPossible(broker, wanted)) ? wanted : yield* lesser(wanted)
+  const { declarations, deadLetterQueue } = queues
+  const isThere = Option.isSome(yield* broker.inspect(deadLetterQueue))
+  const missing = declarations.queues.filter(({ name }) => !(isThere && name === deadLetterQueue))
+  yield* TopologyPlan.declare(broker, { kind: "RetryQueues" }, { ...declarations, queues: missing })
+  return queues
+})
+
+const lesser = ({ policy, sourceQueue }: RetryQueues) =>
+  Effect.as(
+    Effect.logWarning(
+      `Retries of ${sourceQueue} wait in classic queues, and those whose delay ends while RabbitMQ dies can be lost: ` +
+        "enable its feature flags (rabbitmqctl enable_feature_flag all), then start this worker again."
+    ),
+    by("classic", sourceQueue, policy)
+  )
+
+/**
+ * Dead-lettering at least once comes with the feature flag of streams; without it quorum queues take the strategy, and go
+ * by at-most-once. So a stream is asked for that is not durable, which none may be: none comes into being, and the broker
+ * says whether it knows streams. Where it does not, that costs the connection.
+ */
+const isPossible = Effect.fnUntraced(function* (
+  broker: Broker["Service"],
+  { passage, policy, sourceQueue }: RetryQueues
+) {
+  if (passage === "classic" || policy.delays.length === 0) return true
+  const { version } = yield* broker.server
+  if (BrokerCapabilities.of(version)?.streams === "always") return true
+  const stream = { name: `${sourceQueue}.retry.probe`, durable: false, arguments: { "x-queue-type": "stream" } }
+  return yield* Effect.match(broker.declare({ exchanges: [], queues: [stream], bindings: [] }), {
+    onSuccess: () => true,
+    onFailure: ({ message }) => !message.includes("feature flag is disabled")
+  })
+})

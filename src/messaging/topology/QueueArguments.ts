@@ -1,0 +1,207 @@
+import type { Field, Fields } from "../../services/Broker.ts"
+import { isShort } from "../envelope/Envelope.ts"
+import { type Release, releases } from "./BrokerCapabilities.ts"
+
+export type QueueType = "classic" | "quorum" | "stream"
+
+/** A queue without `x-queue-type` is classic, unless its virtual host says otherwise, which a client cannot see. */
+export const queueTypeOf = (declared: Fields): Field => declared["x-queue-type"] ?? "classic"
+
+/** `refused`: the broker closes the channel (406). `inert`: it takes the argument and does nothing with it. */
+export type Standing = "accepted" | "refused" | "inert"
+
+/** What a broker would say to one argument. `problem` names the way out. */
+export interface Finding {
+  readonly argument: string
+  readonly standing: Exclude<Standing, "accepted">
+  readonly problem: string
+}
+
+/** What every release that this library knows would refuse, and what each of them would ignore. */
+export const examine = (declared: Fields): ReadonlyArray<Finding> => {
+  const [first = [], ...others] = releases.map((release) => examineFor(declared, release))
+  return first.filter((finding) =>
+    others.every((found) =>
+      found.some(({ argument, standing }) => argument === finding.argument && standing === finding.standing)
+    )
+  )
+}
+
+/** What this release would refuse or ignore. */
+export const examineFor = (declared: Fields, release: Release): ReadonlyArray<Finding> => {
+  const type = queueTypeOf(declared)
+  if (type !== "classic" && type !== "quorum" && type !== "stream") {
+    return [refused("x-queue-type", "must be classic, quorum or stream")]
+  }
+  return Object.entries(declared).flatMap(([argument, value]) => {
+    const rule = rules.get(argument)
+    if (rule === undefined) return [unknown(argument)]
+    const standing = rule[type](release, value)
+    if (standing === "refused") {
+      const takers = types.filter((type) => rule[type](release, value) !== "refused")
+      return [refused(argument, refusal(type, takers, rule.instead))]
+    }
+    const problem = rule.value(value, declared)
+    // also where it would be ignored: the release that acts on it refuses it
+    if (problem !== undefined) return [refused(argument, problem)]
+    return standing === "inert" ? [{ argument, standing, problem: `does nothing on ${type} queues` }] : []
+  })
+}
+
+const types: ReadonlyArray<QueueType> = ["classic", "quorum", "stream"]
+
+const refused = (argument: string, problem: string): Finding => ({ argument, standing: "refused", problem })
+
+/** Brokers swallow what they do not know, so that a typo would never be seen. */
+const unknown = (argument: string): Finding => ({
+  argument,
+  standing: "inert",
+  problem: "is no argument that RabbitMQ is known to have; it ignores those"
+})
+
+const refusal = (type: QueueType, takers: ReadonlyArray<QueueType>, instead = "") => {
+  const where = takers.length === 0 ? "no queue does" : `only ${takers.join(" and ")} queues do`
+  return `is not taken by ${type} queues: ${where}${instead && `; ${instead}`}`
+}
+
+type In = (release: Release, value: Field) => Standing
+
+interface Rule extends Readonly<Record<QueueType, In>> {
+  /** What is wrong with the value. */
+  readonly value: (value: Field, declared: Fields) => string | undefined
+  readonly instead?: string
+}
+
+const yes: In = () => "accepted"
+const no: In = () => "refused"
+const ignored: In = () => "inert"
+/** From that release on. */
+const from =
+  (first: Release, then: In, before: In): In =>
+  (release, value) =>
+    (release >= first ? then : before)(release, value)
+
+/** The broker's `rabbit_misc:check_expiry`, and what its timers can hold. */
+export const maxMillis = 4_294_967_295
+
+const integer =
+  (minimum: number, maximum = Number.MAX_SAFE_INTEGER) =>
+  (value: Field): string | undefined =>
+    (typeof value === "number" && Number.isInteger(value)) || typeof value === "bigint"
+      ? value >= minimum && value <= maximum
+        ? undefined
+        : `must be ${minimum} or more${maximum === Number.MAX_SAFE_INTEGER ? "" : ` and at most ${maximum}`}`
+      : "must be an integer"
+
+const oneOf =
+  (...words: ReadonlyArray<string>) =>
+  (value: Field): string | undefined =>
+    words.some((word) => word === value) ? undefined : `must be one of ${words.join(", ")}`
+
+const boolean = (value: Field): string | undefined => (typeof value === "boolean" ? undefined : "must be true or false")
+
+const shortText = (value: Field): string | undefined =>
+  typeof value === "string" && isShort(value) ? undefined : "must be a text of at most 255 bytes"
+
+const age = (value: Field): string | undefined =>
+  typeof value === "string" && /^[1-9]\d{0,8}[YMDhms]$/.test(value)
+    ? undefined
+    : "must be a number with a unit of Y, M, D, h, m or s, such as 7D"
+
+/**
+ * Measured on 3.10.8, and again by `test/messaging/topology/QueueArguments.test.ts` wherever there is one; later releases by their
+ * notes.
+ * A wrong `x-max-age` or `x-queue-master-locator` costs the whole connection there (541), not the channel alone.
+ */
+const rules: ReadonlyMap<string, Rule> = new Map(
+  Object.entries<Rule>({
+    "x-queue-type": { classic: yes, quorum: yes, stream: yes, value: oneOf("classic", "quorum", "stream") },
+    "x-message-ttl": { classic: yes, quorum: yes, stream: no, value: integer(0, maxMillis) },
+    "x-expires": { classic: yes, quorum: yes, stream: no, value: integer(1, maxMillis) },
+    "x-dead-letter-exchange": { classic: yes, quorum: yes, stream: no, value: shortText },
+    "x-dead-letter-routing-key": {
+      classic: yes,
+      quorum: yes,
+      stream: no,
+      value: (value, declared) =>
+        declared["x-dead-letter-exchange"] === undefined ? "needs x-dead-letter-exchange beside it" : shortText(value)
+    },
+    "x-dead-letter-strategy": { classic: no, quorum: yes, stream: no, value: oneOf("at-most-once", "at-least-once") },
+    "x-max-length": { classic: yes, quorum: yes, stream: no, value: integer(0) },
+    "x-max-length-bytes": { classic: yes, quorum: yes, stream: yes, value: integer(0) },
+    "x-max-in-memory-length": { classic: no, quorum: from(400, ignored, yes), stream: no, value: integer(0) },
+    "x-max-in-memory-bytes": { classic: no, quorum: from(400, ignored, yes), stream: no, value: integer(0) },
+    "x-overflow": {
+      classic: yes,
+      // taken, and documented as without effect
+      quorum: (_, value) => (value === "reject-publish-dlx" ? "inert" : "accepted"),
+      stream: no,
+      value: oneOf("drop-head", "reject-publish", "reject-publish-dlx")
+    },
+    "x-max-priority": {
+      classic: yes,
+      quorum: no,
+      stream: no,
+      value: integer(1, 255),
+      instead: "quorum queues have priorities of their own from 4.0 on, without an argument"
+    },
+    "x-single-active-consumer": { classic: yes, quorum: yes, stream: no, value: boolean },
+    "x-consumer-timeout": {
+      classic: from(403, ignored, from(312, yes, ignored)),
+      quorum: from(312, yes, ignored),
+      stream: ignored,
+      value: integer(1, maxMillis)
+    },
+    "x-delivery-limit": { classic: no, quorum: yes, stream: no, value: integer(-1) },
+    "x-queue-leader-locator": {
+      classic: from(400, yes, no),
+      quorum: yes,
+      stream: yes,
+      value: oneOf("client-local", "balanced", "random", "least-leaders")
+    },
+    "x-queue-master-locator": {
+      classic: from(403, no, yes),
+      quorum: no,
+      stream: no,
+      value: oneOf("min-masters", "client-local", "random"),
+      instead: "its name is x-queue-leader-locator now"
+    },
+    "x-queue-mode": {
+      classic: from(403, no, from(312, ignored, yes)),
+      quorum: no,
+      stream: no,
+      value: oneOf("default", "lazy"),
+      instead: "classic queues are lazy by themselves from 3.12 on"
+    },
+    "x-queue-version": {
+      classic: from(403, (_, value) => (value === 1 ? "refused" : "accepted"), yes),
+      quorum: no,
+      stream: no,
+      value: integer(1, 2)
+    },
+    "x-quorum-initial-group-size": { classic: no, quorum: yes, stream: no, value: integer(1) },
+    "x-quorum-target-group-size": {
+      classic: ignored,
+      quorum: from(313, yes, ignored),
+      stream: ignored,
+      value: integer(1)
+    },
+    "x-initial-cluster-size": { classic: no, quorum: no, stream: yes, value: integer(1) },
+    "x-max-age": { classic: no, quorum: no, stream: yes, value: age },
+    "x-stream-max-segment-size-bytes": { classic: no, quorum: no, stream: yes, value: integer(0, 3_000_000_000) },
+    "x-stream-filter-size-bytes": {
+      classic: from(313, no, ignored),
+      quorum: from(313, no, ignored),
+      stream: from(313, yes, ignored),
+      value: integer(16, 255)
+    },
+    "x-delayed-retry-type": {
+      classic: ignored,
+      quorum: from(403, yes, ignored),
+      stream: ignored,
+      value: oneOf("disabled", "all", "failed", "returned")
+    },
+    "x-delayed-retry-min": { classic: ignored, quorum: from(403, yes, ignored), stream: ignored, value: integer(0) },
+    "x-delayed-retry-max": { classic: ignored, quorum: from(403, yes, ignored), stream: ignored, value: integer(0) }
+  })
+)

@@ -1,0 +1,123 @@
+import { Result } from "effect"
+import * as CanonicalJson from "../envelope/CanonicalJson.ts"
+import type { JsonObject } from "../envelope/Envelope.ts"
+import { ContractError } from "../envelope/Errors.ts"
+import type { WorkflowEnvelope } from "../envelope/WorkflowEnvelope.ts"
+import type { ActionSchema, PayloadSchema } from "./Stage.ts"
+import type { Stage } from "./WorkflowTopology.ts"
+
+type Checked = Result.Result<void, ContractError>
+
+/**
+ * Whether a hand-over keeps the contracts of both sides. `source`: none where nobody says to be the origin, as at an
+ * entry; then the target's rules alone hold.
+ */
+export const checkPublish = (source: Stage | undefined, target: Stage, envelope: WorkflowEnvelope): Checked =>
+  Result.flatMap(source === undefined ? kept : checkSource(source, target, envelope), () =>
+    checkActions(target, "accepted_actions", source, target, envelope)
+  )
+
+/** Whether a stage takes what arrived. */
+export const checkConsume = (stage: Stage, envelope: WorkflowEnvelope): Checked =>
+  checkActions(stage, "accepted_actions", undefined, stage, envelope)
+
+const kept: Checked = Result.succeed(undefined)
+
+const checkSource = (source: Stage, target: Stage, envelope: WorkflowEnvelope): Checked => {
+  const { contract, name } = source
+  const failed = (reason: ContractError["reason"], message: string) =>
+    Result.fail(broken(reason, source, source, target, envelope, message))
+  if (contract.terminal === true) {
+    return failed("terminal_stage_handoff", `Stage ${name} is terminal: it hands over to nobody.`)
+  }
+  const allowed = contract.allowed_next_stages ?? []
+  if (allowed.length > 0 && !allowed.includes(target.name)) {
+    const message = `Stage ${name} hands over to ${allowed.join(", ")} alone, not to ${target.name}.`
+    return failed("forbidden_transition", message)
+  }
+  return checkActions(source, "produced_actions", source, target, envelope)
+}
+
+const checkActions = (
+  stage: Stage,
+  side: "accepted_actions" | "produced_actions",
+  source: Stage | undefined,
+  target: Stage,
+  envelope: WorkflowEnvelope
+): Checked => {
+  const failed = (reason: ContractError["reason"], message: string) =>
+    Result.fail(broken(reason, stage, source, target, envelope, message))
+  const actions: ReadonlyArray<ActionSchema> = stage.contract[side] ?? []
+  if (actions.length === 0) return kept
+  const { action = "" } = envelope
+  const schema = actions.find((schema) => schema.action === action)
+  if (schema === undefined) {
+    const known = actions.map(({ action }) => action).join(", ")
+    const given = action === "" ? "none" : action
+    return failed(
+      "unsupported_action",
+      `The ${side} of stage ${stage.name} are ${known}; the action given is ${given}.`
+    )
+  }
+  const problem = schema.payload && mismatch(schema.payload, envelope.payload)
+  return problem === undefined
+    ? kept
+    : failed("payload_schema_violation", `The payload of ${action} for stage ${stage.name} ${problem}.`)
+}
+
+/** Closed: what is not listed is a mistake. */
+const mismatch = (schema: PayloadSchema, payload: JsonObject): string | undefined => {
+  const required = schema.required_fields ?? []
+  const known = new Set([...required, ...(schema.optional_fields ?? [])])
+  const missing = required.filter((name) => !Object.hasOwn(payload, name))
+  const unknown = Object.keys(payload).filter((name) => !known.has(name))
+  if (missing.length + unknown.length === 0) return undefined
+  const problems = [
+    ...(missing.length > 0 ? [`lacks ${missing.join(", ")}`] : []),
+    ...(unknown.length > 0 ? [`holds ${unknown.slice(0, 10).join(", ")}, which it may not`] : [])
+  ]
+  return `does not meet ${schema.name} ${schema.version ?? "v1"}: it ${problems.join(" and ")}`
+}
+
+const broken = (
+  reason: ContractError["reason"],
+  stage: Stage,
+  source: Stage | undefined,
+  target: Stage,
+  envelope: WorkflowEnvelope,
+  message: string
+): ContractError =>
+  new ContractError({
+    reason,
+    stage: stage.name,
+    sourceStage: source?.name ?? null,
+    targetStage: target.name,
+    action: envelope.action ?? null,
+    message
+  })
+
+/**
+ * What makes two messages the same work for a stage; none where its contract names no fields. Fails for fields that are
+ * nested beyond the stack: JSON is read deeper than it is written.
+ */
+export const dedupSignature = (
+  stage: Pick<Stage, "name" | "contract">,
+  { action, payload, task_id }: Pick<WorkflowEnvelope, "task_id" | "action" | "payload">
+): Result.Result<string | undefined, ContractError> => {
+  const { dedup_key_fields: names = [] } = stage.contract
+  if (names.length === 0) return Result.succeed(undefined)
+  const own = (name: string) => (Object.hasOwn(payload, name) ? (payload[name] ?? null) : null)
+  const fields = () => Object.fromEntries(names.map((name) => [name, own(name)]))
+  return Result.try({
+    try: () => CanonicalJson.sha256({ action: action ?? null, fields: fields(), task_id }),
+    catch: () =>
+      new ContractError({
+        reason: "payload_schema_violation",
+        stage: stage.name,
+        sourceStage: null,
+        targetStage: stage.name,
+        action: action ?? null,
+        message: `The dedup_key_fields ${names.join(", ")} of stage ${stage.name} are nested too deeply to be compared.`
+      })
+  })
+}

@@ -1,0 +1,213 @@
+import { Result } from "effect"
+import type { Binding, Exchange, Fields, Queue } from "../../services/Broker.ts"
+import type { InvalidPublish } from "../envelope/Errors.ts"
+import type { StatusEvent } from "../envelope/StatusEvent.ts"
+import type { TaskEnvelope } from "../envelope/TaskEnvelope.ts"
+import * as Aggregation from "./Aggregation.ts"
+import { Findings, native, type QueueFamily, queueFamily } from "./Parameters.ts"
+import type { StatusParameters } from "./StatusPlane.ts"
+import { Topology } from "./Topology.ts"
+
+export interface TaskParameters extends StatusParameters {
+  readonly tasks_exchange: string
+  readonly tasks_queue: string
+  /** How long a task may wait before it is rejected, in milliseconds. Default: for ever. */
+  readonly tasks_message_ttl_ms?: number | undefined
+  /**
+   * How long a delivery may be unsettled, in milliseconds. From RabbitMQ 3.12 on; from 4.3 on quorum queues alone. Default:
+   * the broker's.
+   */
+  readonly task_consumer_timeout_ms?: number | undefined
+  /** Absent: not said; `false` is sent as `false`. */
+  readonly task_single_active_consumer?: boolean | undefined
+  /** 1 to 255. On a quorum queue it is not sent: those have priorities of their own from RabbitMQ 4.0 on. */
+  readonly task_max_priority?: number | undefined
+  /** Default: the broker's, which is classic. */
+  readonly task_queue_type?: "classic" | "quorum" | undefined
+  /** Raw arguments. Both hatches are alike; an argument may come from one place alone. Default: none. */
+  readonly task_queue_arguments_overrides?: Fields | undefined
+  readonly task_queue_kwargs?: Fields | undefined
+}
+
+export interface SharedParameters extends TaskParameters {
+  /** The key that every task goes by, and that the task queue is bound by. May be empty. */
+  readonly tasks_routing_key: string
+  /** Default: tasks go by `tasks_routing_key`, statuses by their `task_id`. */
+  readonly routing_strategy?: RoutingStrategy | undefined
+}
+
+/**
+ * Routing keys of one's own, where those of the specification do not fit: of a task, and of a status that is not for
+ * aggregation. The topology binds its task queue by `tasks_routing_key` alone: bindings for other keys are yours to make.
+ */
+export interface RoutingStrategy {
+  readonly taskRoutingKey: (task: TaskEnvelope) => string
+  readonly statusRoutingKey: (event: StatusEvent) => string
+}
+
+export interface RoutedParameters extends TaskParameters {
+  /** What this worker takes; trimmed, without blanks and repetitions. */
+  readonly task_types: ReadonlyArray<string>
+}
+
+/** How a task finds its queue: by one key for all, or by its type. */
+export type TaskRouting =
+  | { readonly _tag: "Shared"; readonly routingKey: string; readonly strategy: RoutingStrategy | undefined }
+  | { readonly _tag: "Routed"; readonly taskTypes: ReadonlyArray<string> }
+
+export interface TaskPlane {
+  /** Direct. */
+  readonly exchange: string
+  readonly queue: string
+  readonly routing: TaskRouting
+  readonly family: QueueFamily
+}
+
+/** The four kinds that carry tasks. */
+export abstract class TaskTopology extends Topology {
+  readonly tasks: TaskPlane
+  /** None: statuses are not sharded. */
+  readonly aggregation: Aggregation.AggregationPlane | undefined
+  readonly exchanges: ReadonlyArray<Exchange>
+  readonly queues: ReadonlyArray<Queue>
+  readonly bindings: ReadonlyArray<Binding>
+  readonly families: ReadonlyArray<QueueFamily>
+
+  constructor(
+    parameters: TaskParameters,
+    routing: TaskRouting,
+    aggregation: Aggregation.AggregationParameters | undefined,
+    findings: Findings
+  ) {
+    super(parameters, findings)
+    const { deadLetterExchange, status } = this
+    this.tasks = {
+      exchange: findings.name("tasks_exchange", parameters.tasks_exchange),
+      queue: findings.name("tasks_queue", parameters.tasks_queue),
+      routing,
+      family: taskFamily(parameters, findings)
+    }
+    this.aggregation = aggregation && Aggregation.make(aggregation, findings)
+    this.families = [status.family, this.tasks.family, ...(this.aggregation ? [this.aggregation.family] : [])]
+    findings.different([
+      ["tasks_exchange", this.tasks.exchange],
+      ["status_exchange", status.exchange],
+      ["dead_letter_exchange", deadLetterExchange]
+    ])
+    const names = [
+      ["tasks_queue", this.tasks.queue],
+      ["status_queue", status.queue]
+    ] as const
+    findings.different(names)
+    for (const [field, name] of names) {
+      if (this.aggregation && Aggregation.hasQueueNamed(this.aggregation, name)) {
+        findings.mistake(field, `must not be ${JSON.stringify(name)}, which is the name of a queue of aggregation`)
+      }
+    }
+    this.exchanges = [
+      ...(deadLetterExchange === undefined ? [] : [{ name: deadLetterExchange, kind: "fanout" as const }]),
+      { name: this.tasks.exchange, kind: "direct" },
+      { name: status.exchange, kind: "topic" }
+    ]
+    this.queues = [
+      { name: status.queue, arguments: status.family.arguments },
+      { name: this.tasks.queue, arguments: this.tasks.family.arguments }
+    ]
+    const keys = routing._tag === "Shared" ? [routing.routingKey] : routing.taskTypes
+    this.bindings = [
+      { exchange: status.exchange, queue: status.queue, routingKey: "#" },
+      ...keys.map((routingKey) => ({ exchange: this.tasks.exchange, queue: this.tasks.queue, routingKey }))
+    ]
+  }
+}
+
+/** The queue of a list of shards: `Aggregation.queueOf`. */
+export const aggregationQueue = (
+  topology: Topology,
+  shards: ReadonlyArray<number>,
+  name?: string
+): Result.Result<Aggregation.AggregationQueue, InvalidPublish> =>
+  topology instanceof TaskTopology
+    ? Aggregation.queueOf(topology, shards, name)
+    : Result.fail(Aggregation.noAggregation())
+
+/** One shared task queue, one shared status queue or stream. */
+export class SharedTasksSharedStatusTopology extends TaskTopology {
+  readonly kind = "shared_tasks_shared_status"
+
+  constructor(parameters: SharedParameters) {
+    const findings = new Findings()
+    super(parameters, shared(parameters, findings), undefined, findings)
+    findings.topology("SharedTasksSharedStatusTopology")
+  }
+}
+
+/** One shared task queue, one shared status queue, and aggregation queues bound by shard on the status exchange. */
+export class SharedTasksSharedStatusShardedAggregationTopology extends TaskTopology {
+  readonly kind = "shared_tasks_shared_status_sharded_aggregation"
+  declare readonly aggregation: Aggregation.AggregationPlane
+
+  constructor(parameters: SharedParameters & Aggregation.AggregationParameters) {
+    const findings = new Findings()
+    super(parameters, shared(parameters, findings), parameters, findings)
+    findings.topology("SharedTasksSharedStatusShardedAggregationTopology")
+  }
+}
+
+/** A task queue of each worker, bound by the task types that it owns, and one shared status queue. */
+export class RoutedTasksSharedStatusTopology extends TaskTopology {
+  readonly kind = "routed_tasks_shared_status"
+
+  constructor(parameters: RoutedParameters) {
+    const findings = new Findings()
+    super(parameters, routed(parameters, findings), undefined, findings)
+    findings.topology("RoutedTasksSharedStatusTopology")
+  }
+}
+
+/** Task queues bound by task type, and aggregation queues bound by shard on the status exchange. */
+export class RoutedTasksSharedStatusShardedAggregationTopology extends TaskTopology {
+  readonly kind = "routed_tasks_shared_status_sharded_aggregation"
+  declare readonly aggregation: Aggregation.AggregationPlane
+
+  constructor(parameters: RoutedParameters & Aggregation.AggregationParameters) {
+    const findings = new Findings()
+    super(parameters, routed(parameters, findings), parameters, findings)
+    findings.topology("RoutedTasksSharedStatusShardedAggregationTopology")
+  }
+}
+
+const shared = (parameters: SharedParameters, findings: Findings): TaskRouting => ({
+  _tag: "Shared",
+  routingKey: findings.key("tasks_routing_key", parameters.tasks_routing_key, "allowed"),
+  strategy: parameters.routing_strategy
+})
+
+const routed = (parameters: RoutedParameters, findings: Findings): TaskRouting => {
+  const trimmed = parameters.task_types.map((taskType, index) =>
+    findings.key(`task_types[${index}]`, taskType, "allowed")
+  )
+  const taskTypes = [...new Set(trimmed)].filter((taskType) => taskType !== "")
+  if (taskTypes.length === 0) findings.mistake("task_types", "must name at least one task type")
+  return { _tag: "Routed", taskTypes }
+}
+
+const taskFamily = (parameters: TaskParameters, findings: Findings): QueueFamily => {
+  findings.millis("tasks_message_ttl_ms", parameters.tasks_message_ttl_ms)
+  findings.millis("task_consumer_timeout_ms", parameters.task_consumer_timeout_ms)
+  return queueFamily(
+    "task",
+    "task_max_priority",
+    [
+      native("task_queue_type", "x-queue-type", parameters.task_queue_type),
+      native("tasks_message_ttl_ms", "x-message-ttl", parameters.tasks_message_ttl_ms),
+      native("dead_letter_exchange", "x-dead-letter-exchange", parameters.dead_letter_exchange),
+      native("task_consumer_timeout_ms", "x-consumer-timeout", parameters.task_consumer_timeout_ms),
+      native("task_single_active_consumer", "x-single-active-consumer", parameters.task_single_active_consumer),
+      native("task_max_priority", "x-max-priority", parameters.task_max_priority),
+      { field: "task_queue_arguments_overrides", arguments: parameters.task_queue_arguments_overrides },
+      { field: "task_queue_kwargs", arguments: parameters.task_queue_kwargs }
+    ],
+    findings
+  )
+}

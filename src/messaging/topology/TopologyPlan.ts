@@ -1,0 +1,133 @@
+import { Effect } from "effect"
+import {
+  Broker,
+  type BrokerError,
+  type Declarations,
+  type Examination,
+  type Exchange,
+  type Queue
+} from "../../services/Broker.ts"
+import { type Mistake, TopologyError } from "../envelope/Errors.ts"
+import { declarations, type Topology, type VersionCheck } from "./Topology.ts"
+
+/** One exchange or queue of a topology, and what declaring it would meet. */
+export interface Step {
+  readonly object: "exchange" | "queue"
+  readonly name: string
+  readonly examination: Examination
+}
+
+/** What declaring a topology would do to a broker, found out without declaring anything. */
+export interface TopologyPlan {
+  /** In the order of declaring. */
+  readonly steps: ReadonlyArray<Step>
+  /** Bindings cannot be examined; declaring one again changes nothing. */
+  readonly bindings: number
+  /** What this broker would refuse whatever exists on it. */
+  readonly refusals: ReadonlyArray<Mistake>
+  readonly warnings: ReadonlyArray<Mistake>
+  /** Whether declaring would succeed. */
+  readonly isPossible: boolean
+}
+
+/** Asks the broker about everything that the topology declares. */
+export const plan = (topology: Topology): Effect.Effect<TopologyPlan, BrokerError, Broker> =>
+  Effect.gen(function* () {
+    const broker = yield* Broker
+    const { version } = yield* broker.server
+    const declared = declarations(topology)
+    const steps = yield* examined(broker, declared)
+    const check = topology.check(version)
+    return make(declared, steps, {
+      refusals: check.refusals,
+      warnings: [...topology.warnings, ...check.warnings]
+    })
+  })
+
+/** The pure half of `plan`. */
+export const make = (
+  declared: Declarations,
+  steps: ReadonlyArray<Step>,
+  { refusals, warnings }: VersionCheck
+): TopologyPlan => ({
+  steps,
+  bindings: declared.bindings.length,
+  refusals,
+  warnings,
+  isPossible: refusals.length === 0 && steps.every(({ examination }) => examination._tag !== "Differs")
+})
+
+/**
+ * Declares. Of what is there and differs the broker names one argument of one object; whoever has to mend it wants to see
+ * all, and the way out.
+ */
+export const declare = (
+  broker: Broker["Service"],
+  { kind }: { readonly kind: string },
+  declared: Declarations
+): Effect.Effect<void, TopologyError | BrokerError> =>
+  Effect.catchIf(
+    broker.declare(declared),
+    ({ reason }) => reason === "mismatch",
+    (error) =>
+      Effect.flatMap(examined(broker, declared), (steps) => {
+        const found = differences(steps)
+        return Effect.fail(found.length === 0 ? error : TopologyError.of(kind, found))
+      })
+  )
+
+/** One after the other. */
+const examined = Effect.fnUntraced(function* (
+  broker: Broker["Service"],
+  declared: Declarations
+): Effect.fn.Return<ReadonlyArray<Step>, BrokerError> {
+  const exchanges = yield* Effect.forEach(declared.exchanges, (exchange) =>
+    Effect.map(broker.examine({ exchange }), (examination) => stepOf("exchange", exchange, examination))
+  )
+  const queues = yield* Effect.forEach(declared.queues, (queue) =>
+    Effect.map(broker.examine({ queue }), (examination) => stepOf("queue", queue, examination))
+  )
+  return [...exchanges, ...queues]
+})
+
+const differences = (steps: ReadonlyArray<Step>): ReadonlyArray<Mistake> =>
+  steps.flatMap(({ examination, name, object }) =>
+    examination._tag === "Differs"
+      ? [{ field: `${object} ${name}`, problem: `is there and differs: ${examination.differs}. ${wayOut[object]}` }]
+      : []
+  )
+
+/** For people: one line for each object, and the way out where something is in the way. */
+export const render = (plan: TopologyPlan): string =>
+  [
+    ...plan.refusals.map(({ field, problem }) => `refused    ${field} ${problem}`),
+    ...plan.steps.map(line),
+    `declare    ${plan.bindings} ${plan.bindings === 1 ? "binding" : "bindings"} (declaring one again changes nothing)`,
+    ...plan.warnings.map(({ field, problem }) => `warning    ${field} ${problem}`),
+    plan.isPossible
+      ? "Declaring this topology will succeed."
+      : "Declaring this topology will fail: nothing was changed."
+  ].join("\n")
+
+const line = ({ examination, name, object }: Step): string => {
+  switch (examination._tag) {
+    case "Missing":
+      return `declare    ${object} ${name}`
+    case "Same":
+      return `exists     ${object} ${name}`
+    case "Differs":
+      return `differs    ${object} ${name}: ${examination.differs}\n           ${wayOut[object]}`
+  }
+}
+
+const wayOut = {
+  exchange: "Give tasks another exchange, or stop everybody who uses this one, delete it and declare it anew.",
+  queue:
+    "Take back the change, or give the queue another name and let the old one run empty, or delete it once it is empty."
+}
+
+const stepOf = (object: Step["object"], { name }: Exchange | Queue, examination: Examination): Step => ({
+  object,
+  name,
+  examination
+})

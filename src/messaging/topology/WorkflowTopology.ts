@@ -1,0 +1,176 @@
+import type { Binding, Exchange, Fields, Queue } from "../../services/Broker.ts"
+import { Findings, native, type QueueFamily, queueFamily } from "./Parameters.ts"
+import { checkContract, type EntryRouteParameters, type StageContract, type StageParameters } from "./Stage.ts"
+import type { StatusParameters } from "./StatusPlane.ts"
+import * as TopicPattern from "./TopicPattern.ts"
+import { Topology } from "./Topology.ts"
+
+export interface WorkflowParameters extends StatusParameters {
+  readonly workflow_exchange: string
+  /** At least one; each has an inbox of its own. */
+  readonly stages: ReadonlyArray<StageParameters>
+  /** By which names work comes in. Default: none. */
+  readonly entry_routes?: ReadonlyArray<EntryRouteParameters> | undefined
+  /**
+   * How long a delivery may be unsettled, in milliseconds. From RabbitMQ 3.12 on; from 4.3 on quorum queues alone. Default:
+   * the broker's.
+   */
+  readonly workflow_consumer_timeout_ms?: number | undefined
+  /** Absent: not said; `false` is sent as `false`. */
+  readonly workflow_single_active_consumer?: boolean | undefined
+  /** 1 to 255. On a quorum queue it is not sent: those have priorities of their own from RabbitMQ 4.0 on. */
+  readonly workflow_max_priority?: number | undefined
+  /** Default: the broker's, which is classic. */
+  readonly workflow_queue_type?: "classic" | "quorum" | undefined
+  /** Raw arguments of every stage's queue; stages have hatches of their own. */
+  readonly workflow_queue_arguments_overrides?: Fields | undefined
+  readonly workflow_queue_kwargs?: Fields | undefined
+}
+
+export interface Stage {
+  readonly name: string
+  readonly queue: string
+  readonly bindingKeys: ReadonlyArray<string>
+  readonly publishRoutingKey: string
+  readonly contract: StageContract
+  readonly family: QueueFamily
+}
+
+export interface EntryRoute {
+  readonly name: string
+  readonly routingKey: string
+  readonly targetStage: string
+}
+
+/** One workflow topic exchange, one durable inbox queue per stage, one shared status queue. */
+export class SharedStatusWorkflowTopology extends Topology {
+  readonly kind = "shared_status_workflow"
+  /** Topic. */
+  readonly workflowExchange: string
+  /** In the order of the parameters, as every list of them is. */
+  readonly stages: ReadonlyArray<Stage>
+  readonly entryRoutes: ReadonlyArray<EntryRoute>
+  readonly exchanges: ReadonlyArray<Exchange>
+  readonly queues: ReadonlyArray<Queue>
+  readonly bindings: ReadonlyArray<Binding>
+  readonly families: ReadonlyArray<QueueFamily>
+
+  constructor(parameters: WorkflowParameters) {
+    const findings = new Findings()
+    super(parameters, findings)
+    const { deadLetterExchange, status } = this
+    this.workflowExchange = findings.name("workflow_exchange", parameters.workflow_exchange)
+    findings.different([
+      ["workflow_exchange", this.workflowExchange],
+      ["status_exchange", status.exchange],
+      ["dead_letter_exchange", deadLetterExchange]
+    ])
+    findings.millis("workflow_consumer_timeout_ms", parameters.workflow_consumer_timeout_ms)
+    const names = new Set(parameters.stages.map(({ name }) => name))
+    this.stages = parameters.stages.map((stage, index) => readStage(stage, index, parameters, names, findings))
+    this.entryRoutes = (parameters.entry_routes ?? []).map((entry, index) =>
+      readEntry(entry, index, this.stages, findings)
+    )
+    checkTogether(this, findings)
+    this.families = [status.family, ...this.stages.map(({ family }) => family)]
+    this.exchanges = [
+      ...(deadLetterExchange === undefined ? [] : [{ name: deadLetterExchange, kind: "fanout" as const }]),
+      { name: this.workflowExchange, kind: "topic" },
+      { name: status.exchange, kind: "topic" }
+    ]
+    this.queues = [
+      { name: status.queue, arguments: status.family.arguments },
+      ...this.stages.map(({ family, queue }) => ({ name: queue, arguments: family.arguments }))
+    ]
+    this.bindings = [
+      { exchange: status.exchange, queue: status.queue, routingKey: "#" },
+      ...this.stages.flatMap(({ bindingKeys, queue }) =>
+        bindingKeys.map((routingKey) => ({ exchange: this.workflowExchange, queue, routingKey }))
+      )
+    ]
+    findings.topology("SharedStatusWorkflowTopology")
+  }
+}
+
+const readStage = (
+  stage: StageParameters,
+  index: number,
+  parameters: WorkflowParameters,
+  names: ReadonlySet<string>,
+  findings: Findings
+): Stage => {
+  const { binding_keys, name, publish_routing_key, queue, queue_arguments_overrides, queue_kwargs, ...contract } = stage
+  const at = `stages[${index}]`
+  if (name.trim() === "") findings.mistake(`${at}.name`, "must not be blank")
+  const bindingKeys = [
+    ...new Set(binding_keys.map((key, index) => findings.key(`${at}.binding_keys[${index}]`, key, "allowed")))
+  ].filter((key) => key !== "")
+  if (bindingKeys.length === 0) findings.mistake(`${at}.binding_keys`, "must hold a key that is not blank")
+  const publishRoutingKey = findings.key(`${at}.publish_routing_key`, publish_routing_key)
+  if (bindingKeys.length > 0 && publishRoutingKey !== "" && !reaches(bindingKeys, publishRoutingKey)) {
+    findings.mistake(
+      `${at}.publish_routing_key`,
+      `matches none of its binding_keys (${bindingKeys.join(", ")}), so that no message would arrive`
+    )
+  }
+  checkContract(at, contract, names, findings)
+  return {
+    name,
+    queue: findings.name(`${at}.queue`, queue),
+    bindingKeys,
+    publishRoutingKey,
+    contract,
+    family: queueFamily(
+      "workflow",
+      "workflow_max_priority",
+      [
+        native("workflow_queue_type", "x-queue-type", parameters.workflow_queue_type),
+        native("dead_letter_exchange", "x-dead-letter-exchange", parameters.dead_letter_exchange),
+        native("workflow_consumer_timeout_ms", "x-consumer-timeout", parameters.workflow_consumer_timeout_ms),
+        native(
+          "workflow_single_active_consumer",
+          "x-single-active-consumer",
+          parameters.workflow_single_active_consumer
+        ),
+        native("workflow_max_priority", "x-max-priority", parameters.workflow_max_priority),
+        { field: "workflow_queue_arguments_overrides", arguments: parameters.workflow_queue_arguments_overrides },
+        { field: "workflow_queue_kwargs", arguments: parameters.workflow_queue_kwargs },
+        { field: `${at}.queue_arguments_overrides`, arguments: queue_arguments_overrides },
+        { field: `${at}.queue_kwargs`, arguments: queue_kwargs }
+      ],
+      findings
+    )
+  }
+}
+
+const readEntry = (
+  entry: EntryRouteParameters,
+  index: number,
+  stages: ReadonlyArray<Stage>,
+  findings: Findings
+): EntryRoute => {
+  const at = `entry_routes[${index}]`
+  if (entry.name.trim() === "") findings.mistake(`${at}.name`, "must not be blank")
+  const routingKey = findings.key(`${at}.routing_key`, entry.routing_key)
+  const target = stages.find(({ name }) => name === entry.target_stage)
+  if (target === undefined) {
+    findings.mistake(`${at}.target_stage`, `names ${entry.target_stage}, which is no stage`)
+  } else if (routingKey !== "" && target.bindingKeys.length > 0 && !reaches(target.bindingKeys, routingKey)) {
+    const keys = target.bindingKeys.join(", ")
+    findings.mistake(`${at}.routing_key`, `matches none of the binding_keys of ${target.name} (${keys})`)
+  }
+  return { name: entry.name, routingKey, targetStage: entry.target_stage }
+}
+
+const checkTogether = ({ entryRoutes, stages, status }: SharedStatusWorkflowTopology, findings: Findings): void => {
+  if (stages.length === 0) findings.mistake("stages", "must hold at least one stage")
+  findings.different(stages.map(({ name }, index) => [`stages[${index}].name`, name]))
+  findings.different([
+    ["status_queue", status.queue],
+    ...stages.map(({ queue }, index) => [`stages[${index}].queue`, queue] as const)
+  ])
+  findings.different(entryRoutes.map(({ name }, index) => [`entry_routes[${index}].name`, name]))
+}
+
+const reaches = (bindingKeys: ReadonlyArray<string>, routingKey: string): boolean =>
+  bindingKeys.some((pattern) => TopicPattern.matches(pattern, routingKey))

@@ -1,0 +1,114 @@
+import type { CanonicalPath } from "./routes/Path.ts"
+import { serviceNamePattern } from "./routes/Service.ts"
+import * as ServicePricing from "./ServicePricing.ts"
+import * as ServiceTable from "./ServiceTable.ts"
+
+/** A request that a registered service answers. */
+export interface ServiceCall {
+  readonly service: ServiceTable.Service
+  readonly method: string
+  /** The path as the service sees it, canonical and without query: what prices and records go by. */
+  readonly path: string
+}
+
+/** Why nothing answers: told to whoever is known, and to nobody else. */
+export interface Closed {
+  readonly code:
+    | "missing_service"
+    | "disabled_service"
+    | "incomplete_service"
+    | "invalid_service_payload"
+    | "unsupported_route"
+  readonly message: string
+}
+
+export interface Found {
+  readonly call: ServiceCall | undefined
+  /** How many segments of the path are the gateway's. */
+  readonly prefix: number
+  readonly closed: Closed | undefined
+}
+
+/** The service of a path that some pattern fits, if one does. What is the gateway's own is never asked about. */
+export const byPattern = (
+  services: ServiceTable.ServiceTable,
+  method: string,
+  path: CanonicalPath
+): Found | undefined => {
+  const [first, second] = path.segments
+  if (first === "v1" || (first === "providers" && second === "compat")) return undefined
+  const service = ServiceTable.match(services, method, path.path)
+  if (service === undefined) return undefined
+  const below = service.pattern.endsWith("/*")
+  return callable(service, method, path, below ? service.pattern.split("/").length - 2 : 0)
+}
+
+/**
+ * The service of `/services/<name>…`, or of one of the paths that a service's name alone is. It never falls through.
+ */
+export const byName = (
+  services: ServiceTable.ServiceTable,
+  method: string,
+  path: CanonicalPath,
+  name: string
+): Found => {
+  const own = path.segments.length === 1 && path.segments[0] === name
+  if (!serviceNamePattern.test(name)) return nothing(illFormed)
+  const service = services.byName.get(name)
+  if (service === undefined) return nothing(unknown)
+  if (!service.methods.includes(method)) return nothing(otherMethods(service))
+  return callable(service, method, path, own ? 0 : 2)
+}
+
+const callable = (
+  service: ServiceTable.Service,
+  method: string,
+  { path, segments }: CanonicalPath,
+  prefix: number
+): Found => {
+  const call = { service, method, path: prefix === 0 ? path : `/${segments.slice(prefix).join("/")}` }
+  return { call, prefix, closed: closedBy(service) ?? misspelled(call) }
+}
+
+const misspelled = ({ method, path, service }: ServiceCall): Closed | undefined => {
+  const template = ServicePricing.misspelled(service.pricing, method, path)
+  return template === undefined
+    ? undefined
+    : {
+        code: "unsupported_route",
+        message: `This path may be taken for the service's endpoint ${template}, which has a price of its own. Write it exactly so.`
+      }
+}
+
+const closedBy = (service: ServiceTable.Service): Closed | undefined => {
+  if (!service.enabled) return disabled
+  const missing = ServiceTable.missing(service)
+  return missing.length === 0 ? undefined : incomplete(missing)
+}
+
+const nothing = (closed: Closed): Found => ({ call: undefined, prefix: 0, closed })
+
+const unknown: Closed = {
+  code: "missing_service",
+  message: "No service of that name is registered with this gateway."
+}
+
+const illFormed: Closed = {
+  code: "invalid_service_payload",
+  message: "The path must name a service: /services/<name>, a lower-case DNS label of at most 64 characters."
+}
+
+const disabled: Closed = {
+  code: "disabled_service",
+  message: "The service is disabled; an operator can enable it."
+}
+
+const incomplete = (missing: ReadonlyArray<string>): Closed => ({
+  code: "incomplete_service",
+  message: `The service cannot be called yet: it lacks ${missing.join(" and ")}. An operator can set that.`
+})
+
+const otherMethods = ({ methods }: ServiceTable.Service): Closed => ({
+  code: "unsupported_route",
+  message: `This service is served for ${methods.join(" and ")} only.`
+})

@@ -1,0 +1,94 @@
+import { createHash, randomUUID } from "node:crypto"
+import { Effect, Schema } from "effect"
+import { Database } from "../services/Database.ts"
+
+/** What an audit event says. JSON is text here. */
+export interface Entry {
+  /** `null`: no operator did it, but a command or the gateway itself. */
+  readonly actorTokenId: string | null
+  readonly action: string
+  readonly targetType: string
+  readonly targetId: string
+  readonly before: string | null
+  readonly after: string | null
+  readonly requestId: string
+  readonly ip: string | null
+  readonly userAgent: string | null
+}
+
+/** An event in its place, as its hash sees it: JSON in the database's own text, time in microseconds since 1970. */
+export interface Linked extends Entry {
+  readonly sequence: number
+  readonly previousHash: Uint8Array
+  readonly id: string
+  readonly micros: number
+}
+
+/**
+ * SHA-256 over every field, each with its length in bytes before it (`5:hello,`; nothing is `-,`), so that no two
+ * events are written alike. The migration that chained the first events writes the same.
+ */
+export const hashOf = (event: Linked): Uint8Array => {
+  const fields = [
+    `${event.sequence}`,
+    Buffer.from(event.previousHash).toString("hex"),
+    event.id,
+    `${event.micros}`,
+    event.actorTokenId,
+    event.action,
+    event.targetType,
+    event.targetId,
+    event.before,
+    event.after,
+    event.requestId,
+    event.ip,
+    event.userAgent
+  ]
+  const written = fields.map((field) => (field === null ? "-," : `${Buffer.byteLength(field)}:${field},`))
+  return createHash("sha256").update(written.join("")).digest()
+}
+
+const Heads = Schema.Array(
+  Schema.Struct({
+    sequence: Schema.FiniteFromString,
+    hash: Schema.Uint8Array,
+    micros: Schema.FiniteFromString,
+    before: Schema.NullOr(Schema.String),
+    after: Schema.NullOr(Schema.String)
+  })
+)
+const decodeHeads = Schema.decodeUnknownEffect(Heads)
+
+/**
+ * Adds an event at the end of the chain, behind what the transaction changes and before its notices. The head is locked
+ * from here to the transaction's end: whoever holds it waits for nobody but for the epoch, which is taken behind it.
+ */
+export const append = Effect.fnUntraced(function* (entry: Entry) {
+  const { sql } = yield* Database
+  const [head] = yield* Effect.flatMap(
+    sql`
+      SELECT sequence::text AS sequence, hash, (extract(epoch FROM now()) * 1000000)::bigint::text AS micros,
+        ${entry.before}::jsonb::text AS before, ${entry.after}::jsonb::text AS after
+      FROM audit_chain FOR UPDATE`,
+    decodeHeads
+  )
+  if (head === undefined) return yield* Effect.die(new Error("the head of the audit chain is gone"))
+  const event: Linked = {
+    ...entry,
+    sequence: head.sequence + 1,
+    previousHash: head.hash,
+    id: randomUUID(),
+    micros: head.micros,
+    before: head.before,
+    after: head.after
+  }
+  const hash = hashOf(event)
+  yield* sql`
+    WITH head AS (UPDATE audit_chain SET sequence = ${event.sequence}, hash = ${hash})
+    INSERT INTO audit_events
+      (sequence, previous_hash, hash, id, actor_token_id, action, target_type, target_id, before_json, after_json,
+       request_id, ip, user_agent)
+    VALUES (${event.sequence}, ${head.hash}, ${hash}, ${event.id}, ${entry.actorTokenId}, ${entry.action},
+      ${entry.targetType}, ${entry.targetId}, ${entry.before}::jsonb, ${entry.after}::jsonb, ${entry.requestId}, ${entry.ip},
+      ${entry.userAgent})`
+})

@@ -1,0 +1,35 @@
+import { Clock, Effect } from "effect"
+import { unusedSince } from "../policy/KeyState.ts"
+import { Database } from "../services/Database.ts"
+import * as AuditLog from "./AuditLog.ts"
+import * as Changes from "./Changes.ts"
+
+/**
+ * Disables the key, unless it was used in the last `days`: another gateway may have served it. An operator who enables
+ * it again gives it as many days anew. The audit event has no actor: it was the gateway.
+ */
+export const retire = (keyId: string, days: number, requestId: string) =>
+  Effect.gen(function* () {
+    const { sql, transaction } = yield* Database
+    const since = new Date(unusedSince(days, yield* Clock.currentTimeMillis))
+    yield* transaction(
+      Effect.gen(function* () {
+        const [retired] = yield* sql`UPDATE api_keys SET disabled = true, updated_at = now()
+          WHERE id = ${keyId} AND NOT disabled AND revoked_at IS NULL
+          AND greatest(coalesce(last_used_at, created_at), enabled_at) <= ${since} RETURNING 1`
+        if (retired === undefined) return
+        yield* AuditLog.append({
+          actorTokenId: null,
+          action: "keys:disable",
+          targetType: "key",
+          targetId: keyId,
+          before: JSON.stringify({ disabled: false }),
+          after: JSON.stringify({ disabled: true, unused_for_days: days }),
+          requestId,
+          ip: null,
+          userAgent: "gateway"
+        })
+        yield* Changes.publish({ _tag: "Key", id: keyId })
+      })
+    )
+  })

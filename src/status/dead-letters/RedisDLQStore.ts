@@ -1,0 +1,226 @@
+import { Clock, Effect, Layer, Metric, Schedule } from "effect"
+import { SettingsError } from "../../messaging/envelope/Errors.ts"
+import { ofMillis, withOffset } from "../../messaging/envelope/Timestamp.ts"
+import { Findings } from "../../messaging/topology/Parameters.ts"
+import { Redis } from "../../services/Redis.ts"
+import { defaultPrefix } from "../store/DefaultPrefix.ts"
+import * as TimeToLive from "../store/TimeToLive.ts"
+import * as Index from "./DeadLetterIndex.ts"
+import * as Scripts from "./DeadLetterScripts.ts"
+import {
+  type Claimed,
+  type DeadLetterFilter,
+  DeadLetterStore,
+  type PageOptions,
+  UnknownCursor
+} from "./DeadLetterStore.ts"
+import * as ReplayScripts from "./ReplayScripts.ts"
+import * as Stored from "./StoredDeadLetter.ts"
+
+export interface Options {
+  /** Workers and the HTTP runtime must agree on it. Default: `svc`. */
+  readonly prefix?: string | undefined
+  /** How long a record is kept after it was indexed: ten years at most. `null` or 0: while there is room. Default: `null`. */
+  readonly ttl_seconds?: number | null | undefined
+  /** The oldest record leaves the index when a newer one needs its place. Default: 100,000. */
+  readonly max_records?: number
+  /** The same, by the bytes of what is kept of the records. Default: 1 GiB. */
+  readonly max_bytes?: number
+  /**
+   * For one replay, longer than the broker may take to answer a publish (10 seconds, unless its layer says otherwise): from
+   * 1 to 3,600. After a crash nobody replays the records that the dead process had claimed until then. Default: 30.
+   */
+  readonly replay_lease_seconds?: number
+}
+
+/** The keys of everything about dead letters under one prefix, which share a hash tag. */
+export const baseOf = (redis: Redis["Service"], prefix = defaultPrefix): string => redis.key(`{${prefix}:dlq}:`)
+
+const indexed = Metric.counter("svc_dlq_indexed_total", {
+  description: "Dead letters that entered the index",
+  incremental: true
+})
+
+/** How many ids one script looks at, and how many such looks one page takes. */
+const lookedAtOnce = 500
+const looksPerPage = 20
+
+const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number | null) {
+  const redis = yield* Redis
+  const base = baseOf(redis, options.prefix)
+  const keys = [`${base}stats`]
+  const { max_bytes = 2 ** 30, max_records = 100_000, replay_lease_seconds = 30 } = options
+  const expiredBefore = (now: number) => (ttl_seconds === null ? -1 : now - ttl_seconds * 1_000)
+
+  const trim = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    redis.run(Scripts.trim, keys, [max_records, max_bytes, expiredBefore(now)])
+  )
+  if (ttl_seconds !== null) {
+    yield* Effect.forkScoped(Effect.repeat(Effect.ignore(trim), Schedule.spaced("1 minute")))
+  }
+
+  const get = Effect.fnUntraced(function* (dlqId: string) {
+    const now = yield* Clock.currentTimeMillis
+    const reply = yield* redis.command("HMGET", `${base}record:${dlqId}`, "indexed_at", "content", ...Scripts.shown)
+    const [indexedAt, content, ...values] = Index.items(reply)
+    if (typeof content !== "string" || Number(indexedAt) <= expiredBefore(now)) return undefined
+    return { ...Stored.summaryOf(values), ...Stored.contentOf(content) }
+  })
+
+  /** Goes on until the page is full or the index at its end, but not for ever. */
+  const list = Effect.fnUntraced(function* (filter: DeadLetterFilter, page: PageOptions) {
+    const now = yield* Clock.currentTimeMillis
+    const indexes = indexesOf(filter)
+    const wanted = wantedOf(filter)
+    const found: Array<Scripts.Looked["found"][number]> = []
+    let above = yield* boundOf(page.cursor)
+    let last: number | undefined
+    for (let look = 0; look < looksPerPage; look++) {
+      const looked = yield* redis.run(Scripts.page, keys, [
+        above,
+        lookedAtOnce,
+        page.limit + 1 - found.length,
+        expiredBefore(now),
+        indexes.length,
+        ...indexes,
+        ...wanted
+      ])
+      yield* known(page.cursor, looked.newest)
+      found.push(...looked.found)
+      last = looked.last
+      if (last === undefined || found.length > page.limit) break
+      above = `(${last}`
+    }
+    const items = found.slice(0, page.limit)
+    const next = found.length > page.limit ? items.at(-1)?.seq : last
+    return {
+      items: items
+        .filter(({ values }) => page.unclaimed !== true || Stored.claimedUntil(values) <= now)
+        .map(({ values }) => Stored.summaryOf(values)),
+      next_cursor: next === undefined ? null : String(next)
+    }
+  })
+
+  return DeadLetterStore.of({
+    record: Effect.fnUntraced(function* (record) {
+      const now = yield* Clock.currentTimeMillis
+      const limits = [max_records, max_bytes, expiredBefore(now)]
+      const isNew = yield* redis.run(Scripts.record, keys, [record.dlq_id, now, ...limits, ...Stored.of(record)])
+      if (isNew) yield* Metric.update(indexed, 1)
+      return isNew
+    }),
+    get,
+    list,
+    queues: Effect.gen(function* () {
+      if (ttl_seconds !== null) yield* trim
+      const found = (yield* redis.run(Scripts.queues, keys, [])).map(
+        ([name, count, open, unknown, replayed, lastAt]) => ({
+          queue_name: String(name),
+          indexed_count: Number(count),
+          open_count: Number(open),
+          unknown_count: Number(unknown),
+          replayed_count: Number(replayed),
+          last_indexed_at: typeof lastAt === "string" ? lastAt : null
+        })
+      )
+      return found.toSorted((one, other) => (one.queue_name < other.queue_name ? -1 : 1))
+    }),
+    groups: Effect.fnUntraced(function* ({ cursor, limit }) {
+      if (ttl_seconds !== null) yield* trim
+      const [newest, found] = yield* redis.run(Scripts.groups, keys, [yield* boundOf(cursor), limit + 1])
+      yield* known(cursor, newest)
+      const shown = found.slice(0, limit)
+      return {
+        items: shown.map(([group, , count, newestAt, oldestAt]) => ({
+          ...Stored.groupOf(String(group)),
+          count: Number(count),
+          oldest_dead_lettered_at: String(oldestAt),
+          newest_dead_lettered_at: String(newestAt)
+        })),
+        next_cursor: found.length > limit ? String(shown.at(-1)?.[1]) : null
+      }
+    }),
+    totals: Effect.map(trim, ([records = 0, bytes = 0, indexed_total = 0, evicted_total = 0, expired_total = 0]) => ({
+      records,
+      bytes,
+      indexed_total,
+      evicted_total,
+      expired_total
+    })),
+    claim: Effect.fnUntraced(function* ({ dlqId, force, job, state = "", token }) {
+      const now = yield* Clock.currentTimeMillis
+      const until = now + replay_lease_seconds * 1_000
+      const by = job === undefined ? `request ${token}` : `job ${job.id}`
+      const of = [job?.id ?? "", job?.position ?? ""]
+      const args = [dlqId, token, by, ...of, force ? 1 : 0, now, until, expiredBefore(now), state]
+      const [met, at, who] = yield* redis.run(ReplayScripts.claim, keys, args)
+      if (met === "in_progress") return { _tag: "InProgress", until: Number(at) } satisfies Claimed
+      if (met === "begun") return { _tag: "Begun", isKnown: at === "replayed" } satisfies Claimed
+      if (met === "replayed") return { _tag: "Replayed", at: String(at) } satisfies Claimed
+      if (met === "unknown") return { _tag: "Unknown", at: String(at), by: String(who) } satisfies Claimed
+      if (met === "changed") return { _tag: "Changed", state: String(at) } satisfies Claimed
+      const record = met === "claimed" ? yield* get(dlqId) : undefined
+      return record === undefined
+        ? ({ _tag: "Absent" } satisfies Claimed)
+        : ({ _tag: "Claimed", record } satisfies Claimed)
+    }),
+    begin: Effect.fnUntraced(function* ({ dlqId, job, token }) {
+      const now = yield* Clock.currentTimeMillis
+      const until = now + replay_lease_seconds * 1_000
+      const at = withOffset(ofMillis(now))
+      return yield* redis.run(ReplayScripts.begin, keys, [dlqId, token, now, until, at, job?.id ?? ""])
+    }),
+    settle: ({ dlqId, job, token }, settlement) => {
+      const [at, queue] = settlement._tag === "replayed" ? [settlement.at, settlement.queue] : ["", ""]
+      return redis.run(ReplayScripts.settle, keys, [dlqId, token, settlement._tag, at, queue, job?.id ?? ""])
+    }
+  })
+})
+
+const settingsOf = Effect.fnUntraced(function* (options: Options) {
+  const findings = new Findings()
+  if (options.prefix !== undefined && !/^[^{}]+$/.test(options.prefix)) {
+    findings.mistake("prefix", "must not be empty, and be without braces, which would change the hash tag of its keys")
+  }
+  const ttl_seconds = TimeToLive.read(options.ttl_seconds ?? null, findings)
+  findings.integer("max_records", options.max_records, 1, 100_000_000)
+  findings.integer("max_bytes", options.max_bytes, 1, 2 ** 50)
+  findings.integer("replay_lease_seconds", options.replay_lease_seconds, 1, 3_600)
+  if (findings.mistakes.length > 0) return yield* SettingsError.of("RedisDLQStore", findings.mistakes)
+  return ttl_seconds
+})
+
+/** Dead letters in Redis, for all processes that share it. */
+export const layer = (options: Options = {}): Layer.Layer<DeadLetterStore, SettingsError, Redis> =>
+  Layer.effect(
+    DeadLetterStore,
+    Effect.flatMap(settingsOf(options), (ttl_seconds) => make(options, ttl_seconds))
+  )
+
+/** A cursor is the sequence of the last record of its page: it stays true when that record has left the index. */
+const boundOf = (cursor: string | undefined): Effect.Effect<string, UnknownCursor> => {
+  if (cursor === undefined) return Effect.succeed("+inf")
+  return /^[1-9]\d{0,14}$/.test(cursor) ? Effect.succeed(`(${cursor}`) : Effect.fail(new UnknownCursor({ cursor }))
+}
+
+const known = (cursor: string | undefined, newest: number): Effect.Effect<void, UnknownCursor> =>
+  cursor !== undefined && Number(cursor) > newest ? Effect.fail(new UnknownCursor({ cursor })) : Effect.void
+
+/** Every index that holds all that match. */
+const indexesOf = ({ exception_type, queue_name, reason, state, ...rest }: DeadLetterFilter): ReadonlyArray<string> => {
+  const single = Object.entries({ exception_type, queue_name, reason, ...rest }).flatMap(([field, value]) =>
+    value === undefined ? [] : [Index.indexOf(field, value)]
+  )
+  const ofState = state === undefined ? [] : [Index.indexOf("state", state)]
+  const both = state && queue_name !== undefined ? [Index.indexOf("queue_state", `${state}:${queue_name}`)] : []
+  const group =
+    state === "dead_lettered" && queue_name !== undefined && reason !== undefined && exception_type !== undefined
+      ? [Index.indexOf("group", Stored.groupName(queue_name, reason, exception_type))]
+      : []
+  return ["by:all", ...single, ...ofState, ...both, ...group]
+}
+
+const wantedOf = (filter: DeadLetterFilter): ReadonlyArray<string | number> =>
+  Object.entries(filter).flatMap(([field, value]) =>
+    value === undefined ? [] : [field, value ?? "", value === null ? 0 : 1]
+  )

@@ -1,0 +1,204 @@
+import type { Reply, Script } from "../../services/Redis.ts"
+import * as Index from "./DeadLetterIndex.ts"
+
+/** Of the Lua and of the TypeScript alike. */
+const claimFields = Index.claimFields.map((field) => `'${field}'`).join(", ")
+
+const prelude = `${Index.prelude}
+local function jobKey(job) return base .. 'replay:' .. job end
+local function begunKey(job) return jobKey(job) .. ':begun' end`
+
+const jobKey = ({ base }: Index.Index, job: string): string => `${base}replay:${job}`
+
+const begunKey = (index: Index.Index, job: string): string => `${jobKey(index, job)}:begun`
+
+/**
+ * ARGV: id, token, by, job or nothing, position of its batch, force (0/1), now, end of the lease, expired before, the state
+ * that it must be in or nothing. Answers what is in the way, or the content.
+ *
+ * Who has the same name may take over a claim with which nothing was published: it is a job that another process goes on
+ * with. But a job does not publish again what it has begun, whoever forced that since: it was interrupted. It remembers so
+ * by itself, as the record tells of its last replay alone, and forgets it when it goes on to its next batch. So who is still
+ * at another batch, as its lease ended meanwhile, is told that the record is done with: its `advance` is `lost`, and what it
+ * was told counts for nothing.
+ */
+export const claim: Script<ReadonlyArray<Reply>> = {
+  name: "dlq-claim",
+  lua: `${prelude}
+local id, token, by, job, force, now, untilMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6] == '1', ARGV[7], ARGV[8]
+if job ~= '' and redis.call('HGET', jobKey(job), 'position') ~= ARGV[5] then return { 'begun', 'replayed' } end
+local begun = job ~= '' and redis.call('HGET', begunKey(job), id)
+if not present(id, ARGV[9]) then return begun and { 'begun', begun } or { 'absent' } end
+local key = recordKey(id)
+local c = redis.call('HMGET', key, 'state', 'claim', 'claim_phase', 'claim_until', 'claim_by', 'replayed_at', 'unknown_at', 'unknown_by')
+if c[2] and tonumber(c[4]) > tonumber(now) and not (c[5] == by and c[3] == 'claimed') then
+  return { 'in_progress', c[4] }
+end
+if begun then return { 'begun', begun } end
+if c[1] == 'replayed' and not force then return { 'replayed', c[6] } end
+if c[1] == 'replay_unknown' and not force then return { 'unknown', c[7], c[8] } end
+if ARGV[10] ~= '' and c[1] ~= ARGV[10] then return { 'changed', c[1] } end
+redis.call('HDEL', key, ${claimFields})
+redis.call('HSET', key, 'claim', token, 'claim_phase', 'claimed', 'claim_until', untilMs, 'claim_by', by)
+return { 'claimed' }`,
+  step: (
+    call,
+    keys,
+    [
+      id = "",
+      token = "",
+      by = "",
+      job = "",
+      position = "",
+      force = "",
+      now = "",
+      until = "",
+      expiredBefore = "",
+      wanted = ""
+    ]
+  ) => {
+    const index = Index.of(call, keys)
+    if (job !== "" && call("HGET", jobKey(index, job), "position") !== position) return ["begun", "replayed"]
+    const begun = job === "" ? null : call("HGET", begunKey(index, job), id)
+    if (!Index.present(index, id, expiredBefore)) return begun === null ? ["absent"] : ["begun", begun]
+    const key = Index.recordKey(index, id)
+    const [state, claimed, phase, claimedUntil, claimedBy, replayedAt, unknownAt, unknownBy] = Index.items(
+      call(
+        "HMGET",
+        key,
+        "state",
+        "claim",
+        "claim_phase",
+        "claim_until",
+        "claim_by",
+        "replayed_at",
+        "unknown_at",
+        "unknown_by"
+      )
+    )
+    if (claimed !== null && Number(claimedUntil) > Number(now) && !(claimedBy === by && phase === "claimed")) {
+      return ["in_progress", claimedUntil ?? null]
+    }
+    if (begun !== null) return ["begun", begun]
+    if (state === "replayed" && force !== "1") return ["replayed", replayedAt ?? null]
+    if (state === "replay_unknown" && force !== "1") return ["unknown", unknownAt ?? null, unknownBy ?? null]
+    if (wanted !== "" && state !== wanted) return ["changed", state ?? null]
+    call("HDEL", key, ...Index.claimFields)
+    call("HSET", key, "claim", token, "claim_phase", "claimed", "claim_until", until, "claim_by", by)
+    return ["claimed"]
+  },
+  decode: Index.items
+}
+
+/**
+ * ARGV: id, token, now, end of the lease, now as text, job or nothing. Whether the claim still holds; the record is unknown
+ * from here on.
+ */
+export const begin: Script<boolean> = {
+  name: "dlq-begin",
+  lua: `${prelude}
+local id, token, now, untilMs, at, job = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local key = recordKey(id)
+local c = redis.call('HMGET', key, 'claim', 'claim_phase', 'claim_until', 'claim_by', 'state', 'unknown_at', 'unknown_by')
+if c[1] ~= token or c[2] ~= 'claimed' or tonumber(c[3]) <= tonumber(now) then return 0 end
+redis.call('HSET', key, 'claim_phase', 'publishing', 'claim_until', untilMs, 'before_state', c[5], 'unknown_at', at, 'unknown_by', c[4])
+if c[6] then redis.call('HSET', key, 'before_at', c[6], 'before_by', c[7]) end
+if job ~= '' then redis.call('HSET', begunKey(job), id, token) end
+move(id, 'replay_unknown')
+return 1`,
+  step: (call, keys, [id = "", token = "", now = "", until = "", at = "", job = ""]) => {
+    const index = Index.of(call, keys)
+    const key = Index.recordKey(index, id)
+    const [claimed, phase, claimedUntil, by, state, unknownAt, unknownBy] = Index.items(
+      call("HMGET", key, "claim", "claim_phase", "claim_until", "claim_by", "state", "unknown_at", "unknown_by")
+    )
+    if (claimed !== token || phase !== "claimed" || Number(claimedUntil) <= Number(now)) return 0
+    const before = ["before_state", String(state), "unknown_at", at, "unknown_by", String(by)]
+    call("HSET", key, "claim_phase", "publishing", "claim_until", until, ...before)
+    if (unknownAt !== null) call("HSET", key, "before_at", String(unknownAt), "before_by", String(unknownBy))
+    if (job !== "") call("HSET", begunKey(index, job), id, token)
+    Index.move(index, id, "replay_unknown")
+    return 1
+  },
+  decode: (reply) => reply === 1
+}
+
+/**
+ * ARGV: id, token, what came of it, when, target, job or nothing. Answers how often the record was replayed, nothing where it is gone.
+ *
+ * A confirmed publish counts whoever holds the record by now: somebody may have forced it after the lease, and what
+ * comes of that no longer matters to whether the message is in its queue.
+ */
+export const settle: Script<number | undefined> = {
+  name: "dlq-settle",
+  lua: `${prelude}
+local id, token, outcome, at, target, job = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+if job ~= '' and redis.call('HGET', begunKey(job), id) == token then
+  if outcome == 'replayed' then redis.call('HSET', begunKey(job), id, 'replayed') end
+  if outcome == 'reverted' then redis.call('HDEL', begunKey(job), id) end
+end
+local key = recordKey(id)
+local c = redis.call('HMGET', key, 'replay_count', 'claim', 'claim_phase', 'settled', 'before_state', 'before_at', 'before_by')
+if not c[1] then return false end
+local mine, count = c[2] == token, c[1]
+if outcome == 'replayed' and c[4] ~= token then
+  count = redis.call('HINCRBY', key, 'replay_count', '1')
+  redis.call('HSET', key, 'settled', token, 'replayed_at', at, 'target', target)
+  if mine or not c[2] or c[3] == 'claimed' then
+    move(id, 'replayed')
+    redis.call('HDEL', key, 'unknown_at', 'unknown_by')
+  else
+    redis.call('HSET', key, 'before_state', 'replayed')
+    redis.call('HDEL', key, 'before_at', 'before_by')
+  end
+end
+if mine and outcome == 'reverted' and c[3] == 'publishing' then
+  move(id, c[5])
+  redis.call('HDEL', key, 'unknown_at', 'unknown_by')
+  if c[6] then redis.call('HSET', key, 'unknown_at', c[6], 'unknown_by', c[7]) end
+end
+if mine then redis.call('HDEL', key, ${claimFields}) end
+return tonumber(count)`,
+  step: (call, keys, [id = "", token = "", outcome = "", at = "", target = "", job = ""]) => {
+    const index = Index.of(call, keys)
+    if (job !== "" && call("HGET", begunKey(index, job), id) === token) {
+      if (outcome === "replayed") call("HSET", begunKey(index, job), id, "replayed")
+      if (outcome === "reverted") call("HDEL", begunKey(index, job), id)
+    }
+    const key = Index.recordKey(index, id)
+    const before = call(
+      "HMGET",
+      key,
+      "replay_count",
+      "claim",
+      "claim_phase",
+      "settled",
+      "before_state",
+      "before_at",
+      "before_by"
+    )
+    const [replays, claimed, phase, settled, state, unknownAt, unknownBy] = Index.items(before)
+    if (replays === null) return null
+    const mine = claimed === token
+    let count = Number(replays)
+    if (outcome === "replayed" && settled !== token) {
+      count = Number(call("HINCRBY", key, "replay_count", "1"))
+      call("HSET", key, "settled", token, "replayed_at", at, "target", target)
+      if (mine || claimed === null || phase === "claimed") {
+        Index.move(index, id, "replayed")
+        call("HDEL", key, "unknown_at", "unknown_by")
+      } else {
+        call("HSET", key, "before_state", "replayed")
+        call("HDEL", key, "before_at", "before_by")
+      }
+    }
+    if (mine && outcome === "reverted" && phase === "publishing") {
+      Index.move(index, id, String(state))
+      call("HDEL", key, "unknown_at", "unknown_by")
+      if (unknownAt !== null) call("HSET", key, "unknown_at", String(unknownAt), "unknown_by", String(unknownBy))
+    }
+    if (mine) call("HDEL", key, ...Index.claimFields)
+    return count
+  },
+  decode: (reply) => (reply === null ? undefined : Number(reply))
+}

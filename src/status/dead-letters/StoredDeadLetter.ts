@@ -1,0 +1,93 @@
+import { Schema, Struct } from "effect"
+import { bodyOf, DeadLetterRecord } from "../../messaging/failure/DeadLetter.ts"
+import type { Reply } from "../../services/Redis.ts"
+import * as Index from "./DeadLetterIndex.ts"
+import type { DeadLetterSummary } from "./DeadLetterStore.ts"
+
+/** The fields of a record's hash in Redis, as pairs. The body is kept once, as its bytes. */
+export const of = (record: DeadLetterRecord): ReadonlyArray<string | number> => {
+  const summary = Schema.encodeSync(Fixed)(record)
+  const content = Schema.encodeSync(Content)(record)
+  const known = {
+    ...Object.fromEntries(Index.fields.map((field) => [field, record[field]])),
+    replayed_at: record.replayed_at,
+    target: record.replay_target_queue_name,
+    unknown_at: record.replay_unknown_at,
+    unknown_by: record.replay_unknown_by
+  }
+  const all = {
+    summary,
+    content,
+    state: record.state,
+    replay_count: record.replay_count,
+    at: record.dead_lettered_at,
+    group: groupName(record.queue_name, record.reason, record.exception_type),
+    bytes: Buffer.byteLength(summary) + Buffer.byteLength(content),
+    ...known
+  }
+  return Object.entries(all).flatMap(([field, value]) => (value === null || value === undefined ? [] : [field, value]))
+}
+
+/** `values`: what `shown` of the scripts names. */
+export const summaryOf = ([summary, state, count, at, target, unknownAt, unknownBy]: ReadonlyArray<Reply>) => {
+  const changing = Changing.make({
+    state: isState(state) ? state : "dead_lettered",
+    replay_count: Number(count),
+    replayed_at: text(at),
+    replay_target_queue_name: text(target)
+  })
+  const read: DeadLetterSummary = { ...Schema.decodeSync(Fixed)(String(summary)), ...changing }
+  return read.state === "replay_unknown"
+    ? { ...read, replay_unknown_at: text(unknownAt), replay_unknown_by: text(unknownBy) }
+    : read
+}
+
+/** Epoch milliseconds, of the same `values`: somebody replays it until then. */
+export const claimedUntil = (values: ReadonlyArray<Reply>): number => Number(values[7] ?? 0)
+
+export const contentOf = (content: string) => {
+  const read = Schema.decodeSync(Content)(content)
+  return { ...read, ...bodyOf(Buffer.from(read.raw_body_b64, "base64")) }
+}
+
+/** Those that failed alike. */
+export const groupName = (queue: string, reason: string, exceptionType: string | null): string =>
+  JSON.stringify([queue, reason, exceptionType])
+
+export const groupOf = (name: string) => {
+  const [queue_name, reason, exception_type] = Schema.decodeSync(Group)(name)
+  return { queue_name, reason, exception_type }
+}
+
+const Group = Schema.fromJsonString(Schema.Tuple([Schema.String, Schema.String, Schema.NullOr(Schema.String)]))
+
+const Changing = DeadLetterRecord.mapFields(
+  Struct.pick(["state", "replay_count", "replayed_at", "replay_target_queue_name"])
+)
+
+/** What never changes, and is small. */
+const Fixed = Schema.fromJsonString(
+  DeadLetterRecord.mapFields(
+    Struct.omit([
+      "exception_stack",
+      "headers",
+      "body",
+      "raw_body_b64",
+      "properties",
+      "state",
+      "replay_count",
+      "replayed_at",
+      "replay_target_queue_name",
+      "replay_unknown_at",
+      "replay_unknown_by"
+    ])
+  )
+)
+
+const Content = Schema.fromJsonString(
+  DeadLetterRecord.mapFields(Struct.pick(["exception_stack", "headers", "raw_body_b64", "properties"]))
+)
+
+const text = (reply: Reply | undefined): string | null => (typeof reply === "string" ? reply : null)
+
+const isState = Schema.is(DeadLetterRecord.fields.state)

@@ -1,0 +1,343 @@
+import { ByteSize, Context, Effect, type Layer, Option, Result, type Scope } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import * as BodyRoom from "../../http/BodyRoom.ts"
+import { isJsonObject, type JsonObject } from "../../messaging/envelope/Envelope.ts"
+import * as ExactJson from "../../messaging/envelope/ExactJson.ts"
+import { bodyOf } from "../../messaging/failure/DeadLetter.ts"
+import { ContractAliasConfig, ContractAliases } from "../../messaging/topology/Aliases.ts"
+import { Broker } from "../../services/Broker.ts"
+import type { NoPlace } from "../../services/Places.ts"
+import type { RedisError } from "../../services/Redis.ts"
+import * as DeadLetterQueues from "../dead-letters/DeadLetterQueues.ts"
+import { DeadLetterStore, type UnknownCursor } from "../dead-letters/DeadLetterStore.ts"
+import * as Diagnosis from "../dead-letters/Diagnosis.ts"
+import * as QueuedLetters from "../dead-letters/QueuedLetters.ts"
+import { type ReplayError, replay } from "../replay/Replay.ts"
+import { type ReplayJob, type ReplayJobRefused, ReplayJobs } from "../replay/ReplayJobs.ts"
+import { StatusStore } from "../store/StatusStore.ts"
+import * as Parameters from "./DeadLetterParameters.ts"
+import { type InvalidParameter, invalid, refusal, unavailable } from "./Detail.ts"
+import * as LargeAnswers from "./LargeAnswers.ts"
+import * as Refusals from "./Refusals.ts"
+import * as Requested from "./Requested.ts"
+
+type Path = `/${string}`
+
+export interface Options {
+  /** Registers the route of the broker's queues: these and the indexed ones. An empty list is enough. */
+  readonly brokerDlqQueueNames?: ReadonlyArray<string>
+  /** Default: `ContractAliases`, as a `Lifespan` provides them. */
+  readonly aliasConfig?: ContractAliasConfig
+  /** Indexing a queue again, and removing what was replayed from it, are behind it. Default: `/dlq/queues`. */
+  readonly queuesPath?: Path
+  /** Default: `/broker/dlq/queues`. */
+  readonly brokerQueuesPath?: Path
+  /** Detail and replay are behind it. Default: `/dlq/messages`. */
+  readonly messagesPath?: Path
+  /** Default: `/dlq/groups`. */
+  readonly groupsPath?: Path
+  /** One job, and its end, are behind it. Without `ReplayJobs` there is no such route. Default: `/dlq/replays`. */
+  readonly replaysPath?: Path
+}
+
+type Requirements = DeadLetterStore | Broker
+
+/** A list of ten thousand ids fits in. */
+const maxBody = ByteSize.mebibytes(1)
+
+/**
+ * Dead letters over HTTP: what is indexed, what the broker says of it, and replays of one and of many. Details carry the
+ * task's statuses where a `StatusStore` is provided. There are routes of replay jobs where `ReplayJobs` are provided;
+ * somebody has to work on those: `ReplayWorker.layer`.
+ */
+export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRouter.HttpRouter | Requirements> =>
+  HttpRouter.use(
+    Effect.fnUntraced(function* (router) {
+      // without the layer's scope: a request has its own
+      const services = Context.pick(DeadLetterStore, Broker)(yield* Effect.context<Requirements>())
+      const statuses = yield* Effect.serviceOption(StatusStore)
+      const replayJobs = yield* Effect.serviceOption(ReplayJobs)
+      const holding = yield* LargeAnswers.make
+      const room = BodyRoom.make()
+      const aliases = options.aliasConfig ?? (yield* ContractAliases) ?? new ContractAliasConfig()
+      const messages = options.messagesPath ?? "/dlq/messages"
+      const replays = options.replaysPath ?? "/dlq/replays"
+      const allowed = new Map<Path, ReadonlyArray<"GET" | "POST">>()
+      const add = (
+        method: "GET" | "POST",
+        path: Path,
+        handler: Effect.Effect<
+          HttpServerResponse.HttpServerResponse,
+          Refused,
+          Requirements | HttpServerRequest.HttpServerRequest | HttpRouter.RouteContext | Scope.Scope
+        >
+      ) => {
+        allowed.set(path, [...(allowed.get(path) ?? []), method])
+        return router.add(method, path, Refusals.unbroken(answered(handler)).pipe(Effect.provideContext(services)))
+      }
+
+      const letters = yield* QueuedLetters.make
+      const queuesPath = options.queuesPath ?? "/dlq/queues"
+      const work = { aliases, room, configured: options.brokerDlqQueueNames ?? [] }
+      yield* add("GET", queuesPath, queues)
+      yield* add("POST", `${queuesPath}/index`, onLetters(letters.index, work))
+      yield* add("POST", `${queuesPath}/remove-replayed`, onLetters(letters.removeReplayed, work))
+      yield* add("GET", messages, list(aliases))
+      yield* add("GET", `${messages}/:dlq_id`, holding(detail(aliases, statuses)))
+      yield* add("POST", `${messages}/:dlq_id/replay`, replayOne)
+      yield* add("GET", options.groupsPath ?? "/dlq/groups", groups)
+      if (Option.isSome(replayJobs)) {
+        const { value: jobs } = replayJobs
+        yield* add("POST", replays, start(jobs, aliases, room))
+        yield* add("GET", replays, listJobs(jobs, aliases))
+        yield* add("GET", `${replays}/:replay_id`, job(jobs, aliases))
+        yield* add("POST", `${replays}/:replay_id/cancel`, cancel(jobs, aliases))
+      }
+      if (options.brokerDlqQueueNames !== undefined) {
+        const path = options.brokerQueuesPath ?? "/broker/dlq/queues"
+        yield* add("GET", path, brokerQueues(options.brokerDlqQueueNames))
+      }
+      for (const [path, methods] of allowed) yield* Refusals.otherMethods(router, path, methods)
+    })
+  )
+
+type Refused =
+  | QueuedLetters.LettersNotWalked
+  | RedisError
+  | NoPlace
+  | BodyRoom.NoRoom
+  | UnknownCursor
+  | ReplayError
+  | ReplayJobRefused
+  | Invalid
+  | Plain
+
+/** Parameters that cannot be taken. */
+interface Invalid {
+  readonly _tag: "Invalid"
+  readonly parameters: ReadonlyArray<InvalidParameter>
+}
+
+interface Plain {
+  readonly _tag: "Plain"
+  readonly status: number
+  readonly detail: string
+}
+
+const plain = (status: number, detail: string): Effect.Effect<never, Plain> =>
+  Effect.fail({ _tag: "Plain", status, detail })
+
+const taken = <A>(read: Result.Result<A, ReadonlyArray<InvalidParameter>>): Effect.Effect<A, Invalid> =>
+  Effect.mapError(Effect.fromResult(read), (parameters) => ({ _tag: "Invalid", parameters }))
+
+/** Every refusal in the shape of these routers. */
+const answered = <R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, Refused, R>) =>
+  Effect.catch(handler, (error) =>
+    error._tag === "RedisError"
+      ? Effect.as(Effect.logWarning("Dead letters cannot be read", error.message), toResponse(error))
+      : Effect.succeed(toResponse(error))
+  )
+
+const toResponse = (error: Refused): HttpServerResponse.HttpServerResponse => {
+  switch (error._tag) {
+    case "Invalid":
+      return invalid(error.parameters)
+    case "Plain":
+      return refusal(error.status, error.detail)
+    case "UnknownCursor":
+      return invalid([
+        { loc: ["query", "cursor"], msg: "is none that this index has given out: start again without it" }
+      ])
+    case "RedisError":
+      return unavailable("The index of dead letters cannot be reached now: try again in a moment.")
+    case "NoPlace":
+      return LargeAnswers.refused(error)
+    case "NoRoom":
+      return error.whose === "caller"
+        ? refusal(429, "The bodies of this address have a quarter of the room for all: send fewer at once.", retrySoon)
+        : unavailable("There is no room for the body of this request: try again in a moment.")
+    case "LettersNotWalked":
+      if (error.reason === "unavailable") return unavailable(error.message)
+      return refusal(error.reason === "busy" ? 409 : 404, error.message)
+    case "ReplayJobRefused":
+      return error.reason === "too_many"
+        ? unavailable("Too many replay jobs run already: wait for one of them, or cancel one.")
+        : refusal(422, "This Idempotency-Key was used for another request: a new request takes a new key.")
+    case "ReplayError":
+      return replayed(replayStatus[error.reason], error.message)
+  }
+}
+
+const retrySoon = { "retry-after": "1" }
+
+const replayed = (status: number, message: string) => (status === 503 ? unavailable(message) : refusal(status, message))
+
+/** A queue that is gone is a conflict, as the request was right; a broker whose answer was lost is a gateway's timeout. */
+const replayStatus: Readonly<Record<ReplayError["reason"], number>> = {
+  absent: 404,
+  replayed: 409,
+  begun: 409,
+  in_progress: 409,
+  replay_unknown: 409,
+  changed: 409,
+  no_queue: 409,
+  refused: 503,
+  unavailable: 503,
+  unknown: 504
+}
+
+const parameter = (name: string) => Effect.map(HttpRouter.params, (params) => params[name] ?? "")
+
+const ok = (body: unknown, status = 200) => HttpServerResponse.jsonUnsafe(body, { status })
+
+const queues = Effect.gen(function* () {
+  const { totals } = yield* DeadLetterStore
+  return ok({ queues: yield* DeadLetterQueues.indexed, index: yield* totals })
+})
+
+const brokerQueues = (names: ReadonlyArray<string>) =>
+  Effect.map(DeadLetterQueues.withNamed(names), (queues) => ok({ queues }))
+
+const onLetters = <A>(
+  walk: (
+    queue: string,
+    aliases: ContractAliasConfig
+  ) => Effect.Effect<A, QueuedLetters.LettersNotWalked | RedisError, DeadLetterStore | Broker>,
+  given: {
+    readonly aliases: ContractAliasConfig
+    readonly room: BodyRoom.BodyRoom["Service"]
+    readonly configured: ReadonlyArray<string>
+  }
+) =>
+  Effect.gen(function* () {
+    const body = yield* given.room.holding(Number(maxQueueBody))(bodyText(maxQueueBody))
+    const queue = yield* taken(Parameters.queueName(parsed(body)))
+    // messages of a working queue are nobody's dead letters, and must not be taken from their workers
+    const isOfLetters =
+      queue.endsWith(usualSuffix) ||
+      given.configured.includes(queue) ||
+      (yield* (yield* DeadLetterStore).queues).some(({ queue_name }) => queue_name === queue)
+    if (!isOfLetters) {
+      return yield* plain(
+        422,
+        `${queue} is not known as a dead-letter queue: its name does not end with ${usualSuffix}, nothing is indexed of it, and brokerDlqQueueNames does not name it.`
+      )
+    }
+    return ok(yield* walk(queue, given.aliases))
+  })
+
+/** Of dead-letter queues, where a retry policy does not say otherwise. */
+const usualSuffix = ".dlq"
+
+const maxQueueBody = ByteSize.kibibytes(4)
+
+const list = Effect.fnUntraced(function* (aliases: ContractAliasConfig) {
+  const store = yield* DeadLetterStore
+  const given = yield* Requested.query
+  const filter = yield* taken(Parameters.filter(given, aliases))
+  const { items, next_cursor } = yield* store.list(filter, yield* taken(Parameters.page(given)))
+  return ok({ items: items.map((item) => named(aliases, { ...item })), next_cursor })
+})
+
+const detail = Effect.fnUntraced(function* (
+  aliases: ContractAliasConfig,
+  statuses: Option.Option<StatusStore["Service"]>
+) {
+  const dlqId = yield* parameter("dlq_id")
+  const record = yield* (yield* DeadLetterStore).get(dlqId)
+  if (record === undefined) return yield* plain(404, `There is no dead letter ${dlqId} in the index.`)
+  const { properties: _, raw_body_b64, ...shown } = record
+  const { body, body_encoding } = bodyOf(Buffer.from(raw_body_b64, "base64"), ExactJson.parse)
+  const events =
+    Option.isSome(statuses) && record.task_id !== null
+      ? (yield* statuses.value.history(record.task_id)).events.map(({ json }) =>
+          outward(aliases, parsed(json, ExactJson.parse))
+        )
+      : []
+  return ok({
+    ...named(aliases, { ...shown, body_encoding }),
+    body: outward(aliases, body),
+    latest_status: events.at(-1) ?? null,
+    status_history: events.toReversed(),
+    diagnosis: Diagnosis.of(record)
+  })
+})
+
+const replayOne = Effect.gen(function* () {
+  const force = yield* taken(Parameters.flag(yield* Requested.query, "force"))
+  return ok(yield* replay(yield* parameter("dlq_id"), { force }))
+})
+
+const groups = Effect.gen(function* () {
+  const store = yield* DeadLetterStore
+  const { items, next_cursor } = yield* store.groups(yield* taken(Parameters.page(yield* Requested.query)))
+  return ok({ groups: items, next_cursor })
+})
+
+type Jobs = ReplayJobs["Service"]
+
+const start = (jobs: Jobs, aliases: ContractAliasConfig, { holding }: BodyRoom.BodyRoom["Service"]) =>
+  holding(Number(maxBody))(started(jobs, aliases))
+
+const started = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasConfig) {
+  const { headers } = yield* HttpServerRequest.HttpServerRequest
+  const idempotencyKey = headers["idempotency-key"]
+  if (idempotencyKey !== undefined && (idempotencyKey === "" || idempotencyKey.length > 255)) {
+    return yield* taken(Result.fail([{ loc: ["header", "Idempotency-Key"], msg: "must have 1 to 255 characters" }]))
+  }
+  const request = yield* taken(Parameters.replayRequest(parsed(yield* bodyText(maxBody)), jobs.maxIds, aliases))
+  const created = yield* jobs.create({ ...request, ...(idempotencyKey !== undefined && { idempotencyKey }) })
+  return ok(shownJob(aliases, created.job), created.existing ? 200 : 202)
+})
+
+const bodyText = (most: typeof maxBody) =>
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ text }) =>
+    text.pipe(
+      Effect.provideService(HttpServerRequest.MaxBodySize, most),
+      Effect.catch(() => plain(413, `The body cannot be read: it may have at most ${most} bytes.`))
+    )
+  )
+
+const listJobs = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasConfig) {
+  const { items, next_cursor } = yield* jobs.list(yield* taken(Parameters.page(yield* Requested.query)))
+  return ok({ replays: items.map((job) => shownJob(aliases, job)), next_cursor })
+})
+
+const job = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasConfig) {
+  const id = yield* parameter("replay_id")
+  const found = yield* jobs.get(id)
+  if (found === undefined) return yield* plain(404, `There is no replay job ${id}.`)
+  return ok({ ...shownJob(aliases, found), problems: yield* jobs.problems(id) })
+})
+
+const cancel = Effect.fnUntraced(function* (jobs: Jobs, aliases: ContractAliasConfig) {
+  const id = yield* parameter("replay_id")
+  const found = yield* jobs.cancel(id)
+  if (found === undefined) return yield* plain(404, `There is no replay job ${id}.`)
+  if (found.state === "finished") return yield* plain(409, `The replay job ${id} has finished already.`)
+  return ok(shownJob(aliases, found))
+})
+
+const shownJob = (aliases: ContractAliasConfig, job: ReplayJob) => ({
+  ...job,
+  filter: job.filter === null ? null : named(aliases, job.filter)
+})
+
+/** Of records and filters: the task's name alone, as theirs are no envelopes. */
+const named = (aliases: ContractAliasConfig, object: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(object).map(([name, value]) => [name === "task_id" ? aliases.fieldName(name) : name, value])
+  )
+
+/** Of bodies and statuses. */
+const outward = (aliases: ContractAliasConfig, value: unknown): unknown =>
+  isJsonObject(value) ? aliases.outbound(value) : value
+
+/** `undefined` for what is no JSON. */
+const parsed = (text: string, parse: (text: string) => unknown = JSON.parse): unknown => {
+  try {
+    return parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,231 @@
+import { Context, Effect, type Layer, Option, Result, type Scope } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { SettingsError } from "../../messaging/envelope/Errors.ts"
+import { type ContractAliasConfig, ContractAliases } from "../../messaging/topology/Aliases.ts"
+import { Findings } from "../../messaging/topology/Parameters.ts"
+import { HistoryReader } from "../history/History.ts"
+import * as WaitingMessages from "../history/WaitingMessages.ts"
+import { StatusStore } from "../store/StatusStore.ts"
+import * as EventFrames from "../stream/EventFrames.ts"
+import { EventStream } from "../stream/EventStream.ts"
+import { type OutputAdapter, present } from "../stream/PublicEvent.ts"
+import { invalid, refusal, unavailable } from "./Detail.ts"
+import * as HistoryParameters from "./HistoryParameters.ts"
+import * as LargeAnswers from "./LargeAnswers.ts"
+import * as Refusals from "./Refusals.ts"
+import * as Requested from "./Requested.ts"
+
+export interface Options {
+  /** Default: `/events/{task_id}`. */
+  readonly eventsPath?: string
+  /** Default: `/history`. */
+  readonly historyPath?: string
+  /** Default: `/status/{task_id}`. */
+  readonly statusPath?: string
+  /**
+   * Whether `/history` refuses `source=stream`, and nothing else, where the status queue is no stream. Default: true.
+   * `false`: reads it where nobody else consumes it. A hub that begins during such a scan gets the messages out of order,
+   * and a quorum queue may count each scan towards its delivery limit.
+   */
+  readonly requireStream?: boolean
+  /** Names in bodies, paths and queries. Default: `ContractAliases`, as a `Lifespan` provides them. */
+  readonly aliasConfig?: ContractAliasConfig | undefined
+  /** Changes the event of `/status`. What it throws is logged and makes the answer a 500. */
+  readonly latestOutputAdapter?: OutputAdapter
+  /** Changes the events of `/history`, and is as strict. */
+  readonly historyOutputAdapter?: OutputAdapter
+}
+
+/**
+ * For `HttpRouter.serve`: a task id is one segment of a path, up to 255 bytes and percent-encoded, where the router's own
+ * default ends at 100 characters.
+ */
+export const routerConfig = {
+  caseSensitive: true,
+  ignoreTrailingSlash: false,
+  ignoreDuplicateSlashes: false,
+  maxParamLength: 1024
+} as const
+
+/**
+ * `GET /events/{task_id}`, `GET /history` and `GET /status/{task_id}`, to be mounted anywhere. There is a route for what is
+ * provided: `EventStream`, `HistoryReader`, `StatusStore`.
+ */
+export const layer = (given: Options = {}): Layer.Layer<never, SettingsError, HttpRouter.HttpRouter> =>
+  HttpRouter.use(
+    Effect.fnUntraced(function* (router) {
+      const options = { ...given, aliasConfig: given.aliasConfig ?? (yield* ContractAliases) }
+      const findings = new Findings()
+      const paths = pathsOf(options, findings)
+      if (findings.mistakes.length > 0) return yield* SettingsError.of("StatusRoutes", findings.mistakes)
+      const provided = yield* Effect.context<never>()
+      const waiting = Effect.provideContext(WaitingMessages.queues, provided)
+      const holding = yield* LargeAnswers.make
+      const routes: Array<readonly [path: HttpRouter.PathInput, handler: Handler]> = []
+      const add = <I, S>(service: Context.Key<I, S>, path: HttpRouter.PathInput, handler: (service: S) => Handler) =>
+        Option.map(Context.getOption(provided, service), (found) => routes.push([path, handler(found)]))
+      add(EventStream, paths.events, (stream) => events(stream, options))
+      add(HistoryReader, paths.history, (reader) => history(reader, holding, options))
+      add(StatusStore, paths.status, (store) => latest(store, waiting, options))
+      for (const [path, handler] of routes) {
+        yield* router.add("GET", path, Refusals.unbroken(handler))
+        yield* Refusals.otherMethods(router, path, ["GET"])
+      }
+    })
+  )
+
+type Handler = Effect.Effect<
+  HttpServerResponse.HttpServerResponse,
+  never,
+  HttpServerRequest.HttpServerRequest | HttpRouter.RouteContext | Scope.Scope
+>
+
+const events = (stream: EventStream["Service"], { aliasConfig }: Options): Handler =>
+  withTaskId(aliasConfig, (taskId) =>
+    Effect.gen(function* () {
+      const { headers, method, remoteAddress } = yield* HttpServerRequest.HttpServerRequest
+      if (!accepts(headers["accept"])) return refusal(406, "This is an event stream: accept text/event-stream.")
+      const lastEventId = EventFrames.lastEventIdOf(headers["last-event-id"])
+      if (lastEventId !== undefined && lastEventId.length > EventFrames.maxLastEventIdLength) {
+        const msg = `must have at most ${EventFrames.maxLastEventIdLength} characters`
+        return invalid([{ loc: ["header", "Last-Event-ID"], msg }])
+      }
+      if (method === "HEAD") return HttpServerResponse.empty({ status: 200, headers: eventStreamHeaders })
+      const address = Option.getOrUndefined(remoteAddress)
+      const opened = yield* stream.open(taskId, { lastEventId, address })
+      return HttpServerResponse.stream(opened, { headers: eventStreamHeaders })
+    }).pipe(
+      Effect.catchTag("StreamRefused", ({ message, reason }) =>
+        Effect.succeed(
+          reason === "share"
+            ? refusal(429, message, { "retry-after": String(reconnectSeconds) })
+            : unavailable(message, reconnectSeconds)
+        )
+      )
+    )
+  )
+
+const history = (reader: HistoryReader["Service"], holding: LargeAnswers.Holding, options: Options): Handler => {
+  const { aliasConfig, historyOutputAdapter, requireStream = true } = options
+  const shown = present({ aliasConfig, outputAdapter: historyOutputAdapter })
+  const queryField = aliasConfig?.httpName("task_id") ?? "task_id"
+  const bodyField = aliasConfig?.fieldName("task_id") ?? "task_id"
+  return Effect.gen(function* () {
+    const asked = HistoryParameters.read(yield* Requested.query, queryField, reader)
+    if (!("source" in asked)) return invalid(asked)
+    const { source, taskId } = asked
+    if (source === "stream" && requireStream && reader.stream?.isStream === false) {
+      return refusal(400, `The status queue ${reader.stream.queue} is not a stream; ask with source=store.`)
+    }
+    return yield* holding(
+      Effect.gen(function* () {
+        const scanned =
+          source === "stream" && reader.stream !== undefined
+            ? yield* reader.stream.read(asked)
+            : yield* reader.store(taskId ?? "", asked)
+        const found = scanned.events.flatMap((json) => shown(json) ?? [])
+        const whose = taskId === undefined ? "" : `,${JSON.stringify(bodyField)}:${JSON.stringify(taskId)}`
+        const cut = scanned.truncated ? `,"truncated":true` : ""
+        const offsets = member("next_offset", scanned.nextOffset) + member("oldest_offset", scanned.oldestOffset)
+        return json(`{"count":${found.length},"events":[${found.join(",")}]${whose}${cut}${offsets}}`)
+      })
+    )
+  }).pipe(
+    Effect.catchTags({
+      RedisError: () => Effect.succeed(storeGone),
+      NoPlace: (error) => Effect.succeed(LargeAnswers.refused(error)),
+      HistoryBusy: ({ message }) => Effect.succeed(unavailable(message)),
+      QueueInUse: ({ queue }) =>
+        Effect.succeed(
+          refusal(
+            409,
+            `The status queue ${queue} is not a stream and has a consumer, which would get what is read here out of order: ask with source=store.`
+          )
+        ),
+      BrokerError: ({ message, reason }) =>
+        Effect.succeed(
+          reason === "not_found"
+            ? refusal(404, `There is no status queue to read: ${message}`)
+            : unavailable("The status stream cannot be read now.")
+        )
+    })
+  )
+}
+
+const member = (name: string, offset: number | undefined): string =>
+  offset === undefined ? "" : `,"${name}":${offset}`
+
+const latest = (
+  store: StatusStore["Service"],
+  waiting: typeof WaitingMessages.queues,
+  { aliasConfig, latestOutputAdapter }: Options
+): Handler => {
+  const shown = present({ aliasConfig, outputAdapter: latestOutputAdapter })
+  const field = aliasConfig?.fieldName("task_id") ?? "task_id"
+  return withTaskId(aliasConfig, (taskId) =>
+    Effect.matchEffect(store.latest(taskId), {
+      onFailure: () => Effect.succeed(storeGone),
+      onSuccess: (stored) => {
+        const event = stored && shown(stored.json)
+        return event === undefined
+          ? Effect.map(waiting, (waiting) =>
+              refusal(
+                404,
+                `No status is stored for ${field} ${JSON.stringify(taskId)}. ${WaitingMessages.sentence(waiting)}`.trim()
+              )
+            )
+          : Effect.succeed(json(`{${JSON.stringify(field)}:${JSON.stringify(taskId)},"event":${event}}`))
+      }
+    })
+  )
+}
+
+const withTaskId = (aliasConfig: ContractAliasConfig | undefined, handler: (taskId: string) => Handler): Handler =>
+  Effect.flatMap(Requested.taskId(aliasConfig), (taskId) =>
+    Result.isSuccess(taskId) ? handler(taskId.success) : Effect.succeed(invalid(taskId.failure))
+  )
+
+/** The JSON is put together from what is stored, which nobody needs to parse for that. */
+const json = (body: string) => HttpServerResponse.text(body, { contentType: "application/json" })
+
+const storeGone = unavailable("The status store cannot be read now.")
+
+const reconnectSeconds = 5
+
+const eventStreamHeaders = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-cache, no-store, must-revalidate",
+  connection: "keep-alive",
+  "x-accel-buffering": "no"
+}
+
+/** Whether an `Accept` header takes an event stream. */
+const accepts = (header: string | undefined): boolean =>
+  header === undefined ||
+  header.split(",").some((range) => {
+    const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase())
+    const refused = parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter))
+    return !refused && /^(\*\/\*|text\/\*|text\/event-stream|)$/.test(type)
+  })
+
+/** The router knows the parameter by one name, whatever documents call it. */
+const pathsOf = (options: Options, findings: Findings) => {
+  const parameters = new Set(
+    ["task_id", options.aliasConfig?.httpName("task_id") ?? "task_id"].map((name) => `{${name}}`)
+  )
+  const path = (field: string, template: string, ofTask: boolean): HttpRouter.PathInput => {
+    const segments = template.split("/").slice(1)
+    const named = segments.filter((segment) => parameters.has(segment))
+    const literal = segments.every((segment) => parameters.has(segment) || /^[^?#\s{}:*]+$/.test(segment))
+    if (!template.startsWith("/") || !literal || named.length !== (ofTask ? 1 : 0)) {
+      const task = ofTask ? `, one of them ${[...parameters].join(" or ")}` : ""
+      findings.mistake(field, `must be segments behind slashes${task}, without wildcards and other parameters`)
+    }
+    return `/${segments.map((segment) => (parameters.has(segment) ? ":task_id" : segment)).join("/")}`
+  }
+  return {
+    events: path("eventsPath", options.eventsPath ?? "/events/{task_id}", true),
+    history: path("historyPath", options.historyPath ?? "/history", false),
+    status: path("statusPath", options.statusPath ?? "/status/{task_id}", true)
+  }
+}

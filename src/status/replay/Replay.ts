@@ -1,0 +1,238 @@
+import { randomUUID } from "node:crypto"
+import { Clock, Effect, Metric, Schedule, Schema } from "effect"
+import { ofMillis, withOffset } from "../../messaging/envelope/Timestamp.ts"
+import type { DeadLetterRecord } from "../../messaging/failure/DeadLetter.ts"
+import * as RetryHeaders from "../../messaging/retry/RetryHeaders.ts"
+import { Broker, type Field, type Fields, type Outcome, type Publication } from "../../services/Broker.ts"
+import type { RedisError } from "../../services/Redis.ts"
+import { type Claim, DeadLetterStore, type Settlement } from "../dead-letters/DeadLetterStore.ts"
+
+/** Confirmed by the broker: the message is in `target_queue_name`. */
+export interface Replayed {
+  readonly dlq_id: string
+  readonly target_queue_name: string
+  readonly state: "replayed"
+  readonly replayed_at: string
+  readonly replay_count: number
+  readonly forced: boolean
+}
+
+/**
+ * Nothing was published with all but `unknown`, and the record is as it was.
+ *
+ * - `absent`: there is no such record. `replayed`, `in_progress`, `replay_unknown`: so it is already. `begun`: by the
+ *   same job. Such a job counts its earlier work by it. `changed`: it is in another state than the one that was asked for.
+ * - `no_queue`: the source queue is gone. `unavailable`: the broker takes nothing now. `refused`: it will not take this.
+ * - `unknown`: it was published, and nobody knows whether it was stored; the record says so too. A job is told so of its
+ *   own earlier work as well.
+ */
+export class ReplayError extends Schema.TaggedError<ReplayError>()("ReplayError", {
+  reason: Schema.Literals([
+    "absent",
+    "replayed",
+    "begun",
+    "in_progress",
+    "replay_unknown",
+    "changed",
+    "no_queue",
+    "unavailable",
+    "refused",
+    "unknown"
+  ]),
+  message: Schema.String
+}) {}
+
+export interface ReplayOptions {
+  /** Also what was replayed before, or may have been. Default: false. */
+  readonly force?: boolean
+  /** Only while it is in this state. Default: in any that `force` allows. */
+  readonly state?: Claim["state"]
+  /** What it is done for, and where that stands. Default: a request of its own. */
+  readonly job?: Claim["job"]
+}
+
+const replays = Metric.counter("svc_dlq_replays_total", {
+  description: "Replays of dead letters, by what came of them",
+  incremental: true
+})
+
+/**
+ * Publishes a dead letter to its source queue again: claim, publish, mark. Between the claim and the mark the record says
+ * `replay_unknown`, so that a crash at any point leaves either nothing done or a record that says what is in doubt. It is
+ * not interrupted half-way: everything in it has a deadline.
+ */
+export const replay = (
+  dlqId: string,
+  { force = false, job, state }: ReplayOptions = {}
+): Effect.Effect<Replayed, ReplayError | RedisError, DeadLetterStore | Broker> =>
+  attempt({ dlqId, token: randomUUID(), job, force, state }).pipe(
+    Effect.tap(() => counted("replayed")),
+    Effect.tapError((error) => counted(error._tag === "ReplayError" ? error.reason : "store_unavailable")),
+    Effect.uninterruptible
+  )
+
+const counted = (outcome: string) => Metric.update(Metric.withAttributes(replays, { outcome }), 1)
+
+const attempt = Effect.fnUntraced(function* (claim: Claim) {
+  const store = yield* DeadLetterStore
+  const record = yield* claimed(claim)
+  const now = withOffset(ofMillis(yield* Clock.currentTimeMillis))
+  const begun = yield* store
+    .begin(claim)
+    .pipe(Effect.tapError(() => Effect.ignore(settle(claim, { _tag: "reverted" }))))
+  if (!begun) return yield* failure("in_progress", `Somebody else took over the replay of ${claim.dlqId}.`)
+  const queue = record.source_queue_name
+  const outcome = yield* (yield* Broker).publish(publicationOf(record, now))
+  if (outcome._tag !== "Confirmed") return yield* unconfirmed(claim, queue, outcome)
+  const count = yield* settle(claim, { _tag: "replayed", at: now, queue }).pipe(
+    Effect.mapError(
+      (error) =>
+        new ReplayError({
+          reason: "unknown",
+          message: `${claim.dlqId} was published to ${queue} and confirmed, but could not be marked (${error.message}): the record still says replay_unknown.`
+        })
+    )
+  )
+  return {
+    dlq_id: claim.dlqId,
+    target_queue_name: queue,
+    state: "replayed",
+    replayed_at: now,
+    // it may have left the index meanwhile
+    replay_count: count ?? record.replay_count + 1,
+    forced: claim.force
+  } satisfies Replayed
+})
+
+const failure = (reason: ReplayError["reason"], message: string) => new ReplayError({ reason, message })
+
+const claimed = Effect.fnUntraced(function* (claim: Claim) {
+  const { dlqId } = claim
+  const store = yield* DeadLetterStore
+  const met = yield* store
+    .claim(claim)
+    .pipe(Effect.tapError(() => Effect.ignore(store.settle(claim, { _tag: "released" }))))
+  switch (met._tag) {
+    case "Claimed":
+      return met.record
+    case "Absent":
+      return yield* failure("absent", `There is no dead letter ${dlqId} in the index.`)
+    case "InProgress":
+      return yield* failure(
+        "in_progress",
+        `A replay of ${dlqId} is in progress, until ${withOffset(ofMillis(met.until))} at the latest: look again then.`
+      )
+    case "Begun":
+      return yield* met.isKnown
+        ? failure("begun", `${dlqId} was replayed by this job before it was interrupted.`)
+        : failure(
+            "unknown",
+            `This job began a replay of ${dlqId} before it was interrupted, and whether it was published is unknown: look whether the task ran, or publish it again with force=true, which may duplicate it.`
+          )
+    case "Replayed":
+      return yield* failure("replayed", `${dlqId} was already replayed at ${met.at}: force=true replays it again.`)
+    case "Changed":
+      return yield* failure("changed", `${dlqId} is ${met.state} by now, and not ${claim.state} any more.`)
+    case "Unknown":
+      return yield* failure(
+        "replay_unknown",
+        `A replay of ${dlqId} by ${met.by} began at ${met.at}, and whether it was published is unknown: look whether the task ran, or publish it again with force=true, which may duplicate it.`
+      )
+  }
+})
+
+/** Redis may be gone for a moment, and much depends on it. Settling twice is settling once. */
+const settle = (claim: Claim, settlement: Settlement) =>
+  Effect.flatMap(DeadLetterStore, (store) => store.settle(claim, settlement)).pipe(
+    Effect.retry({
+      schedule: Schedule.upTo(Schedule.exponential("100 millis"), { times: 4 }),
+      while: ({ retryable }) => retryable
+    })
+  )
+
+const unconfirmed = Effect.fnUntraced(function* (
+  claim: Claim,
+  queue: string,
+  outcome: Exclude<Outcome, { readonly _tag: "Confirmed" }>
+) {
+  if (outcome._tag === "Unknown") {
+    // without it the record says the same, only its lease lasts
+    yield* Effect.ignore(settle(claim, { _tag: "unknown" }))
+    return yield* failure(
+      "unknown",
+      `Whether ${claim.dlqId} arrived in ${queue} is unknown (${outcome.reason}): ${outcome.detail}. Its state is replay_unknown; force=true publishes it again, and may duplicate it.`
+    )
+  }
+  // if this fails, the record says that it is unknown: more than is true, but safe
+  yield* settle(claim, { _tag: "reverted" })
+  if (outcome._tag === "Returned") {
+    return yield* failure(
+      "no_queue",
+      `There is no queue ${queue} any more, so ${claim.dlqId} was not replayed: start the worker that declares it, then replay again.`
+    )
+  }
+  const later = outcome.reason === "unreachable" || outcome.reason === "closed" || outcome.reason === "blocked"
+  return yield* failure(
+    later ? "unavailable" : "refused",
+    `The publish of ${claim.dlqId} to ${queue} was refused (${outcome.reason}): ${outcome.detail}. Nothing was changed.`
+  )
+})
+
+/**
+ * Straight to the source queue, where the original goes by its retry queue: that one is named after a delay which a later
+ * release of the worker may no longer have, and the broker drops it when it is idle; its message would wait for nothing.
+ * A publish is mandatory, so a queue that is gone is told, and `Confirmed` means that the message is in the queue.
+ */
+const publicationOf = (record: DeadLetterRecord, at: string): Publication => {
+  const { properties = {} } = record
+  return {
+    purpose: "retries",
+    exchange: "",
+    routingKey: record.source_queue_name,
+    content: Buffer.from(record.raw_body_b64, "base64"),
+    properties: {
+      persistent: true,
+      headers: headersOf(record, at),
+      ...(record.content_type !== null && { contentType: record.content_type }),
+      ...(record.correlation_id !== null && { correlationId: record.correlation_id }),
+      ...(properties.priority !== undefined && { priority: properties.priority }),
+      ...(properties.content_encoding !== undefined && { contentEncoding: properties.content_encoding }),
+      ...(properties.reply_to !== undefined && { replyTo: properties.reply_to }),
+      ...(properties.message_id !== undefined && { messageId: properties.message_id }),
+      ...(properties.timestamp !== undefined && { timestamp: new Date(properties.timestamp) }),
+      ...(properties.type !== undefined && { type: properties.type }),
+      ...(properties.app_id !== undefined && { appId: properties.app_id })
+    }
+  }
+}
+
+/** Its attempts count from 0 again; why it failed stays readable under names that retries do not write. */
+const headersOf = ({ dlq_id, headers }: DeadLetterRecord, at: string): Fields => {
+  const {
+    [RetryHeaders.failureReason]: reason,
+    [RetryHeaders.exceptionType]: exceptionType,
+    [RetryHeaders.deadLetteredAt]: _,
+    ...rest
+  } = headers
+  const given: Record<string, unknown> = {
+    ...rest,
+    [RetryHeaders.retryAttempt]: 0,
+    "x-svc-original-retry-attempt": headers[RetryHeaders.retryAttempt] ?? null,
+    "x-svc-original-failure-reason": reason ?? null,
+    "x-svc-original-exception-type": exceptionType ?? null,
+    [RetryHeaders.replayedFromDlq]: true,
+    "x-svc-dlq-id": dlq_id,
+    "x-svc-replayed-at": at
+  }
+  return RetryHeaders.carried(Object.fromEntries(Object.entries(given).filter(isField)))
+}
+
+/** What was made safe for JSON is a field again; a record that somebody else wrote may hold anything. */
+const isField = (entry: [string, unknown]): entry is [string, Field] => isValue(entry[1])
+
+const isValue = (value: unknown): value is Field =>
+  value === null ||
+  typeof value === "string" ||
+  typeof value === "boolean" ||
+  (typeof value === "number" && Number.isFinite(value)) ||
+  (typeof value === "object" && Object.values(value).every(isValue))

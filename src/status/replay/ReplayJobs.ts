@@ -1,0 +1,330 @@
+import { createHash, randomUUID } from "node:crypto"
+import { Clock, Context, Effect, Layer, Schema } from "effect"
+import * as CanonicalJson from "../../messaging/envelope/CanonicalJson.ts"
+import { SettingsError } from "../../messaging/envelope/Errors.ts"
+import { ofMillis, withOffset } from "../../messaging/envelope/Timestamp.ts"
+import type { DeadLetterRecord } from "../../messaging/failure/DeadLetter.ts"
+import { Findings } from "../../messaging/topology/Parameters.ts"
+import { Redis, type RedisError, type Reply } from "../../services/Redis.ts"
+import { items, texts } from "../dead-letters/DeadLetterIndex.ts"
+import { DeadLetterFilter, DeadLetterStore, UnknownCursor } from "../dead-letters/DeadLetterStore.ts"
+import { baseOf } from "../dead-letters/RedisDLQStore.ts"
+import * as Scripts from "./ReplayJobScripts.ts"
+
+/** Which records: these, or those that match now, and are still in that state when their turn comes. */
+export const Selection = Schema.Union([
+  Schema.Struct({ ids: Schema.Array(Schema.String) }),
+  Schema.Struct({ filter: DeadLetterFilter })
+])
+export type Selection = typeof Selection.Type
+
+/** A record that was not replayed, or of which nobody knows. */
+export const Problem = Schema.Struct({
+  dlq_id: Schema.String,
+  outcome: Schema.Literals(["skipped", "failed", "unknown"]),
+  detail: Schema.String
+})
+export type Problem = typeof Problem.Type
+
+/** A replay of many records, as it is now. */
+export const ReplayJob = Schema.Struct({
+  replay_id: Schema.String,
+  state: Schema.Literals(["running", "finished", "cancelled"]),
+  force: Schema.Boolean,
+  /** Of one by ids: how many were named. Of one by filter: the filter, as it was. */
+  filter: Schema.NullOr(Schema.Record(Schema.String, Schema.NullOr(Schema.String))),
+  total: Schema.Int,
+  /** More records matched than one job takes: another job with the same filter takes the next. */
+  truncated: Schema.Boolean,
+  replayed: Schema.Int,
+  /** They were replayed or gone already, or not in the state of the filter any more, or somebody else was at them. */
+  skipped: Schema.Int,
+  failed: Schema.Int,
+  /** Published, and nobody knows whether they arrived: their state is `replay_unknown`, until somebody forces them. */
+  unknown: Schema.Int,
+  remaining: Schema.Int,
+  /** What it waits for; none while it goes on. */
+  waiting: Schema.NullOr(Schema.String),
+  started_at: Schema.String,
+  updated_at: Schema.String
+})
+export type ReplayJob = typeof ReplayJob.Type
+
+/** `other_request`: the idempotency key stands for another request. `too_many`: so many jobs run already. */
+export class ReplayJobRefused extends Schema.TaggedError<ReplayJobRefused>()("ReplayJobRefused", {
+  reason: Schema.Literals(["other_request", "too_many"])
+}) {}
+
+export interface Options {
+  /** That of the store. Default: `svc`. */
+  readonly prefix?: string | undefined
+  /** Finished and cancelled ones beyond it go, the oldest first. Default: 1,000. */
+  readonly maxJobs?: number
+  /** Default: 100. */
+  readonly maxRunning?: number
+  /** Of one job. Default: 10,000, which a request of a megabyte can name. */
+  readonly maxIds?: number
+}
+
+/** What a batch of a job came to. */
+export interface Progress {
+  readonly replayed: number
+  readonly skipped: number
+  readonly failed: number
+  readonly unknown: number
+  readonly problems: ReadonlyArray<Problem>
+}
+
+/** Replays of many records, which any process works on, and another goes on with. */
+export class ReplayJobs extends Context.Service<
+  ReplayJobs,
+  {
+    readonly maxIds: number
+
+    /** The same `idempotencyKey` is the same job for a day. Records that match later are not of it. */
+    readonly create: (request: {
+      readonly selection: Selection
+      readonly force: boolean
+      readonly idempotencyKey?: string
+    }) => Effect.Effect<{ readonly job: ReplayJob; readonly existing: boolean }, RedisError | ReplayJobRefused>
+
+    readonly get: (id: string) => Effect.Effect<ReplayJob | undefined, RedisError>
+
+    /** The first thousand. */
+    readonly problems: (id: string) => Effect.Effect<ReadonlyArray<Problem>, RedisError>
+
+    /** Newest first. */
+    readonly list: (page: {
+      readonly limit: number
+      readonly cursor?: string
+    }) => Effect.Effect<
+      { readonly items: ReadonlyArray<ReplayJob>; readonly next_cursor: string | null },
+      RedisError | UnknownCursor
+    >
+
+    /** The job as it is then; what is being published goes on to its end. */
+    readonly cancel: (id: string) => Effect.Effect<ReplayJob | undefined, RedisError>
+
+    /** Those that run, oldest first. */
+    readonly running: Effect.Effect<ReadonlyArray<string>, RedisError>
+
+    /** Makes the job this worker's for so long. `false`: it is another's, or over. */
+    readonly take: (id: string, worker: string, leaseMs: number) => Effect.Effect<boolean, RedisError>
+
+    /** The next ids of the job, and where they stand. */
+    readonly next: (
+      id: string,
+      count: number
+    ) => Effect.Effect<
+      {
+        readonly position: number
+        readonly force: boolean
+        /** What a record must be in still; any of them where ids were named. */
+        readonly state: DeadLetterRecord["state"] | undefined
+        readonly ids: ReadonlyArray<string>
+      },
+      RedisError
+    >
+
+    readonly advance: (
+      id: string,
+      worker: string,
+      position: number,
+      progress: Progress
+    ) => Effect.Effect<"running" | "over" | "lost", RedisError>
+
+    readonly wait: (id: string, worker: string, why: string) => Effect.Effect<void, RedisError>
+  }
+>()("svc/ReplayJobs") {}
+
+const keySeconds = 86_400
+const maxProblems = 1_000
+const idsPerPage = 1_000
+
+const make = Effect.fnUntraced(function* (options: Options) {
+  const redis = yield* Redis
+  const store = yield* DeadLetterStore
+  const base = baseOf(redis, options.prefix)
+  const keys = [`${base}stats`]
+  const { maxIds = 10_000, maxJobs = 1_000, maxRunning = 100 } = options
+  const jobKey = (id: string) => `${base}replay:${id}`
+
+  const get = Effect.fnUntraced(function* (id: string) {
+    if (!isId(id)) return undefined
+    const reply = yield* redis.command("HMGET", jobKey(id), ...shown)
+    return jobOf(id, items(reply))
+  })
+
+  /** A snapshot: records that are indexed meanwhile stand in front of the first page. */
+  const selected = Effect.fnUntraced(function* (selection: Selection) {
+    if ("ids" in selection) return { ids: [...new Set(selection.ids)], truncated: false }
+    const filter = { ...selection.filter, state: stateOf(selection.filter) }
+    const unclaimed = filter.state === "replay_unknown"
+    const ids: Array<string> = []
+    let cursor: string | null | undefined
+    while (cursor !== null && ids.length <= maxIds) {
+      const limit = Math.min(idsPerPage, maxIds + 1 - ids.length)
+      const page = yield* Effect.catchTag(
+        store.list(filter, { limit, unclaimed, ...(cursor !== undefined && { cursor }) }),
+        "UnknownCursor",
+        Effect.die
+      )
+      ids.push(...page.items.map(({ dlq_id }) => dlq_id))
+      cursor = page.next_cursor
+    }
+    return { ids: ids.slice(0, maxIds), truncated: ids.length > maxIds }
+  })
+
+  return ReplayJobs.of({
+    maxIds,
+    create: Effect.fnUntraced(function* ({ force, idempotencyKey, selection }) {
+      const { ids, truncated } = yield* selected(selection)
+      const at = yield* now
+      const fields = Object.entries({
+        state: ids.length === 0 ? "finished" : "running",
+        force: force ? 1 : 0,
+        filter: "filter" in selection ? JSON.stringify(selection.filter) : "",
+        total: ids.length,
+        truncated: truncated ? 1 : 0,
+        replayed: 0,
+        skipped: 0,
+        failed: 0,
+        unknown: 0,
+        position: 0,
+        started_at: at,
+        updated_at: at
+      }).flat()
+      const created = yield* redis.run(Scripts.create, keys, [
+        randomUUID(),
+        idempotencyKey === undefined ? "" : createHash("sha256").update(idempotencyKey).digest("hex"),
+        CanonicalJson.sha256({ selection, force }),
+        keySeconds,
+        maxJobs,
+        maxRunning,
+        ids.length === 0 ? 0 : 1,
+        fields.length,
+        ...fields,
+        ...ids
+      ])
+      if (created._tag === "OtherRequest") return yield* new ReplayJobRefused({ reason: "other_request" })
+      if (created._tag === "TooMany") return yield* new ReplayJobRefused({ reason: "too_many" })
+      const job = yield* get(created.id)
+      if (job === undefined) return yield* Effect.die(new Error(`The job ${created.id} is gone as soon as it was made`))
+      return { job, existing: created._tag === "Existing" }
+    }),
+    get,
+    problems: Effect.fnUntraced(function* (id) {
+      if (!isId(id)) return []
+      const reply = yield* redis.command("LRANGE", `${jobKey(id)}:problems`, 0, maxProblems - 1)
+      return texts(reply).map((text) => Schema.decodeSync(ProblemText)(text))
+    }),
+    list: Effect.fnUntraced(function* ({ cursor, limit }) {
+      if (cursor !== undefined && !/^[1-9]\d{0,14}$/.test(cursor)) return yield* new UnknownCursor({ cursor })
+      const newest = Number((yield* redis.command("HGET", `${base}stats`, "jobs")) ?? 0)
+      if (cursor !== undefined && Number(cursor) > newest) return yield* new UnknownCursor({ cursor })
+      const above = cursor === undefined ? "+inf" : `(${cursor}`
+      const replays = `${base}replays`
+      const ids = texts(yield* redis.command("ZREVRANGEBYSCORE", replays, above, "-inf", "LIMIT", 0, limit + 1))
+      const found = yield* Effect.forEach(ids.slice(0, limit), get, { concurrency: 16 })
+      const last = ids.length > limit ? yield* redis.command("ZSCORE", replays, ids[limit - 1] ?? "") : null
+      return {
+        items: found.filter((job) => job !== undefined),
+        next_cursor: last === null ? null : String(last)
+      }
+    }),
+    cancel: Effect.fnUntraced(function* (id) {
+      if (!isId(id)) return undefined
+      yield* redis.run(Scripts.cancel, keys, [id, yield* now])
+      return yield* get(id)
+    }),
+    running: Effect.map(
+      redis.command("ZRANGEBYSCORE", `${base}replays:running`, "-inf", "+inf", "LIMIT", 0, maxRunning),
+      texts
+    ),
+    take: Effect.fnUntraced(function* (id, worker, leaseMs) {
+      const millis = yield* Clock.currentTimeMillis
+      return yield* redis.run(Scripts.take, keys, [id, worker, millis, millis + leaseMs])
+    }),
+    next: Effect.fnUntraced(function* (id, count) {
+      const reply = yield* redis.command("HMGET", jobKey(id), "position", "force", "filter")
+      const [position, force, filter] = items(reply)
+      const from = Number(position)
+      const ids = texts(yield* redis.command("LRANGE", `${jobKey(id)}:ids`, from, from + count - 1))
+      const state = typeof filter === "string" && filter !== "" ? stateOf(decodeFilter(filter)) : undefined
+      return { position: from, force: force === "1", state, ids }
+    }),
+    advance: Effect.fnUntraced(function* (id, worker, position, { failed, problems, replayed, skipped, unknown }) {
+      const done = replayed + skipped + failed + unknown
+      const counts = [replayed, skipped, failed, unknown]
+      const told = problems.map((problem) => Schema.encodeSync(ProblemText)(problem))
+      const args = [id, worker, position, position + done, ...counts, yield* now, maxProblems, ...told]
+      return yield* redis.run(Scripts.advance, keys, args)
+    }),
+    wait: (id, worker, why) => Effect.asVoid(redis.run(Scripts.wait, keys, [id, worker, why]))
+  })
+})
+
+const refusalOf = (options: Options): SettingsError | undefined => {
+  const findings = new Findings()
+  findings.integer("maxJobs", options.maxJobs, 1, 100_000)
+  findings.integer("maxRunning", options.maxRunning, 1, 1_000)
+  findings.integer("maxIds", options.maxIds, 1, 100_000)
+  return findings.mistakes.length > 0 ? SettingsError.of("ReplayJobs", findings.mistakes) : undefined
+}
+
+/** Replay jobs in the Redis of their dead letters. */
+export const layer = (options: Options = {}): Layer.Layer<ReplayJobs, SettingsError, Redis | DeadLetterStore> =>
+  Layer.effect(
+    ReplayJobs,
+    Effect.suspend(() => refusalOf(options) ?? make(options))
+  )
+
+const now = Effect.map(Clock.currentTimeMillis, (millis) => withOffset(ofMillis(millis)))
+
+/** Whatever else is asked for might name another key of a job: `<id>:ids`. */
+const isId = (id: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)
+
+/** Of those that are taken by a filter. */
+const stateOf = ({ state = "dead_lettered" }: DeadLetterFilter) => state
+
+const decodeFilter = Schema.decodeSync(Schema.fromJsonString(DeadLetterFilter))
+
+const ProblemText = Schema.fromJsonString(Problem)
+
+const shown = [
+  "state",
+  "force",
+  "filter",
+  "total",
+  "truncated",
+  "replayed",
+  "skipped",
+  "failed",
+  "unknown",
+  "position",
+  "waiting",
+  "started_at",
+  "updated_at"
+]
+
+const jobOf = (replay_id: string, values: ReadonlyArray<Reply>): ReplayJob | undefined => {
+  const [state, force, filter, total, truncated, replayed, skipped, failed, unknown, position, waiting, ...times] =
+    values
+  if (typeof state !== "string") return undefined
+  return Schema.decodeUnknownSync(ReplayJob)({
+    replay_id,
+    state,
+    force: force === "1",
+    filter: filter === "" || typeof filter !== "string" ? null : JSON.parse(filter),
+    total: Number(total),
+    truncated: truncated === "1",
+    replayed: Number(replayed),
+    skipped: Number(skipped),
+    failed: Number(failed),
+    unknown: Number(unknown),
+    remaining: Number(total) - Number(position),
+    waiting,
+    started_at: times[0],
+    updated_at: times[1]
+  })
+}

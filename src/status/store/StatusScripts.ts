@@ -1,0 +1,154 @@
+import type { Reply, Script } from "../../services/Redis.ts"
+
+/**
+ * What is kept of a task, in keys of one slot:
+ *
+ * - its history: a list of entries, oldest first. An entry is its sequence, a line break, and what the caller wrote.
+ * - its event ids: a sorted set of those that were stored last, by their sequences. The empty one stands for the newest
+ *   sequence of all, so that numbering goes on whatever is trimmed.
+ *
+ * Both expire in the same moment, and numbering starts again with the next event. Where memory pressure took the ids
+ * alone, the history would be of an earlier life, and goes as well.
+ */
+
+/**
+ * KEYS: history, event ids. ARGV: event id, entry without its sequence, channel, seconds to keep (or nothing), entries to
+ * keep, event ids to keep. Answers the sequence of the event, or 0 where its id is known.
+ */
+export const storing: Script<"stored" | "duplicate"> = {
+  name: "store-status",
+  lua: `
+local last = redis.call('ZSCORE', KEYS[2], '')
+if last then
+  if redis.call('ZSCORE', KEYS[2], ARGV[1]) then return 0 end
+else
+  redis.call('DEL', KEYS[1])
+end
+local next = tonumber(last or '0') + 1
+local sequence = string.format('%.0f', next)
+local entry = sequence .. '\\n' .. ARGV[2]
+if redis.call('RPUSH', KEYS[1], entry) > tonumber(ARGV[5]) then redis.call('LTRIM', KEYS[1], '-' .. ARGV[5], '-1') end
+redis.call('ZADD', KEYS[2], sequence, '', sequence, ARGV[1])
+local forgotten = next - tonumber(ARGV[6])
+if forgotten > 0 then redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', forgotten)) end
+if ARGV[4] ~= '' then
+  redis.call('EXPIRE', KEYS[1], ARGV[4])
+  redis.call('EXPIRE', KEYS[2], ARGV[4])
+end
+redis.call('PUBLISH', ARGV[3], entry)
+return next`,
+  step: (
+    call,
+    [history = "", ids = ""],
+    [id = "", written = "", channel = "", seconds = "", kept = "", known = ""]
+  ) => {
+    const last = call("ZSCORE", ids, "")
+    if (last === null) call("DEL", history)
+    else if (call("ZSCORE", ids, id) !== null) return 0
+    const next = Number(last ?? 0) + 1
+    const entry = `${next}\n${written}`
+    if (Number(call("RPUSH", history, entry)) > Number(kept)) call("LTRIM", history, `-${kept}`, "-1")
+    call("ZADD", ids, next, "", next, id)
+    const forgotten = next - Number(known)
+    if (forgotten > 0) call("ZREMRANGEBYSCORE", ids, "-inf", forgotten)
+    if (seconds !== "") {
+      call("EXPIRE", history, seconds)
+      call("EXPIRE", ids, seconds)
+    }
+    call("PUBLISH", channel, entry)
+    return next
+  },
+  decode: (reply) => (reply === 0 ? "duplicate" : "stored")
+}
+
+/** Entries that are looked at in one go, where few may be asked for and all of them may be large. */
+const piece = 8
+
+/** So many come however large they are: the one that a reader has, and the next. */
+const always = 2
+
+export interface HistoryRead {
+  readonly newest: number
+  readonly oldest: number
+  readonly entries: ReadonlyArray<string>
+}
+
+/**
+ * KEYS: history, event ids. ARGV: the sequence behind which to begin, how many of the newest at most (or nothing), and of
+ * these how many of the oldest at most and how many bytes (or nothing). Sequences have no gaps, so that the place of an
+ * entry follows from the newest and from how many are kept.
+ */
+export const reading: Script<HistoryRead> = {
+  name: "read-status-history",
+  lua: `
+local newest = tonumber(redis.call('ZSCORE', KEYS[2], '') or '0')
+local kept = redis.call('LLEN', KEYS[1])
+if newest == 0 or kept == 0 then return {newest, 0, {}} end
+local oldest = newest - kept + 1
+local first = math.max(tonumber(ARGV[1]) + 1 - oldest, 0)
+if ARGV[2] ~= '' then first = math.max(first, kept - tonumber(ARGV[2])) end
+if first >= kept then return {newest, oldest, {}} end
+local function range(from, to)
+  return redis.call('LRANGE', KEYS[1], string.format('%.0f', from), string.format('%.0f', to))
+end
+if ARGV[3] == '' then return {newest, oldest, range(first, kept - 1)} end
+local most = math.min(kept - first, tonumber(ARGV[3]))
+local room = tonumber(ARGV[4])
+local entries = {}
+while #entries < most do
+  local from = first + #entries
+  for _, entry in ipairs(range(from, math.min(from + ${piece}, first + most) - 1)) do
+    if room <= 0 and #entries >= ${always} then return {newest, oldest, entries} end
+    entries[#entries + 1] = entry
+    room = room - #entry
+  end
+end
+return {newest, oldest, entries}`,
+  step: (call, [history = "", ids = ""], [after = "", limit = "", most = "", size = ""]) => {
+    const newest = Number(call("ZSCORE", ids, "") ?? 0)
+    const kept = Number(call("LLEN", history))
+    if (newest === 0 || kept === 0) return [newest, 0, []]
+    const oldest = newest - kept + 1
+    const behind = Math.max(Number(after) + 1 - oldest, 0)
+    const first = limit === "" ? behind : Math.max(behind, kept - Number(limit))
+    if (first >= kept) return [newest, oldest, []]
+    if (most === "") return [newest, oldest, call("LRANGE", history, first, -1)]
+    let room = Number(size)
+    const entries: Array<Reply> = []
+    for (const entry of items(call("LRANGE", history, first, -1)).slice(0, Number(most))) {
+      if (room <= 0 && entries.length >= always) break
+      entries.push(entry)
+      room -= Buffer.byteLength(String(entry))
+    }
+    return [newest, oldest, entries]
+  },
+  decode: (reply) => {
+    const [newest, oldest, entries = []] = items(reply)
+    return { newest: Number(newest), oldest: Number(oldest), entries: items(entries).map(String) }
+  }
+}
+
+/**
+ * KEYS: children of a parent. ARGV: child, seconds to keep (or nothing), children to keep. A child that finds no room is
+ * left out, and those that are known stay: which ones a reader sees does not change from one event to the next.
+ */
+export const indexing: Script<"indexed" | "full"> = {
+  name: "index-child",
+  lua: `
+local full = 0
+if redis.call('ZADD', KEYS[1], 'NX', '0', ARGV[1]) == 1 and redis.call('ZCARD', KEYS[1]) > tonumber(ARGV[3]) then
+  redis.call('ZREM', KEYS[1], ARGV[1])
+  full = 1
+end
+if ARGV[2] ~= '' then redis.call('EXPIRE', KEYS[1], ARGV[2]) end
+return full`,
+  step: (call, [children = ""], [child = "", seconds = "", kept = ""]) => {
+    const isFull = call("ZADD", children, "NX", 0, child) === 1 && Number(call("ZCARD", children)) > Number(kept)
+    if (isFull) call("ZREM", children, child)
+    if (seconds !== "") call("EXPIRE", children, seconds)
+    return isFull ? 1 : 0
+  },
+  decode: (reply) => (reply === 1 ? "full" : "indexed")
+}
+
+const items = (reply: Reply): ReadonlyArray<Reply> => (Array.isArray(reply) ? reply : [])

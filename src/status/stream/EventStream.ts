@@ -1,0 +1,377 @@
+import {
+  Array as Arr,
+  Cause,
+  Clock,
+  Context,
+  Effect,
+  Layer,
+  Metric,
+  type Pull,
+  Random,
+  Schema,
+  type Scope,
+  Stream
+} from "effect"
+import { SettingsError } from "../../messaging/envelope/Errors.ts"
+import * as Observation from "../../messaging/observe/Observation.ts"
+import { type ObservationSink, observing } from "../../messaging/observe/ObservationSink.ts"
+import { ContractAliases } from "../../messaging/topology/Aliases.ts"
+import { Findings } from "../../messaging/topology/Parameters.ts"
+import * as Share from "../../services/Share.ts"
+import * as Rarely from "../store/Rarely.ts"
+import { type StatusHistory, StatusStore, type StoredStatus } from "../store/StatusStore.ts"
+import { TerminalStatusSet } from "../store/TerminalStatusSet.ts"
+import * as EventFrames from "./EventFrames.ts"
+import { type Limits, OpenStream } from "./OpenStream.ts"
+import { type Presentation, present } from "./PublicEvent.ts"
+import * as StatusFollows from "./StatusFollows.ts"
+
+export interface Options extends Presentation {
+  /** Default: `completed` and `failed`. */
+  readonly terminalStatuses?: TerminalStatusSet | undefined
+  /** A comment after so much silence, in seconds. `null`: none. Default: 15. */
+  readonly keepaliveIntervalSeconds?: number | null
+  /** Streams that are open at once; more are refused. Default: 10,000. */
+  readonly maxOpenStreams?: number
+  /**
+   * Of those, what clients of one address may have. Behind a proxy all clients have its address: give it all. Default: a
+   * quarter.
+   */
+  readonly maxOpenStreamsPerAddress?: number
+  /** What may wait for one slow client; the rest waits in the store. Default: 64. */
+  readonly maxWaitingEvents?: number
+  /** The same in characters of JSON; one event may be longer. Default: 65,536. */
+  readonly maxWaitingSize?: number
+  /** A client that takes nothing for so long is cut off, in seconds. Default: 60. */
+  readonly stalledSeconds?: number
+  readonly observationSink?: ObservationSink | undefined
+}
+
+/** `limit`: as many streams are open as may be. `share`: by this address. `draining`: the server goes down. */
+export class StreamRefused extends Schema.TaggedError<StreamRefused>()("StreamRefused", {
+  reason: Schema.Literals(["limit", "share", "draining"]),
+  message: Schema.String
+}) {}
+
+/**
+ * A task's statuses for one client after another: what happened after the last event that it knows, and then what happens.
+ * Each event once, in the order of the store. The history of a task whose events the client cannot have all begins again
+ * behind a `reset` frame. Redis may come and go meanwhile: the stream stays, and makes up for it.
+ */
+export class EventStream extends Context.Service<
+  EventStream,
+  {
+    /**
+     * The frames of a stream that belongs to the scope. It ends after the terminal status of a task that is not taken up
+     * again by a later status, also for who had it before.
+     */
+    readonly open: (
+      taskId: string,
+      options?: {
+        readonly lastEventId?: string | undefined
+        /** The client's. Without one, no share is looked at. */
+        readonly address?: string | undefined
+      }
+    ) => Effect.Effect<Stream.Stream<Uint8Array>, StreamRefused, Scope.Scope>
+
+    /** Ends every stream with a comment, and refuses new ones. */
+    readonly drain: Effect.Effect<void>
+  }
+>()("svc/status/EventStream") {}
+
+const make = Effect.fnUntraced(function* (
+  options: Options
+): Effect.fn.Return<EventStream["Service"], SettingsError, StatusStore | Scope.Scope> {
+  const findings = new Findings()
+  const settings = read(options, findings)
+  if (findings.mistakes.length > 0) return yield* SettingsError.of("EventStream", findings.mistakes)
+  const store = yield* StatusStore
+  const clock = yield* Clock.Clock
+  const metrics = yield* Effect.context<never>()
+  const observe = yield* observing(options.observationSink)
+  const follows = yield* StatusFollows.make(store.live)
+  const framed = framing({ ...options, aliasConfig: options.aliasConfig ?? (yield* ContractAliases) })
+  const rarely = yield* Rarely.make
+  const open = new Set<OpenStream>()
+  /** Open streams of each address. */
+  const callers = new Map<string, number>()
+  let draining = false
+
+  yield* Effect.sleep(settings.sweepMs).pipe(
+    Effect.andThen(
+      Effect.sync(() => {
+        const now = clock.currentTimeMillisUnsafe()
+        for (const stream of open) stream.sweep(now)
+      })
+    ),
+    Effect.forever,
+    Effect.forkScoped
+  )
+
+  const malformed = (taskId: string) =>
+    observe((at) => Observation.of("SSEMalformedPubsubPayload", at, { task_id: taskId }))
+
+  const begin = (taskId: string, lastEventId: string | undefined) => {
+    const now = clock.currentTimeMillisUnsafe()
+    const stream = new OpenStream(taskId, lastEventId, isLastEvent, settings, now, () => malformed(taskId))
+    open.add(stream)
+    openStreams.updateUnsafe(open.size, metrics)
+    observe((at) =>
+      Observation.of("SSEStreamStarted", at, { task_id: taskId, resume_requested: lastEventId !== undefined })
+    )
+    return stream
+  }
+
+  const end = (stream: OpenStream) => {
+    stream.leave()
+    open.delete(stream)
+    openStreams.updateUnsafe(open.size, metrics)
+    const { endedBy, sent, taskId } = stream
+    observe((at) =>
+      Observation.of("SSEStreamEnded", at, {
+        task_id: taskId,
+        terminal_status: endedBy?.status ?? null,
+        sent_count: sent
+      })
+    )
+  }
+
+  const arrived = (stream: OpenStream, lastEventId: string | undefined, history: StatusHistory) => {
+    const { taskId } = stream
+    const { replayed, reset, resumed } = stream.progress.arrived(history)
+    stream.reset ??= reset
+    if (lastEventId !== undefined && resumed !== undefined) {
+      observe((at) =>
+        Observation.of("SSEResumeRequested", at, {
+          task_id: taskId,
+          last_event_id: lastEventId,
+          history_match_found: resumed
+        })
+      )
+    }
+    if (replayed > 0) {
+      observe((at) => Observation.of("SSEHistoryReplayed", at, { task_id: taskId, replayed_count: replayed }))
+    }
+  }
+
+  const readHistory = (stream: OpenStream, lastEventId: string | undefined) =>
+    store.history(stream.taskId, stream.progress.reads()).pipe(
+      Effect.map((history) => arrived(stream, lastEventId, history)),
+      // the client stays, and the next sweep tries again
+      Effect.catchCause((cause) => {
+        stream.unread()
+        return Cause.hasInterruptsOnly(cause)
+          ? Effect.interrupt
+          : Effect.logDebug(`The history of task ${stream.taskId} could not be read`, cause)
+      })
+    )
+
+  const frameOf = (event: StoredStatus, failures: Array<unknown>): Uint8Array | undefined => {
+    try {
+      return framed(event)
+    } catch (cause) {
+      failures.push(cause)
+      return undefined
+    }
+  }
+
+  /** The frames of everything that waits, and what the output adapter threw. */
+  const outgoing = (
+    stream: OpenStream
+  ): { readonly chunks: ReadonlyArray<Uint8Array>; readonly failures: ReadonlyArray<unknown> } => {
+    const { taskId } = stream
+    const chunks: Array<Uint8Array> = []
+    const failures: Array<unknown> = []
+    if (stream.reset !== undefined) {
+      chunks.push(Buffer.from(EventFrames.reset(stream.reset)))
+      stream.reset = undefined
+      resets.updateUnsafe(1, metrics)
+    }
+    const { ended, events, historical } = stream.progress.take()
+    for (const [index, event] of events.entries()) {
+      const frame = frameOf(event, failures)
+      if (frame === undefined) {
+        malformed(taskId)
+        continue
+      }
+      chunks.push(frame)
+      stream.sent++
+      eventsSent.updateUnsafe(1, metrics)
+      observe((at) =>
+        Observation.of("SSELiveEventSent", at, {
+          task_id: taskId,
+          event_id: event.eventId,
+          status: event.status,
+          source: index < historical ? "history" : "pubsub"
+        })
+      )
+    }
+    // that nothing newer follows a terminal status is for the store to say
+    if (events.length > historical && ended) stream.progress.doubt()
+    return { chunks, failures }
+  }
+
+  const unshown = (taskId: string, failures: ReadonlyArray<unknown>) =>
+    rarely((more) =>
+      Effect.logError(
+        `The output adapter of event streams threw: an event of task ${taskId} is left out${more}`,
+        failures[0]
+      )
+    )
+
+  /** The next chunks; asked for when the client has taken the last ones. */
+  const pull = (stream: OpenStream, lastEventId: string | undefined): Pull.Pull<Chunks> =>
+    Effect.withFiber((fiber) => {
+      stream.asks(fiber)
+      const now = clock.currentTimeMillisUnsafe()
+      const hand = (chunks: Chunks) => Effect.succeed(stream.hand(chunks, now))
+      if (!stream.greeted) {
+        stream.greeted = true
+        stream.leave = follows.join(stream.taskId, stream)
+        return hand([ready])
+      }
+      if (stream.farewell === "said") return Cause.done()
+      if (stream.farewell === "due") {
+        stream.farewell = "said"
+        return Effect.flatMap(Random.nextIntBetween(...reconnectMs), (wait) =>
+          hand([Buffer.from(EventFrames.farewell(wait))])
+        )
+      }
+      const { chunks, failures } = outgoing(stream)
+      const next = (): Pull.Pull<Chunks> => {
+        if (Arr.isReadonlyArrayNonEmpty(chunks)) return hand(chunks)
+        const { end } = stream.progress
+        if (end !== undefined) {
+          stream.endedBy = end
+          return Cause.done()
+        }
+        if (stream.mayRead) return Effect.andThen(readHistory(stream, lastEventId), pull(stream, lastEventId))
+        if (stream.keepaliveDue(now)) {
+          keepalives.updateUnsafe(1, metrics)
+          observe((at) => Observation.of("SSEKeepaliveSent", at, { task_id: stream.taskId }))
+          return hand([keepalive])
+        }
+        return Effect.andThen(stream.woken, pull(stream, lastEventId))
+      }
+      return failures.length === 0 ? next() : Effect.andThen(unshown(stream.taskId, failures), Effect.suspend(next))
+    })
+
+  const enter = (caller: string | undefined, change: 1 | -1) => {
+    if (caller === undefined) return
+    const left = (callers.get(caller) ?? 0) + change
+    if (left > 0) callers.set(caller, left)
+    else callers.delete(caller)
+  }
+
+  const refusal = (caller: string | undefined): StreamRefused | undefined =>
+    draining
+      ? new StreamRefused({ reason: "draining", message: "The server is going down." })
+      : open.size >= settings.maxOpenStreams
+        ? new StreamRefused({
+            reason: "limit",
+            message: `All ${settings.maxOpenStreams} event streams of this process are in use.`
+          })
+        : caller !== undefined && (callers.get(caller) ?? 0) >= settings.maxOpenStreamsPerAddress
+          ? new StreamRefused({
+              reason: "share",
+              message: `All ${settings.maxOpenStreamsPerAddress} event streams that one address may have open are in use. Close one of them first.`
+            })
+          : undefined
+
+  return EventStream.of({
+    open: (taskId, { address, lastEventId } = {}) =>
+      Effect.suspend(() => {
+        const caller = address === undefined ? undefined : Share.callerAt(address)
+        const refused = refusal(caller)
+        if (refused !== undefined) return Effect.fail(refused)
+        return Effect.acquireRelease(
+          Effect.sync(() => {
+            enter(caller, 1)
+            return begin(taskId, lastEventId)
+          }),
+          (stream) =>
+            Effect.sync(() => {
+              enter(caller, -1)
+              end(stream)
+            })
+        ).pipe(Effect.map((stream) => Stream.fromPull(Effect.succeed(pull(stream, lastEventId)))))
+      }),
+    drain: Effect.sync(() => {
+      draining = true
+      for (const stream of open) stream.sayFarewell()
+    })
+  })
+})
+
+export const layer = (options: Options = {}): Layer.Layer<EventStream, SettingsError, StatusStore> =>
+  Layer.effect(EventStream, make(options))
+
+/**
+ * Drains before anything that it is built after closes: provide the listener to it, and its open streams end at once
+ * instead of holding up the shutdown.
+ */
+export const drainFirst: Layer.Layer<never, never, EventStream> = Layer.effectDiscard(
+  Effect.flatMap(EventStream, ({ drain }) => Effect.addFinalizer(() => drain))
+)
+
+type Chunks = Arr.NonEmptyReadonlyArray<Uint8Array>
+
+interface Settings extends Limits {
+  readonly maxOpenStreams: number
+  readonly maxOpenStreamsPerAddress: number
+  readonly sweepMs: number
+}
+
+const read = (options: Options, findings: Findings): Settings => {
+  const seconds = (field: string, value: number, maximum: number) => {
+    if (!(value > 0 && value <= maximum)) findings.mistake(field, `must be more than 0 and at most ${maximum}`)
+    return value * 1_000
+  }
+  const { keepaliveIntervalSeconds: keepalive = 15 } = options
+  const maxOpenStreams = findings.integer("maxOpenStreams", options.maxOpenStreams ?? 10_000, 1, 1_000_000) ?? 0
+  const perAddress = options.maxOpenStreamsPerAddress ?? Share.of(maxOpenStreams)
+  const keepaliveMs = keepalive === null ? undefined : seconds("keepaliveIntervalSeconds", keepalive, 3_600)
+  const { terminalStatuses = new TerminalStatusSet() } = options
+  return {
+    isTerminal: (status) => terminalStatuses.has(status),
+    maxOpenStreams,
+    maxOpenStreamsPerAddress: findings.integer("maxOpenStreamsPerAddress", perAddress, 1, 1_000_000) ?? 0,
+    bounds: {
+      events: findings.integer("maxWaitingEvents", options.maxWaitingEvents ?? 64, 1, 100_000) ?? 0,
+      size: findings.integer("maxWaitingSize", options.maxWaitingSize ?? 65_536, 1, 1_000_000_000) ?? 0
+    },
+    keepaliveMs,
+    stalledMs: seconds("stalledSeconds", options.stalledSeconds ?? 60, 86_400),
+    sweepMs: Math.min(1_000, (keepaliveMs ?? 15_000) / 4)
+  }
+}
+
+/** Streams of the same task share the bytes of what they hear. */
+const framing = (presentation: Presentation) => {
+  const shown = present(presentation)
+  const made = new WeakMap<StoredStatus, Uint8Array>()
+  return (event: StoredStatus): Uint8Array | undefined => {
+    const known = made.get(event)
+    if (known !== undefined) return known
+    const json = shown(event.json)
+    if (json === undefined) return undefined
+    const frame = Buffer.from(EventFrames.status(event.eventId, json))
+    made.set(event, frame)
+    return frame
+  }
+}
+
+const isLastEvent = ({ eventId }: StoredStatus, lastEventId: string): boolean =>
+  eventId === lastEventId || EventFrames.idOf(eventId) === lastEventId
+
+const ready = Buffer.from(EventFrames.ready)
+const keepalive = Buffer.from(EventFrames.keepalive)
+
+/** How long clients of a server that goes wait before they connect again. */
+const reconnectMs = [500, 3_000] as const
+
+const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
+const openStreams = Metric.gauge("svc_status_open_streams", { description: "Event streams that are open" })
+const eventsSent = counter("svc_status_stream_events_sent_total", "Status events that went out on event streams")
+const resets = counter("svc_status_stream_resets_total", "Streams that began again because events were missing")
+const keepalives = counter("svc_status_stream_keepalives_total", "Keepalive comments on event streams")

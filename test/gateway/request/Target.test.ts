@@ -1,0 +1,122 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import * as Target from "../../../src/gateway/request/Target.ts"
+import type { RouteMode } from "../../../src/policy/routes/CanonicalRoute.ts"
+import { policed, seeded, seededWith } from "../Snapshots.ts"
+
+describe("Target", () => {
+  it("forwards path and query byte for byte, under the operator's settings of the route", () => {
+    assert.deepStrictEqual(
+      Target.find("GET", "/v1/%6dodels/?a=%2f..//b&c", seededWith({ timeoutMs: 7 })),
+      Result.succeed<Target.Target>({
+        routeId: "models",
+        route: "/v1/models",
+        provider: "upstream",
+        family: "a",
+        config: { ...seeded, timeoutMs: 7 },
+        target: "/v1/%6dodels/?a=%2f..//b&c",
+        objects: { _tag: "None" },
+        accounting: "free",
+        usageOnRequest: false
+      })
+    )
+  })
+
+  it.each([
+    ["/providers/compat", "/"],
+    ["/providers/compat/", "/"],
+    ["/providers/compat?a=1", "/?a=1"],
+    ["/providers/compat/?a=/x", "/?a=/x"],
+    ["/providers/compat/v1/chat/completions", "/v1/chat/completions"],
+    ["/%70roviders/%63ompat/v1/na%c3%afve?x=%2F", "/v1/na%c3%afve?x=%2F"]
+  ])("cuts the prefix off %s, and leaves %s as it came", (target, rest) => {
+    const open = { ...Target.defaultPaths, compat: ["/*"] }
+    const found = Result.getOrThrow(Target.find("POST", target, seededWith(), open))
+    assert.deepStrictEqual([found.target, found.provider, found.route], [rest, "compat", "/providers/compat/*"])
+  })
+
+  describe("says why there is no target", () => {
+    it.each([
+      ["POST", "/v1/../key", "unsupported_route", "The request path contains a dot segment."],
+      ["GET", "/v1/responses", "unsupported_route", "This path is served for POST only."],
+      ["PUT", "/v1/messages/batches", "unsupported_route", "This path is served for GET and POST only."],
+      [
+        "POST",
+        "/key/generate",
+        "unsupported_route",
+        "Route is not supported by this gateway. There is no POST /key/generate here; POST /v1/chat/completions, /v1/responses, /v1/embeddings and /v1/messages, and GET /v1/models are the usual ones."
+      ],
+      [
+        "POST",
+        "/openai/deployments/m/chat/completions",
+        "unsupported_route",
+        "The gateway serves this as POST /v1/chat/completions; send it there."
+      ],
+      ["GET", "/admin-ui", "unsupported_route", "The control API is served by the control listener, not here."]
+    ])("%s %s: %s, %s", (method, target, code, message) => {
+      const {
+        code: found,
+        message: said,
+        status
+      } = Result.getOrThrow(Result.flip(Target.find(method, target, seededWith())))
+      assert.deepStrictEqual([found, said, status], [code, message, 404])
+    })
+  })
+
+  describe("accounts for a route by what it answers", () => {
+    it.each([
+      ["POST", "/v1/chat/completions", "answer", "status"],
+      ["POST", "/v1/responses", "answer", "status"],
+      ["POST", "/v1/embeddings", "answer", "status"],
+      ["POST", "/v1/messages", "answer", "status"],
+      ["POST", "/v1/messages/count_tokens", "free", "free"],
+      ["POST", "/v1/messages/batches", "estimate", "status"],
+      ["GET", "/v1/messages/batches", "free", "free"],
+      ["GET", "/v1/messages/batches/b1", "free", "free"],
+      ["GET", "/v1/messages/batches/b1/results", "free", "free"],
+      ["POST", "/v1/messages/batches/b1/cancel", "free", "free"],
+      ["GET", "/v1/models", "free", "free"],
+      ["POST", "/providers/compat/v1/chat/completions", "answer", "answer"],
+      ["POST", "/providers/compat/v1/messages/batches", "estimate", "estimate"],
+      ["POST", "/providers/compat/v1/messages/batches/b1/cancel", "free", "free"],
+      ["POST", "/providers/compat/v1/models", "answer", "answer"]
+    ])("%s %s: managed %s, direct %s", (method, target, managed, direct) => {
+      const accounting = (mode: RouteMode) => policed(method, target, seededWith({ mode })).accounting
+      assert.deepStrictEqual(
+        [accounting("managed_by_gateway"), accounting("direct_upstream_passthrough")],
+        [managed, direct]
+      )
+    })
+  })
+
+  it.each([
+    ["/v1/%6Dessages", "b"],
+    ["/v1/chat/completions", "a"],
+    ["/providers/compat/v1/%6Dessages", "b"],
+    ["/providers/compat/v1/chat/completions", "a"]
+  ])("reads the usage of POST %s in the terms of family %s", (target, family) => {
+    assert.strictEqual(policed("POST", target).family, family)
+  })
+
+  it.each([
+    ["/v1/chat/completions", true],
+    ["/%76%31/chat/completions", true],
+    ["/providers/compat/v1/chat/completions", true],
+    ["/v1/responses", false],
+    ["/v1/messages", false],
+    ["/providers/compat/v1/messages", false]
+  ])("POST %s tells a stream's usage only when asked: %s", (target, asked) => {
+    assert.strictEqual(policed("POST", target).usageOnRequest, asked)
+  })
+
+  it.each([
+    ["/v1/messages", [], "b"],
+    ["/v1/messages/batches/b1", [], "b"],
+    ["/v1/chat/completions", [], "a"],
+    ["/v1/models", [], "a"],
+    ["/v1/models", ["Anthropic-Version", "2023-06-01"], "b"],
+    ["/nowhere", [], "a"]
+  ])("answers %s with headers %j in the shape of family %s", (target, headers, family) => {
+    assert.strictEqual(Target.familyOf(target, headers), family)
+  })
+})
