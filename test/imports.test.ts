@@ -2,43 +2,103 @@ import { readdirSync, readFileSync } from "node:fs"
 import { dirname, join, normalize } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 
-/** Area → areas that it may import beside itself. The first area that a file lies in counts. */
-const areas: ReadonlyArray<readonly [area: string, may: ReadonlyArray<string>]> = [
-  ["src/services", []],
-  ["src/http", ["src/services"]],
-  ["src/gateway/model", ["src/services"]],
+interface Area {
+  readonly path: string
+  /** The areas that it may import beside itself. */
+  readonly may: ReadonlyArray<string>
+  /** Its folders, from the lowest up: each may import itself and those before it. `.`: the area's own folder. */
+  readonly rooms: ReadonlyArray<string>
+}
+
+const shared = ["src/services", "src/policy", "src/http", "src/state", "src/process"]
+
+const areas: ReadonlyArray<Area> = [
+  { path: "src/services", may: [], rooms: ["."] },
+  { path: "src/policy", may: [], rooms: ["routes", "facts", "."] },
+  { path: "src/http", may: ["src/services", "src/policy"], rooms: ["."] },
+  { path: "src/state", may: ["src/services", "src/policy"], rooms: ["."] },
+  { path: "src/process", may: ["src/services", "src/policy"], rooms: ["."] },
   // one runner: operators try out the very guardrails that requests go through
-  ["src/guardrails", ["src/services", "src/gateway/model"]],
-  ["src/messaging", ["src/services"]],
-  ["src/status", ["src/services", "src/http", "src/messaging"]],
-  ["src/graph", ["src/services", "src/messaging", "src/status"]],
-  ["src/gateway", ["src/services", "src/guardrails"]],
-  ["src/control", ["src/services", "src/http", "src/gateway/model", "src/guardrails"]],
-  ["layers", ["src"]],
-  ["src/main.ts", ["layers", "src/node-version.mjs"]],
-  ["migrations", []]
+  { path: "src/guardrails", may: ["src/services", "src/policy", "src/state"], rooms: ["."] },
+  {
+    path: "src/gateway",
+    may: [...shared, "src/guardrails"],
+    rooms: ["GatewayError.ts", "auth", "snapshot", "request", "limits", "usage", "telemetry", "forward", "."]
+  },
+  {
+    path: "src/control",
+    may: [...shared, "src/guardrails"],
+    rooms: [
+      ...["api/schema", "api/providers", "api/services", "api/keys", "api/policies", "api/usage", "api"],
+      ...["store", "audit", "operators", "http", "services", "usage", "policies", "keys", "providers"],
+      ...["configuration", "upstream-ui"],
+      ...["handlers", "handlers/keys", "handlers/policies", "handlers/providers", "handlers/services", "."]
+    ]
+  },
+  {
+    path: "src/messaging",
+    may: ["src/services"],
+    rooms: ["envelope", "observe", "topology", "retry", "publish", "failure", "consume", "."]
+  },
+  {
+    path: "src/status",
+    may: ["src/services", "src/http", "src/messaging"],
+    rooms: ["store", "dead-letters", "replay", "hub", "history", "stream", "http", "."]
+  },
+  { path: "src/graph", may: ["src/services", "src/messaging", "src/status"], rooms: ["."] },
+  { path: "src/example", may: ["src/messaging"], rooms: ["."] },
+  {
+    path: "layers",
+    may: ["src", "migrations"],
+    rooms: [
+      ...["amqp", "broker-memory/queues", "broker-memory", "http", "ioredis", "postgres", "redis-memory"],
+      ...["simulator", "telemetry", ".", "commands", "roles"]
+    ]
+  },
+  { path: "src/main.ts", may: ["layers", "src/node-version.mjs"], rooms: ["."] },
+  { path: "migrations", may: [], rooms: ["."] }
 ]
+
+/** Files that a room may have side by side; more hide what is there. */
+const mostFiles = 20
+const mostRules = 30
 
 /** Drivers open the doors, and doors are opened in layers alone. */
 const driver = /^(amqplib|ioredis|undici|pg|@effect\/sql-pg|@electric-sql\/|node:https?$|node:net$|node:child_process$)/
 /** The index loads every optional peer. */
 const platformIndex = "@effect/platform-node"
 
+interface Source {
+  readonly file: string
+  readonly imports: ReadonlyArray<string>
+}
+
 const files = [...sources("src"), ...sources("layers"), ...sources("migrations")]
+
+describe("the rooms", () => {
+  it("are all in the table, and each has files", () => {
+    const found = new Set(files.map(({ file }) => pathOf(roomOf(file))))
+    const listed = areas.flatMap((area) => area.rooms.map((_, place) => pathOf({ area, place })))
+    assert.deepStrictEqual([...found].sort(), listed.sort())
+  })
+
+  it("hold as many files as can be seen at once", () => {
+    const counts = Map.groupBy(files, ({ file }) => dirname(file))
+    counts.delete("migrations")
+    assert.deepStrictEqual(
+      [...counts].filter(([room, { length }]) => length > (room === "src/policy" ? mostRules : mostFiles)),
+      []
+    )
+  })
+})
 
 describe("the direction of imports", () => {
   it("points downwards only", () => {
-    assert.deepStrictEqual(
-      files.flatMap(({ file, imports }) => {
-        const [area, may] = areaOf(file)
-        return imports
-          .filter((name) => name.startsWith("."))
-          .map((name) => normalize(join(dirname(file), name)))
-          .filter((target) => ![area, ...may].some((root) => target === root || target.startsWith(`${root}/`)))
-          .map((target) => `${file} imports ${target}`)
-      }),
-      []
-    )
+    assert.deepStrictEqual(files.flatMap(upward), [])
+  })
+
+  it("leads in no circle", () => {
+    assert.deepStrictEqual(circles(files), [])
   })
 
   it("keeps drivers out of programs", () => {
@@ -60,19 +120,87 @@ describe("the direction of imports", () => {
   })
 
   it("sees a wrong import when there is one", () => {
-    const [area, may] = areaOf("src/control/keys/Keys.ts")
-    assert.isFalse([area, ...may].some((root) => "src/gateway/limits/Limits.ts".startsWith(`${root}/`)))
+    const wrong = [
+      { file: "src/control/keys/Keys.ts", imports: ["../../gateway/limits/Limits.ts"] },
+      { file: "src/gateway/limits/Limits.ts", imports: ["../forward/Forward.ts"] },
+      { file: "src/gateway/request/Target.ts", imports: ["../ProxyApp.ts"] },
+      { file: "src/policy/Policy.ts", imports: ["../state/Vault.ts"] }
+    ]
+    assert.lengthOf(wrong.flatMap(upward), wrong.length)
+    const right = { file: "src/gateway/limits/Limits.ts", imports: ["../GatewayError.ts", "../../policy/Limit.ts"] }
+    assert.deepStrictEqual(upward(right), [])
     assert.isTrue(driver.test("@effect/sql-pg/PgPool") && driver.test("node:http"))
+  })
+
+  it("sees a circle when there is one", () => {
+    const circle = [
+      { file: "src/a/A.ts", imports: ["../b/B.ts"] },
+      { file: "src/b/B.ts", imports: ["./C.ts"] },
+      { file: "src/b/C.ts", imports: ["../a/A.ts"] },
+      { file: "src/b/D.ts", imports: ["./B.ts"] }
+    ]
+    assert.deepStrictEqual(circles(circle), ["src/a/A.ts → src/b/B.ts → src/b/C.ts → src/a/A.ts"])
   })
 })
 
-function areaOf(file: string) {
-  const found = areas.find(([area]) => file === area || file.startsWith(`${area}/`))
-  if (found === undefined) throw new Error(`${file} lies in no area`)
+interface Room {
+  readonly area: Area
+  readonly place: number
+}
+
+/** The room of a file: the longest of its area's paths that it lies under. */
+function roomOf(file: string): Room {
+  const area = areas.find(({ path }) => isIn(path, file))
+  if (area === undefined) throw new Error(`${file} lies in no area`)
+  const fitting = area.rooms
+    .map((_, place) => ({ area, place }))
+    .filter((room) => isIn(pathOf(room), file))
+    .sort((a, b) => pathOf(b).length - pathOf(a).length)
+  const [room] = fitting
+  if (room === undefined) throw new Error(`${file} lies in no room of ${area.path}`)
+  if (pathOf(room) !== file && pathOf(room) !== dirname(file)) throw new Error(`${dirname(file)} is not in the table`)
+  return room
+}
+
+function pathOf({ area, place }: Room): string {
+  return normalize(join(area.path, area.rooms[place] ?? "."))
+}
+
+function isIn(path: string, file: string): boolean {
+  return file === path || file.startsWith(`${path}/`)
+}
+
+function targetsOf({ file, imports }: Source): ReadonlyArray<string> {
+  return imports.filter((name) => name.startsWith(".")).map((name) => normalize(join(dirname(file), name)))
+}
+
+function upward(source: Source): ReadonlyArray<string> {
+  const { area, place } = roomOf(source.file)
+  return targetsOf(source)
+    .filter((target) => {
+      if (!isIn(area.path, target)) return !area.may.some((path) => isIn(path, target))
+      return roomOf(target).place > place
+    })
+    .map((target) => `${source.file} imports ${target}`)
+}
+
+/** Each circle once, by the first of its files. */
+function circles(sources: ReadonlyArray<Source>): ReadonlyArray<string> {
+  const targets = new Map(sources.map((source) => [source.file, targetsOf(source)]))
+  const found: Array<string> = []
+  const done = new Set<string>()
+  const visit = (file: string, path: ReadonlyArray<string>): void => {
+    const begun = path.indexOf(file)
+    if (begun !== -1) found.push([...path.slice(begun), file].join(" → "))
+    if (begun !== -1 || done.has(file)) return
+    for (const target of targets.get(file) ?? []) visit(target, [...path, file])
+    done.add(file)
+  }
+  for (const { file } of sources) visit(file, [])
   return found
 }
 
-function sources(root: string) {
+function sources(root: string): ReadonlyArray<Source> {
   return readdirSync(root, { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts"))
     .map((name) => {

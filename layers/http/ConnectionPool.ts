@@ -46,7 +46,7 @@ interface Origin {
   /** It may also be a listener of this process. */
   readonly trusted: boolean
   readonly idle: Array<Connection>
-  readonly line: WaitingLine
+  readonly line: WaitingLine<Taker>
   /** Connections that work for each caller. */
   readonly held: Map<string, number>
   /** The sum of those. */

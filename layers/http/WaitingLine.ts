@@ -1,11 +1,15 @@
 import * as Share from "../../src/services/Share.ts"
-import type { Taker } from "./ConnectionPool.ts"
+
+export interface Waiting {
+  /** For whom; `undefined` is this program itself. */
+  readonly caller: string | undefined
+}
 
 /** Those who wait for a connection to one origin. Callers take turns, so that nobody waits for a caller's whole queue. */
-export class WaitingLine {
+export class WaitingLine<A extends Waiting> {
   readonly #most: number
   /** By caller, in the order in which they have their turns; `undefined` is this program itself. */
-  readonly #queues = new Map<string | undefined, Set<Taker>>()
+  readonly #queues = new Map<string | undefined, Set<A>>()
   #size = 0
 
   constructor(most: number) {
@@ -17,7 +21,7 @@ export class WaitingLine {
   }
 
   /** Callers each have a share of the places. */
-  join(taker: Taker): "waiting" | "full" {
+  join(taker: A): "waiting" | "full" {
     const { caller } = taker
     const queue = this.#queues.get(caller) ?? new Set()
     const most = caller === undefined ? this.#most : Share.beside(this.#most, this.#size - queue.size)
@@ -28,7 +32,7 @@ export class WaitingLine {
     return "waiting"
   }
 
-  leave(taker: Taker): void {
+  leave(taker: A): void {
     const queue = this.#queues.get(taker.caller)
     if (queue?.delete(taker) !== true) return
     this.#size--
@@ -36,7 +40,7 @@ export class WaitingLine {
   }
 
   /** Takes the next out of the line whose caller `mayHold` another connection. */
-  next(mayHold: (caller: string | undefined) => boolean): Taker | undefined {
+  next(mayHold: (caller: string | undefined) => boolean): A | undefined {
     for (const [caller, queue] of this.#queues) {
       if (!mayHold(caller)) continue
       for (const taker of queue) {

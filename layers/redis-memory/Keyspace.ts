@@ -1,5 +1,5 @@
-import type { SortedSet } from "./SortedSets.ts"
-import type { Stream } from "./Streams.ts"
+import type { SortedSet } from "./SortedSet.ts"
+import type { Stream } from "./Stream.ts"
 
 /** An error reply: its first word is the kind, in the server's spelling. */
 export class Refusal extends Error {}

@@ -9,45 +9,7 @@ import {
   whole
 } from "./Arguments.ts"
 import { refuse } from "./Keyspace.ts"
-
-type Member = readonly [name: string, score: number]
-
-/** Scores by member; the order is made when it is asked for, and kept until the next change. */
-export class SortedSet {
-  readonly #scores = new Map<string, number>()
-  #order: ReadonlyArray<Member> | undefined
-
-  get size(): number {
-    return this.#scores.size
-  }
-
-  score(member: string): number | undefined {
-    return this.#scores.get(member)
-  }
-
-  put(member: string, score: number): void {
-    this.#scores.set(member, score)
-    this.#order = undefined
-  }
-
-  remove(member: string): boolean {
-    this.#order = undefined
-    return this.#scores.delete(member)
-  }
-
-  within(range: Range): ReadonlyArray<Member> {
-    this.#order ??= [...this.#scores].sort(ascending)
-    return this.#order.filter(([, score]) => range.above(score) && range.below(score))
-  }
-}
-
-/** Equal scores stand in the order of their bytes, which is not JavaScript's order of strings. */
-const ascending = (a: Member, b: Member): number => a[1] - b[1] || Buffer.compare(Buffer.from(a[0]), Buffer.from(b[0]))
-
-interface Range {
-  readonly above: (score: number) => boolean
-  readonly below: (score: number) => boolean
-}
+import { type Member, type Range, SortedSet } from "./SortedSet.ts"
 
 const range = (min: string, max: string): Range => {
   const bound = (text: string) => float(text.startsWith("(") ? text.slice(1) : text, "ERR min or max is not a float")

@@ -8,24 +8,11 @@ import {
   wrongArity
 } from "./Arguments.ts"
 import { refuse } from "./Keyspace.ts"
-
-/** Milliseconds and sequence as one number: comparing it compares ids. */
-type Id = bigint
+import type { Entry, Id, Stream } from "./Stream.ts"
 
 const sequenceBits = 64n
 const lastSequence = 2n ** sequenceBits - 1n
 const lastId = 2n ** (2n * sequenceBits) - 1n
-
-interface Entry {
-  readonly id: Id
-  readonly fields: ReadonlyArray<string>
-}
-
-/** `last` outlives its entry: an id is never given twice. */
-export interface Stream {
-  readonly entries: Array<Entry>
-  last: Id
-}
 
 const empty = (): Stream => ({ entries: [], last: 0n })
 

@@ -1,5 +1,6 @@
 import type { Upstream } from "../services/Upstream.ts"
 import type { Destination } from "./forward/Destination.ts"
+import type * as RequestEnd from "./forward/RequestEnd.ts"
 import * as StreamedRequest from "./forward/StreamedRequest.ts"
 import { GatewayError } from "./GatewayError.ts"
 import type * as Request from "./request/Request.ts"
@@ -17,8 +18,8 @@ export const run = (
   destination: Destination,
   now: () => number,
   span: Tracing.Span,
-  outcome: Request.Outcome
-): Request.HungUp => {
+  outcome: RequestEnd.RequestEnd
+): RequestEnd.HungUp => {
   if (target.config.enabled) {
     return StreamedRequest.run(upstream, { request, target, destination, key: undefined }, now, span, outcome)
   }

@@ -12,6 +12,7 @@ import { filtered, listed } from "../policy/routes/UpstreamObjects.ts"
 import type { BodyLease } from "../services/BodyLeases.ts"
 import type { Seldom } from "../services/Seldom.ts"
 import type { Upstream } from "../services/Upstream.ts"
+import type { Denied as DeniedRecord } from "../state/UsageRecord.ts"
 import { disabledRoute } from "./DelegatedRequest.ts"
 import type { CreatedObjects } from "./forward/CreatedObjects.ts"
 import type { Destinations } from "./forward/Destination.ts"
@@ -23,32 +24,27 @@ import * as ObjectRules from "./forward/ObjectRules.ts"
 import * as Outbound from "./forward/Outbound.ts"
 import * as OutputBound from "./forward/OutputBound.ts"
 import * as PublicLocation from "./forward/PublicLocation.ts"
+import * as RequestEnd from "./forward/RequestEnd.ts"
 import { controlStateUnavailable, event, GatewayError, internalError } from "./GatewayError.ts"
 import type { Guard, Guarding } from "./Guarding.ts"
-import {
-  type Admission,
-  type Limits,
-  type LimitsUnavailable,
-  type Reading,
-  type Reservation,
-  reservedBy
-} from "./limits/Limits.ts"
+import { type Admission, type Limits, type LimitsUnavailable, type Reservation, reservedBy } from "./limits/Limits.ts"
+import type { Reading } from "./limits/Meters.ts"
 import * as Meters from "./limits/Meters.ts"
 import * as AnyBody from "./request/AnyBody.ts"
 import type { BodyAdmission } from "./request/BodyAdmission.ts"
 import { BodyHash } from "./request/BodyHash.ts"
-import * as Request from "./request/Request.ts"
+import type * as Request from "./request/Request.ts"
 import * as RequestBody from "./request/RequestBody.ts"
 import type * as Target from "./request/Target.ts"
 import type { ControlState } from "./snapshot/ControlState.ts"
 import type { KeyRecord } from "./snapshot/KeyRecord.ts"
-import type * as Telemetry from "./telemetry/Telemetry.ts"
+import type { UpstreamFallback } from "./telemetry/Ended.ts"
 import type * as Tracing from "./telemetry/Tracing.ts"
 import * as Billing from "./usage/Billing.ts"
 import * as Denied from "./usage/Denied.ts"
+import * as RequestAccount from "./usage/RequestAccount.ts"
 import * as ServiceBilling from "./usage/ServiceBilling.ts"
 import type { UsageLog } from "./usage/UsageLog.ts"
-import * as UsageRecord from "./usage/UsageRecord.ts"
 
 /** The services that all governed requests of a process share. */
 export interface Shared {
@@ -89,7 +85,7 @@ export class GovernedRequest {
   readonly #target: Target.Target
   readonly #sender: Sender
   readonly #span: Tracing.Span
-  readonly #outcome: Request.Outcome
+  readonly #outcome: RequestEnd.RequestEnd
   readonly #lease: BodyLease
   readonly #requestHash: BodyHash
 
@@ -132,7 +128,7 @@ export class GovernedRequest {
     target: Target.Target,
     sender: Sender,
     span: Tracing.Span,
-    outcome: Request.Outcome
+    outcome: RequestEnd.RequestEnd
   ) {
     const { key } = sender
     const { control } = shared
@@ -151,7 +147,7 @@ export class GovernedRequest {
   }
 
   /** Returns what to call when the client hangs up. */
-  run(): Request.HungUp {
+  run(): RequestEnd.HungUp {
     try {
       this.#begin()
     } catch (defect) {
@@ -448,7 +444,7 @@ export class GovernedRequest {
       this.#facts
     )
     this.#responseHash = new BodyHash(control.snapshot().bodyHashKey)
-    const own = Request.answerHeaders(request, this.#readings, sentAt)
+    const own = RequestEnd.answerHeaders(request, this.#readings, sentAt)
     return {
       exchange: Outbound.exchange({
         request,
@@ -529,12 +525,12 @@ export class GovernedRequest {
 
   // settle: what was used takes the place of the reservation, and the record is written
 
-  #conclude({ finish, passed }: Forward.Settleable, fallback?: Telemetry.Fallback) {
+  #conclude({ finish, passed }: Forward.Settleable, fallback?: UpstreamFallback) {
     const { now, owners } = this.#shared
     const objects = this.#watch?.objects() ?? []
     const account: Account = {
       objects: objects.length === 0 ? undefined : objects,
-      status: passed.status ?? passed.error?.status ?? Request.clientClosed,
+      status: passed.status ?? passed.error?.status ?? RequestEnd.clientClosed,
       error: passed.error,
       bill: this.#billOf?.(outcomeOf(passed)) ?? Billing.nothing,
       provider: fallback === undefined ? this.#target.provider : fallback.to,
@@ -548,7 +544,7 @@ export class GovernedRequest {
     const end = () =>
       this.#settle(account, () => {
         if (passed.error !== undefined && !passed.headSent)
-          Request.refuse(this.#request, passed.error, this.#readings, now())
+          RequestEnd.refuse(this.#request, passed.error, this.#readings, now())
         else finish()
         this.#outcome.ended({
           ...account,
@@ -569,7 +565,7 @@ export class GovernedRequest {
     // it failed meanwhile
     if (this.#recorded) return
     const settled = this.#span.phase("gateway.settle")
-    const record = UsageRecord.of({
+    const record = RequestAccount.toRecord({
       ...account,
       request: this.#request,
       target: this.#target,
@@ -600,10 +596,10 @@ export class GovernedRequest {
 
   // the other ends
 
-  #refuse(error: GatewayError, denial?: Denied.Denied) {
+  #refuse(error: GatewayError, denial?: DeniedRecord) {
     const account: Account = { ...unaccounted, status: error.status, error, provider: this.#target.provider, denial }
     this.#settle(account, () => {
-      Request.refuse(this.#request, error, this.#readings, this.#shared.now())
+      RequestEnd.refuse(this.#request, error, this.#readings, this.#shared.now())
       this.#outcome.ended({ ...account, model: this.#model, streamed: this.#facts.stream, aborted: false })
     })
   }
@@ -652,8 +648,8 @@ export class GovernedRequest {
 
   /** Before the body is whole: nothing was had, and that the client asked is on record. */
   #clientLeft() {
-    this.#settle({ ...unaccounted, status: Request.clientClosed, provider: this.#target.provider }, () =>
-      this.#outcome.ended(Request.left)
+    this.#settle({ ...unaccounted, status: RequestEnd.clientClosed, provider: this.#target.provider }, () =>
+      this.#outcome.ended(RequestEnd.left)
     )
   }
 
@@ -710,7 +706,7 @@ interface Cost {
 }
 
 type Account = Pick<
-  UsageRecord.Account,
+  RequestAccount.RequestAccount,
   "status" | "error" | "bill" | "provider" | "fallbackCount" | "fallbackReason" | "upstreamMs" | "denial" | "objects"
 >
 

@@ -3,6 +3,7 @@ import * as Seldom from "../services/Seldom.ts"
 import { Upstream } from "../services/Upstream.ts"
 import { Destinations } from "./forward/Destination.ts"
 import { ObjectOwners } from "./forward/ObjectOwners.ts"
+import type * as RequestEnd from "./forward/RequestEnd.ts"
 import { queueFull } from "./GatewayError.ts"
 import { GovernedRequest, type Sender, type Shared } from "./GovernedRequest.ts"
 import { Guarding } from "./Guarding.ts"
@@ -26,8 +27,8 @@ export class GovernedRequests extends Context.Service<
       target: Target.Target,
       sender: Sender,
       span: Tracing.Span,
-      outcome: Request.Outcome
-    ) => Request.HungUp
+      outcome: RequestEnd.RequestEnd
+    ) => RequestEnd.HungUp
   }
 >()("svc/gateway/GovernedRequests") {
   static readonly layer = Layer.effect(

@@ -15,6 +15,7 @@ import type { Identity } from "./auth/Identity.ts"
 import { KeyDigests } from "./auth/KeyDigests.ts"
 import * as DelegatedRequest from "./DelegatedRequest.ts"
 import { Destinations } from "./forward/Destination.ts"
+import * as RequestEnd from "./forward/RequestEnd.ts"
 import { controlStateUnavailable, GatewayError, internalError } from "./GatewayError.ts"
 import { GovernedRequests } from "./GovernedRequests.ts"
 import * as Exposure from "./request/Exposure.ts"
@@ -25,6 +26,7 @@ import type { Wire } from "./request/Wire.ts"
 import { ControlState } from "./snapshot/ControlState.ts"
 import { type KeyRecord, unusable } from "./snapshot/KeyRecord.ts"
 import * as AccessLog from "./telemetry/AccessLog.ts"
+import type { Ended } from "./telemetry/Ended.ts"
 import * as Telemetry from "./telemetry/Telemetry.ts"
 import * as Tracing from "./telemetry/Tracing.ts"
 import * as Billing from "./usage/Billing.ts"
@@ -35,7 +37,7 @@ export class ProxyApp extends Context.Service<
   ProxyApp,
   {
     /** Answers on the wire, and tells `done` once how it ended. */
-    readonly handle: (wire: Wire, done: (ended: Telemetry.Ended) => void) => Request.HungUp
+    readonly handle: (wire: Wire, done: (ended: Ended) => void) => RequestEnd.HungUp
   }
 >()("svc/gateway/ProxyApp") {
   static readonly layer = Layer.effect(
@@ -69,13 +71,13 @@ export class ProxyApp extends Context.Service<
       const awaited = <A, E>(
         asked: Effect.Effect<A, E>,
         ended: () => void,
-        outcome: Request.Outcome,
-        then: (exit: Exit.Exit<A, E>) => Request.HungUp
-      ): Request.HungUp => {
+        outcome: RequestEnd.RequestEnd,
+        then: (exit: Exit.Exit<A, E>) => RequestEnd.HungUp
+      ): RequestEnd.HungUp => {
         let gone = false
-        let hungUp: Request.HungUp = () => {
+        let hungUp: RequestEnd.HungUp = () => {
           gone = true
-          outcome.ended(Request.left)
+          outcome.ended(RequestEnd.left)
         }
         fork(asked).addObserver((exit) => {
           ended()
@@ -96,18 +98,18 @@ export class ProxyApp extends Context.Service<
         request: Request.Request,
         route: PolicyRoute,
         span: Tracing.Span,
-        outcome: Request.Outcome,
-        then: (key: KeyRecord) => Request.HungUp
-      ): Request.HungUp => {
+        outcome: RequestEnd.RequestEnd,
+        then: (key: KeyRecord) => RequestEnd.HungUp
+      ): RequestEnd.HungUp => {
         const digest = digests.of(request.wire.connection, raw)
-        const admitted = (key: KeyRecord): Request.HungUp => {
+        const admitted = (key: KeyRecord): RequestEnd.HungUp => {
           outcome.known(key)
           const reason = unusable(key, now())
           if (reason === undefined) return then(key)
           outcome.refused(new GatewayError(reason))
           return ignored
         }
-        const lookUp = (asked: ReturnType<typeof control.key>, found: typeof admitted): Request.HungUp =>
+        const lookUp = (asked: ReturnType<typeof control.key>, found: typeof admitted): RequestEnd.HungUp =>
           awaited(asked, span.phase("gateway.auth.verify"), outcome, (exit) => {
             if (Exit.isFailure(exit)) {
               const cause = Cause.squash(exit.cause)
@@ -123,7 +125,7 @@ export class ProxyApp extends Context.Service<
           })
         const usable =
           (then: typeof admitted) =>
-          (key: KeyRecord): Request.HungUp => {
+          (key: KeyRecord): RequestEnd.HungUp => {
             const days = overdue(key, control.policyOf(key, route, []).policy, now())
             if (days === undefined || unusable(key, now()) !== undefined) return admitted(key)
             return lookUp(control.retired(digest, key, days, request.requestId), then)
@@ -142,10 +144,10 @@ export class ProxyApp extends Context.Service<
         { wire }: Request.Request,
         frontDoor: FrontDoor.FrontDoor,
         span: Tracing.Span,
-        outcome: Request.Outcome,
-        then: (identity: Identity) => Request.HungUp
-      ): Request.HungUp => {
-        const proven = (result: Result.Result<Identity, GatewayError>): Request.HungUp => {
+        outcome: RequestEnd.RequestEnd,
+        then: (identity: Identity) => RequestEnd.HungUp
+      ): RequestEnd.HungUp => {
+        const proven = (result: Result.Result<Identity, GatewayError>): RequestEnd.HungUp => {
           if (Result.isSuccess(result)) return then(result.success)
           outcome.refused(result.failure)
           return ignored
@@ -167,8 +169,8 @@ export class ProxyApp extends Context.Service<
         key: KeyRecord,
         identity: Option.Option<Identity>,
         span: Tracing.Span,
-        outcome: Request.Outcome
-      ): Request.HungUp => {
+        outcome: RequestEnd.RequestEnd
+      ): RequestEnd.HungUp => {
         const caller = Option.isSome(identity) ? "identified" : "key"
         if (Exposure.decide(target.access, caller) === "forward") {
           return wildcard.keyed(request, target, key, span, outcome)
@@ -182,8 +184,8 @@ export class ProxyApp extends Context.Service<
         target: Target.Target | Target.Wildcard,
         frontDoor: FrontDoor.FrontDoor,
         span: Tracing.Span,
-        outcome: Request.Outcome
-      ): Request.HungUp => {
+        outcome: RequestEnd.RequestEnd
+      ): RequestEnd.HungUp => {
         if (target.routeId === "wildcard" && Exposure.decide(target.access, "nobody") === "forward") {
           return wildcard.open(request, target, span, outcome)
         }
@@ -230,12 +232,7 @@ export class ProxyApp extends Context.Service<
       }
 
       /** Requests that fail alike share a line, so that an outage does not write one for each of them. */
-      const complaint = (
-        request: Request.Request,
-        target: Target.Routed | undefined,
-        ended: Telemetry.Ended,
-        cut: boolean
-      ) => {
+      const complaint = (request: Request.Request, target: Target.Routed | undefined, ended: Ended, cut: boolean) => {
         const message = cut ? "an answer was cut" : "request failed"
         return seldom(`${message} ${ended.error?.code ?? ended.status}`, (leftOut) =>
           Effect.logWarning(message, { ...line(request, target, ended), ...leftOut })
@@ -243,8 +240,8 @@ export class ProxyApp extends Context.Service<
       }
 
       /** A refusal that leaves no record: nobody is known to have asked. */
-      const refuse = (request: Request.Request, error: GatewayError): Telemetry.Ended => {
-        Request.refuse(request, error, [], now())
+      const refuse = (request: Request.Request, error: GatewayError): Ended => {
+        RequestEnd.refuse(request, error, [], now())
         return { status: error.status, error, streamed: false, aborted: false, bill: Billing.nothing }
       }
 
@@ -260,7 +257,7 @@ export class ProxyApp extends Context.Service<
         let streamEnded: (() => void) | undefined
         let runsFor: string | undefined
         let key: KeyRecord | undefined
-        const ended = (ended: Telemetry.Ended) => {
+        const ended = (ended: Ended) => {
           // what fails behind the end changes nothing of it
           if (over) return
           over = true
@@ -280,7 +277,7 @@ export class ProxyApp extends Context.Service<
             done(ended)
           }
         }
-        const outcome: Request.Outcome = {
+        const outcome: RequestEnd.RequestEnd = {
           ended,
           known: (found) => {
             key = found
@@ -318,10 +315,10 @@ const identityRequired = new GatewayError({
     "This path is exposed to operators only: beside the gateway key it needs an identity that this gateway can verify."
 })
 
-const ignored: Request.HungUp = () => {}
+const ignored: RequestEnd.HungUp = () => {}
 
 /** What a log line says of a request: nothing that the client wrote but its id. */
-const line = (request: Request.Request, target: Target.Routed | undefined, { error, status }: Telemetry.Ended) => ({
+const line = (request: Request.Request, target: Target.Routed | undefined, { error, status }: Ended) => ({
   request_id: request.requestId,
   route: target?.route ?? "unrouted",
   provider: target?.provider ?? "none",

@@ -13,19 +13,22 @@ import { formOf, type Making, referredTo, type UpstreamObject } from "../policy/
 import * as UpstreamPaths from "../policy/routes/UpstreamPaths.ts"
 import * as Seldom from "../services/Seldom.ts"
 import { Upstream } from "../services/Upstream.ts"
+import type { Denied as DeniedRecord } from "../state/UsageRecord.ts"
 import { type Destination, Destinations } from "./forward/Destination.ts"
 import { ObjectOwners } from "./forward/ObjectOwners.ts"
 import * as ObjectRules from "./forward/ObjectRules.ts"
 import * as PublicLocation from "./forward/PublicLocation.ts"
+import * as RequestEnd from "./forward/RequestEnd.ts"
 import * as StreamedRequest from "./forward/StreamedRequest.ts"
 import { controlStateUnavailable, GatewayError, internalError, queueFull } from "./GatewayError.ts"
 import { Guarding } from "./Guarding.ts"
-import { type Admission, Limits, type Reading, type Reservation, reservedBy } from "./limits/Limits.ts"
+import { type Admission, Limits, type Reservation, reservedBy } from "./limits/Limits.ts"
+import type { Reading } from "./limits/Meters.ts"
 import * as Meters from "./limits/Meters.ts"
 import { BodyAdmission } from "./request/BodyAdmission.ts"
 import * as BodyLabels from "./request/BodyLabels.ts"
 import * as Form from "./request/Form.ts"
-import * as Request from "./request/Request.ts"
+import type * as Request from "./request/Request.ts"
 import * as RequestBody from "./request/RequestBody.ts"
 import type { Wildcard } from "./request/Target.ts"
 import type { Wire } from "./request/Wire.ts"
@@ -34,8 +37,8 @@ import type { KeyRecord } from "./snapshot/KeyRecord.ts"
 import type * as Tracing from "./telemetry/Tracing.ts"
 import * as Billing from "./usage/Billing.ts"
 import * as Denied from "./usage/Denied.ts"
+import * as RequestAccount from "./usage/RequestAccount.ts"
 import { UsageLog } from "./usage/UsageLog.ts"
-import * as UsageRecord from "./usage/UsageRecord.ts"
 
 /**
  * A path that no other route took. Path, query and bodies go on as they came, up to the settings' limits. A body is read
@@ -51,15 +54,15 @@ export interface WildcardRequests {
     target: Wildcard,
     key: KeyRecord,
     span: Tracing.Span,
-    outcome: Request.Outcome
-  ) => Request.HungUp
+    outcome: RequestEnd.RequestEnd
+  ) => RequestEnd.HungUp
   /** From a trusted ingress, for a browser that has no key: the provider's own credential, and no record. */
   readonly open: (
     request: Request.Request,
     target: Wildcard,
     span: Tracing.Span,
-    outcome: Request.Outcome
-  ) => Request.HungUp
+    outcome: RequestEnd.RequestEnd
+  ) => RequestEnd.HungUp
 }
 
 /** `objects`: what the answer made known. */
@@ -135,25 +138,25 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
     const settle = (
       reservation: Reservation | undefined,
       came: Came,
-      denial: Denied.Denied | undefined,
+      denial: DeniedRecord | undefined,
       then: () => void
     ) => {
       // it failed meanwhile
       if (recorded) return
       lease.release()
       const account = { ...unaccounted, ...came, request, target, key, denial, policy: effective, endedAt: now() }
-      const record = UsageRecord.of(account)
+      const record = RequestAccount.toRecord(account)
       recorded = true
       usageLog.settle(reservation, Billing.nothing.settled, record, guarded<void>(then))
     }
     const refuse = (
       error: GatewayError,
-      denial?: Denied.Denied,
+      denial?: DeniedRecord,
       reservation?: Reservation,
       readings: ReadonlyArray<Reading> = []
     ) =>
       settle(reservation, { status: error.status, error }, denial, () => {
-        Request.refuse(request, error, readings, now())
+        RequestEnd.refuse(request, error, readings, now())
         outcome.ended({ status: error.status, error, streamed: false, aborted: false, bill: Billing.nothing })
       })
 
@@ -161,7 +164,7 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
     const noted = () => {
       gone = true
     }
-    let hungUp: Request.HungUp = noted
+    let hungUp: RequestEnd.HungUp = noted
     const send = (
       destination: Destination,
       body: Read | undefined,
@@ -170,7 +173,7 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
     ) => {
       const settled = (came: Came, then: () => void) => settle(reservation, came, undefined, then)
       if (gone) {
-        settled({ status: Request.clientClosed, error: undefined }, () => outcome.ended(Request.left))
+        settled({ status: RequestEnd.clientClosed, error: undefined }, () => outcome.ended(RequestEnd.left))
         return
       }
       const admitted = { policy: effective.policy, readings }
@@ -274,8 +277,8 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
       // before its body is whole: nothing was had, and that it asked is on record
       hungUp = guarded<void>(() => {
         left = true
-        settle(undefined, { status: Request.clientClosed, error: undefined }, undefined, () =>
-          outcome.ended(Request.left)
+        settle(undefined, { status: RequestEnd.clientClosed, error: undefined }, undefined, () =>
+          outcome.ended(RequestEnd.left)
         )
       })
       const limit = ofRequests(target.config, effective.policy.max_request_body_bytes)
@@ -444,7 +447,7 @@ const unseenBy = (guardrail: string): GatewayError =>
     message: `This key is under the guardrail ${guardrail}, which cannot look into what passes here. Use a route that the gateway reads, or ask an operator to set guardrails to skip in the passthrough settings.`
   })
 
-const ignored: Request.HungUp = () => {}
+const ignored: RequestEnd.HungUp = () => {}
 
 const unaccounted = {
   facts: Facts.none,

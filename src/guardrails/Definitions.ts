@@ -1,7 +1,8 @@
 import { Effect, Predicate, Schema } from "effect"
 import { Config, FailurePolicy, Mode } from "../policy/Guardrail.ts"
+import { missing, originOf, type StoredCredential, sentTo } from "../policy/routes/StoredCredential.ts"
 import { Database } from "../services/Database.ts"
-import { missing, open as openCredential, originOf, type StoredCredential, sentTo } from "../state/StoredCredential.ts"
+import { open as openCredential } from "../state/SealedCredential.ts"
 import type { Columns, RowReader, Table } from "../state/StoredRows.ts"
 
 /** Who does the work: the gateway itself (`pii-redact`), or whoever listens at an address. */

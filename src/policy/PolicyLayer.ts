@@ -1,8 +1,7 @@
 import { Schema } from "effect"
-import type { Table } from "../state/StoredRows.ts"
 import type { PolicyRoute } from "./routes/CanonicalRoute.ts"
-import * as SharedLimits from "./SharedLimits.ts"
-import * as StoredPolicies from "./StoredPolicies.ts"
+import type * as SharedLimits from "./SharedLimits.ts"
+import type { Policies } from "./StoredPolicies.ts"
 
 /**
  * What a stored layer is about, from the general to the particular (reference §8.2). A key's own policy comes behind
@@ -12,7 +11,7 @@ export const LayerKind = Schema.Literals(["global", "project", "team", "route", 
 export type LayerKind = typeof LayerKind.Type
 
 /** One of the policies that a request is under. */
-export interface PolicyLayer extends StoredPolicies.Policies {
+export interface PolicyLayer extends Policies {
   /** `unknown`: a layer of a kind that this version does not know. It may be about any request, so it is about all. */
   readonly kind: LayerKind | "key" | "unknown"
   /**
@@ -136,58 +135,3 @@ export const nameOf = ({ kind, scopeId, unreadable }: PolicyLayer): string => {
 /** Why an unreadable layer denies, for operators. */
 export const unreadableLayer =
   "This version of the program cannot decode the stored policy, so it denies every request that is under it. Update the program, or save the policy again."
-
-const LayerRow = Schema.Struct({
-  layer_kind: LayerKind,
-  scope_id: Schema.NullOr(Schema.String),
-  policy: Schema.Unknown,
-  guardrail_policy: Schema.Unknown,
-  policy_version: Schema.FiniteFromString,
-  limits_since: SharedLimits.Since,
-  shared: SharedLimits.SharedLimitsPatch,
-  shared_since: SharedLimits.Since
-})
-const decodeRow = Schema.decodeUnknownSync(LayerRow)
-const isLayerKind = Schema.is(LayerKind)
-
-/** The columns of such a row. */
-export const layerColumns =
-  "layer_kind, scope_id, policy, guardrail_policy, policy_version::text AS policy_version, limits_since, shared, shared_since"
-
-/** `policy_layers`. A layer that cannot be decoded denies. */
-export const table: Table<PolicyLayer> = {
-  name: "policy_layers",
-  key: ["layer_kind", "scope_id"],
-  decode: (columns) => {
-    const row = decodeRow(columns)
-    return {
-      kind: row.layer_kind,
-      scopeId: row.scope_id,
-      version: row.policy_version,
-      since: row.limits_since,
-      shared: { limits: SharedLimits.of(row.shared), since: row.shared_since },
-      ...StoredPolicies.decode(row)
-    }
-  },
-  substitute: ({ layer_kind: kind, scope_id: scope }) => ({
-    ...(isLayerKind(kind) && (typeof scope === "string" || kind === "global")
-      ? { kind, scopeId: typeof scope === "string" ? scope : null }
-      : { kind: "unknown", scopeId: [kind, scope].filter((value) => typeof value === "string").join(":") }),
-    ...denying
-  })
-}
-
-/** A key's own policy, as the last of its layers. */
-export const ofKey = (
-  id: string,
-  version: number,
-  row: { readonly policy: unknown; readonly guardrail_policy: unknown }
-): PolicyLayer => {
-  try {
-    return { kind: "key", scopeId: id, version, ...StoredPolicies.decode(row) }
-  } catch {
-    return { kind: "key", scopeId: id, ...denying, version }
-  }
-}
-
-const denying = { version: 0, unreadable: true, ...StoredPolicies.denying } as const

@@ -1,7 +1,7 @@
 import { Context, type Option, type Redacted } from "effect"
 import type { RouteLimits } from "../policy/routes/CanonicalRoute.ts"
+import type { Ownership } from "../policy/routes/Ownership.ts"
 import type { UpstreamBase } from "../policy/routes/UpstreamBase.ts"
-import type { Ownership } from "../policy/routes/UpstreamObjects.ts"
 
 /** What the environment decides for a gateway process (specification, start-up configuration; reference §0.3). */
 export class GatewaySettings extends Context.Service<

@@ -1,4 +1,4 @@
-import type { UsageRecord } from "../gateway/usage/UsageRecord.ts"
+import type { UsageRecord } from "./UsageRecord.ts"
 
 /**
  * A usage record as it waits for the database: one line with a field for each column, tabs between them, and nothing

@@ -1,12 +1,12 @@
 import { randomBytes, randomUUID } from "node:crypto"
 import { assert } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import type { UsageRecord } from "../../src/gateway/usage/UsageRecord.ts"
 import { roll } from "../../src/gateway/usage/UsageRollup.ts"
 import { writeBatch } from "../../src/gateway/usage/UsageWriter.ts"
 import { Database } from "../../src/services/Database.ts"
 import { Redis } from "../../src/services/Redis.ts"
 import { usageQueue } from "../../src/state/UsageQueue.ts"
+import type { UsageRecord } from "../../src/state/UsageRecord.ts"
 import * as UsageRow from "../../src/state/UsageRow.ts"
 import { admin, at, ok, suite } from "./Listener.ts"
 

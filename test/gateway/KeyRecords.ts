@@ -2,7 +2,7 @@ import { Option } from "effect"
 import type { KeyRecord } from "../../src/gateway/snapshot/KeyRecord.ts"
 import * as GuardrailPolicy from "../../src/policy/GuardrailPolicy.ts"
 import { neutral } from "../../src/policy/KeyPolicy.ts"
-import { unbound } from "../../src/state/StoredCredential.ts"
+import { unbound } from "../../src/policy/routes/StoredCredential.ts"
 
 /** A key that may do everything, of nobody. */
 export const recordOf = (of: Partial<KeyRecord>): KeyRecord => ({

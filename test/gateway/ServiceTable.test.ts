@@ -1,13 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Redacted, Result } from "effect"
 import fc from "fast-check"
-import * as ServiceTarget from "../../src/gateway/request/ServiceTarget.ts"
 import * as Target from "../../src/gateway/request/Target.ts"
 import * as Path from "../../src/policy/routes/Path.ts"
 import { defaultRoutePattern, refusedRoutePattern } from "../../src/policy/routes/Service.ts"
+import { missing } from "../../src/policy/routes/StoredCredential.ts"
 import * as ServicePricing from "../../src/policy/ServicePricing.ts"
 import * as ServiceTable from "../../src/policy/ServiceTable.ts"
-import { missing } from "../../src/state/StoredCredential.ts"
 import { sensitive } from "./ExposureTable.ts"
 import { policed, seededWith } from "./Snapshots.ts"
 
@@ -134,10 +133,10 @@ describe("a service's target", () => {
         const target = `/${raw.join("/")}${query}`
         const path = Path.canonicalise(target)
         if (Result.isFailure(path) || cut > raw.length) return
-        const behind = Path.canonicalise(ServiceTarget.behind(target, cut))
+        const behind = Path.canonicalise(Target.behind(target, cut))
         assert(Result.isSuccess(behind))
         assert.strictEqual(behind.success.path, `/${path.success.segments.slice(cut).join("/")}`)
-        assert.isTrue(ServiceTarget.behind(target, cut).endsWith(query))
+        assert.isTrue(Target.behind(target, cut).endsWith(query))
       }),
       { numRuns: 500 }
     )

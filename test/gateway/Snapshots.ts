@@ -7,8 +7,8 @@ import * as PolicyLayer from "../../src/policy/PolicyLayer.ts"
 import { PriceList } from "../../src/policy/PriceList.ts"
 import { canonicalRoutes, type RouteConfig } from "../../src/policy/routes/CanonicalRoute.ts"
 import { defaults } from "../../src/policy/routes/Passthrough.ts"
+import { missing } from "../../src/policy/routes/StoredCredential.ts"
 import * as ServiceTable from "../../src/policy/ServiceTable.ts"
-import { missing } from "../../src/state/StoredCredential.ts"
 
 /** Reference §1.2. */
 export const seeded: RouteConfig = {

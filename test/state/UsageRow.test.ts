@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import type { UsageRecord } from "../../src/gateway/usage/UsageRecord.ts"
+import type { UsageRecord } from "../../src/state/UsageRecord.ts"
 import * as UsageRow from "../../src/state/UsageRow.ts"
 
 describe("UsageRow", () => {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Layer, Logger, Option, Redacted } from "effect"
 import fc from "fast-check"
-import * as StoredCredential from "../../src/state/StoredCredential.ts"
+import * as SealedCredential from "../../src/state/SealedCredential.ts"
 import { Vault } from "../../src/state/Vault.ts"
 
 const keyOf = (fill: number) => Vault.layer(Option.some(Redacted.make<Uint8Array>(Buffer.alloc(32, fill))))
@@ -90,8 +90,8 @@ describe("StoredCredential", () => {
       const lines: Array<string> = []
       const logger = Logger.layer([Logger.map(Logger.formatJson, (line) => void lines.push(line))])
       const sealed = yield* seal(withKey)
-      yield* Effect.provide(StoredCredential.open(sealed, row), [withoutKey, logger])
-      yield* Effect.provide(StoredCredential.open(sealed, row), [withOtherKey, logger])
+      yield* Effect.provide(SealedCredential.open(sealed, row), [withoutKey, logger])
+      yield* Effect.provide(SealedCredential.open(sealed, row), [withOtherKey, logger])
       assert.lengthOf(lines, 2)
       assert.include(lines[0], `${row} is sealed, and GATEWAY_ENCRYPTION_KEY is not set`)
       assert.include(lines[1], `${row} is sealed under neither`)
@@ -102,7 +102,7 @@ describe("StoredCredential", () => {
     Effect.gen(function* () {
       const sealed = yield* seal(withKey)
       const tagOf = (value: string | null, layer: Layer.Layer<Vault>) =>
-        Effect.map(Effect.provide(StoredCredential.open(value, row), layer), ({ _tag }) => _tag)
+        Effect.map(Effect.provide(SealedCredential.open(value, row), layer), ({ _tag }) => _tag)
       assert.deepStrictEqual(
         [yield* tagOf(null, withKey), yield* tagOf(sealed, withKey), yield* tagOf(sealed, withOtherKey)],
         ["Missing", "Present", "Unreadable"]

@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import * as Settings from "../../policy/FrontDoor.ts"
 import { Passthrough } from "../../policy/routes/Passthrough.ts"
-import { originOf } from "../../state/StoredCredential.ts"
+import { originOf } from "../../policy/routes/StoredCredential.ts"
 import {
   GuardrailEntry,
   type LayerEntry,

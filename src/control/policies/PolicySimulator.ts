@@ -20,10 +20,11 @@ import * as Path from "../../policy/routes/Path.ts"
 import * as RouteTable from "../../policy/routes/RouteTable.ts"
 import * as ServiceCall from "../../policy/ServiceCall.ts"
 import * as ServicePricing from "../../policy/ServicePricing.ts"
-import * as ServiceTable from "../../policy/ServiceTable.ts"
+import type * as ServiceTable from "../../policy/ServiceTable.ts"
 import { GatewaySettings } from "../../process/Settings.ts"
 import { Database } from "../../services/Database.ts"
 import { RowReader } from "../../state/StoredRows.ts"
+import * as StoredServices from "../../state/StoredServices.ts"
 import type { Vault } from "../../state/Vault.ts"
 import { type FinalDecision, Simulated, type Simulation } from "../api/policies/PolicyApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
@@ -54,7 +55,7 @@ const make = Effect.gen(function* () {
   const state = PolicyState.make(sql)
   const context = yield* Effect.context<Database | Vault>()
   const definitions = Effect.suspend(() => Effect.provide(Definitions.load(new RowReader()), context))
-  const services = Effect.suspend(() => Effect.provide(ServiceTable.load(new RowReader()), context))
+  const services = Effect.suspend(() => Effect.provide(StoredServices.load(new RowReader()), context))
 
   const evaluate = Effect.fnUntraced(function* (input: Simulation) {
     const method = input.method ?? "POST"

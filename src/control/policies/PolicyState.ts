@@ -7,14 +7,12 @@ import {
   indexed,
   LayerKind,
   type LayerScope,
-  layerColumns,
   type OwnerScope,
-  ofKey,
-  type PolicyLayer,
-  table
+  type PolicyLayer
 } from "../../policy/PolicyLayer.ts"
 import { PriceList } from "../../policy/PriceList.ts"
 import { RouteMode } from "../../policy/routes/CanonicalRoute.ts"
+import * as StoredLayers from "../../state/StoredLayers.ts"
 import { RowReader } from "../../state/StoredRows.ts"
 import { rows } from "../store/Store.ts"
 
@@ -43,7 +41,7 @@ export const make = (sql: SqlClient.SqlClient) => ({
         FROM api_keys WHERE id = ${id}`),
       (row): GovernedKey | undefined => {
         if (row === undefined) return undefined
-        const own = ofKey(row.id, row.policy_version, row)
+        const own = StoredLayers.ofKey(row.id, row.policy_version, row)
         return {
           id: row.id,
           projectId: row.project_id ?? undefined,
@@ -64,7 +62,9 @@ export const make = (sql: SqlClient.SqlClient) => ({
   /** In their order. */
   layers: (scope: LayerScope) =>
     Effect.map(
-      sql<Readonly<Record<string, unknown>>>`SELECT ${sql.literal(layerColumns)} FROM policy_layers WHERE ${sql.or([
+      sql<
+        Readonly<Record<string, unknown>>
+      >`SELECT ${sql.literal(StoredLayers.columns)} FROM policy_layers WHERE ${sql.or([
         sql`layer_kind = 'global'`,
         sql`(layer_kind = 'project' AND scope_id = ${scope.projectId ?? null})`,
         sql`(layer_kind = 'team' AND scope_id = ${scope.teamId ?? null})`,
@@ -72,19 +72,24 @@ export const make = (sql: SqlClient.SqlClient) => ({
         sql`(layer_kind = 'model' AND scope_id = ANY(${scope.models}::text[]))`,
         sql`layer_kind <> ALL(${LayerKind.literals}::text[])`
       ])}`,
-      (found) => applying(indexed(new RowReader().read(table, found)), scope)
+      (found) => applying(indexed(new RowReader().read(StoredLayers.table, found)), scope)
     ),
 
   /** The layers that apply to every request of a key of this project and team. */
   layersOver: (owner: OwnerScope) =>
     Effect.map(
-      sql<Readonly<Record<string, unknown>>>`SELECT ${sql.literal(layerColumns)} FROM policy_layers WHERE ${sql.or([
+      sql<
+        Readonly<Record<string, unknown>>
+      >`SELECT ${sql.literal(StoredLayers.columns)} FROM policy_layers WHERE ${sql.or([
         sql`layer_kind = 'global'`,
         sql`(layer_kind = 'project' AND scope_id = ${owner.projectId ?? null})`,
         sql`(layer_kind = 'team' AND scope_id = ${owner.teamId ?? null})`,
         sql`layer_kind <> ALL(${LayerKind.literals}::text[])`
       ])}`,
-      (found) => everywhere(indexed(new RowReader().read(table, found)), owner).filter((layer) => layer !== undefined)
+      (found) =>
+        everywhere(indexed(new RowReader().read(StoredLayers.table, found)), owner).filter(
+          (layer) => layer !== undefined
+        )
     ),
 
   route: (id: string) =>

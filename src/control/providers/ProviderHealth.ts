@@ -8,11 +8,12 @@ import {
   styleOfFamily
 } from "../../policy/routes/CredentialStyle.ts"
 import { type Served, type StartupUpstream, StartupUpstreams } from "../../policy/routes/StartupUpstreams.ts"
+import { originOf, sentTo } from "../../policy/routes/StoredCredential.ts"
 import * as UpstreamBase from "../../policy/routes/UpstreamBase.ts"
 import { servedBy, Vendor } from "../../policy/routes/Vendor.ts"
 import { Database } from "../../services/Database.ts"
 import { Upstream } from "../../services/Upstream.ts"
-import { open, originOf, sentTo } from "../../state/StoredCredential.ts"
+import { open } from "../../state/SealedCredential.ts"
 import { Vault } from "../../state/Vault.ts"
 import {
   HealthResults,

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import type { SqlError } from "effect/sql"
 import { type Family, maxBodyBytes, maxTimeoutMs, RouteId } from "../../policy/routes/CanonicalRoute.ts"
-import { Ownership } from "../../policy/routes/UpstreamObjects.ts"
+import { Ownership } from "../../policy/routes/Ownership.ts"
 import { Database } from "../../services/Database.ts"
 import { Route, type RoutePatch } from "../api/providers/RoutesApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Record, Schema } from "effect"
 import { maxBodyBytes, maxTimeoutMs } from "../../policy/routes/CanonicalRoute.ts"
+import { Ownership } from "../../policy/routes/Ownership.ts"
 import { AdminApiExposure, defaults, UiExposure, Unheld } from "../../policy/routes/Passthrough.ts"
-import { Ownership } from "../../policy/routes/UpstreamObjects.ts"
 import { Database } from "../../services/Database.ts"
 import { UpstreamPassthrough, type UpstreamPassthroughPatch } from "../api/providers/UpstreamPassthroughApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"

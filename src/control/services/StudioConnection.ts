@@ -1,6 +1,7 @@
 import { Context, type DateTime, Effect, Layer, Option, type Redacted, Schema } from "effect"
+import { originOf, sentTo } from "../../policy/routes/StoredCredential.ts"
 import { Database } from "../../services/Database.ts"
-import { open, originOf, sentTo } from "../../state/StoredCredential.ts"
+import { open } from "../../state/SealedCredential.ts"
 import { Vault } from "../../state/Vault.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import {

@@ -1,4 +1,4 @@
-import { originOf } from "../../state/StoredCredential.ts"
+import { originOf } from "../../policy/routes/StoredCredential.ts"
 
 /** A change of a row that holds a secret for an address. */
 export interface Change {

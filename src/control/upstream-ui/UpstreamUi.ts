@@ -9,11 +9,12 @@ import {
   styleOf
 } from "../../policy/routes/CredentialStyle.ts"
 import { StartupUpstreams } from "../../policy/routes/StartupUpstreams.ts"
+import { ofEnvironment, resolve } from "../../policy/routes/StoredCredential.ts"
 import * as UpstreamBase from "../../policy/routes/UpstreamBase.ts"
 import { GatewaySettings } from "../../process/Settings.ts"
 import { Database } from "../../services/Database.ts"
 import { type Upstream, UpstreamError } from "../../services/Upstream.ts"
-import { ofEnvironment, open, resolve } from "../../state/StoredCredential.ts"
+import { open } from "../../state/SealedCredential.ts"
 import type { Vault } from "../../state/Vault.ts"
 import { ControlError, RequestId } from "../api/schema/Errors.ts"
 import { allows, type Scope } from "../api/schema/Security.ts"

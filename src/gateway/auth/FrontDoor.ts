@@ -1,7 +1,8 @@
 import { Effect, Option, Schema } from "effect"
 import * as Settings from "../../policy/FrontDoor.ts"
+import { missing, type StoredSecret } from "../../policy/routes/StoredCredential.ts"
 import { Database } from "../../services/Database.ts"
-import { missing, open as openCredential, type StoredSecret } from "../../state/StoredCredential.ts"
+import { open as openCredential } from "../../state/SealedCredential.ts"
 import type { Columns, RowReader, Table } from "../../state/StoredRows.ts"
 import type { Rules } from "./Identity.ts"
 

@@ -2,18 +2,18 @@ import { Context, Effect, Layer, Option, type Redacted, Result } from "effect"
 import { canonicalRoutes, type Family, type PolicyRoute } from "../../policy/routes/CanonicalRoute.ts"
 import { authorizationBearer, type CredentialStyle, styleOfFamily } from "../../policy/routes/CredentialStyle.ts"
 import { type StartupUpstream, StartupUpstreams } from "../../policy/routes/StartupUpstreams.ts"
-import * as UpstreamBase from "../../policy/routes/UpstreamBase.ts"
-import { vendorOf } from "../../policy/routes/Vendor.ts"
-import type { Service } from "../../policy/ServiceTable.ts"
-import { Conditions } from "../../process/Conditions.ts"
-import { GatewaySettings } from "../../process/Settings.ts"
 import {
   type BoundCredential,
   ofEnvironment,
   resolve,
   type StoredCredential,
   unbound
-} from "../../state/StoredCredential.ts"
+} from "../../policy/routes/StoredCredential.ts"
+import * as UpstreamBase from "../../policy/routes/UpstreamBase.ts"
+import { vendorOf } from "../../policy/routes/Vendor.ts"
+import type { Service } from "../../policy/ServiceTable.ts"
+import { Conditions } from "../../process/Conditions.ts"
+import { GatewaySettings } from "../../process/Settings.ts"
 import { GatewayError } from "../GatewayError.ts"
 import type { Routed } from "../request/Target.ts"
 import { ControlState } from "../snapshot/ControlState.ts"

@@ -8,6 +8,7 @@ import type { Cancel, Exchange, Flow, Sink, Upstream, UpstreamError } from "../.
 import { type ErrorCode, GatewayError } from "../GatewayError.ts"
 import type { BodyHash } from "../request/BodyHash.ts"
 import type { Wire } from "../request/Wire.ts"
+import type { CutBy } from "../usage/Denied.ts"
 import * as UsageTap from "../usage/UsageTap.ts"
 import * as EventSize from "./EventSize.ts"
 import * as LastEvent from "./LastEvent.ts"
@@ -60,9 +61,6 @@ export interface StreamLimits {
   /** Runs `run` after so long, unless what it answers is called before. */
   readonly later: (ms: number, run: () => void) => () => void
 }
-
-/** What the answer had too much of: bytes in all, bytes in one event, or time. */
-export type CutBy = "size" | "event" | "duration"
 
 /** What the client got, and what was seen on the way. */
 export interface Passed {

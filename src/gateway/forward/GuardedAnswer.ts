@@ -7,6 +7,7 @@ import type { Flow, Sink, Upstream, UpstreamError } from "../../services/Upstrea
 import { GatewayError } from "../GatewayError.ts"
 import * as BodyAdmission from "../request/BodyAdmission.ts"
 import type { Wire } from "../request/Wire.ts"
+import type { CutBy } from "../usage/Denied.ts"
 import * as UsageTap from "../usage/UsageTap.ts"
 import * as Forward from "./Forward.ts"
 import { SecretMask } from "./SecretMask.ts"
@@ -86,7 +87,7 @@ class HeldAnswer implements Sink {
   /** How much it may come to is known; else it takes room as it comes. */
   #bounded = true
   #declined: number | undefined
-  #cutBy: Forward.CutBy | undefined
+  #cutBy: CutBy | undefined
   #refused: GatewayError | undefined
   #tap: UsageTap.UsageTap = UsageTap.blind
   #firstByteAt: number | undefined

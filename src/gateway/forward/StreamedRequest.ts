@@ -4,8 +4,8 @@ import type { KeyPolicy } from "../../policy/KeyPolicy.ts"
 import { ofAnswers, ofRequests } from "../../policy/routes/BodyLimit.ts"
 import type { Upstream } from "../../services/Upstream.ts"
 import * as GatewayError from "../GatewayError.ts"
-import type { Reading } from "../limits/Limits.ts"
-import * as Request from "../request/Request.ts"
+import type { Reading } from "../limits/Meters.ts"
+import type * as Request from "../request/Request.ts"
 import * as RequestBody from "../request/RequestBody.ts"
 import type { Routed } from "../request/Target.ts"
 import type { BodyFailure, Wire } from "../request/Wire.ts"
@@ -17,6 +17,7 @@ import * as Forward from "./Forward.ts"
 import * as GuardedAnswer from "./GuardedAnswer.ts"
 import * as Outbound from "./Outbound.ts"
 import * as PublicLocation from "./PublicLocation.ts"
+import * as RequestEnd from "./RequestEnd.ts"
 
 /** How it came out, before the client has the end of its answer. */
 export interface Came {
@@ -63,8 +64,8 @@ export const run = (
   streamed: Streamed,
   now: () => number,
   span: Tracing.Span,
-  outcome: Request.Outcome
-): Request.HungUp => {
+  outcome: RequestEnd.RequestEnd
+): RequestEnd.HungUp => {
   const { admitted = unasked, destination, headers, judge, key, reader, request, target, watch } = streamed
   const settle = streamed.settle ?? ((_, then) => then())
   const { wire } = request
@@ -91,7 +92,7 @@ export const run = (
     // nothing hangs on the record of it
     endsByEvent: false,
     errorEvent: (error) => GatewayError.event(error, request.family, request.requestId),
-    answerHeaders: Request.answerHeaders(request, readings, now()),
+    answerHeaders: RequestEnd.answerHeaders(request, readings, now()),
     ...(headers === undefined ? below(wire, target, destination) : { headers }),
     reader,
     onAnswer: streamed.onAnswer ?? (() => {}),
@@ -106,13 +107,13 @@ export const run = (
   const conclude = ({ finish, passed }: Forward.Settleable) => {
     exchange.end(passed.status ?? passed.withheld)
     const came: Came = {
-      status: passed.status ?? passed.error?.status ?? Request.clientClosed,
+      status: passed.status ?? passed.error?.status ?? RequestEnd.clientClosed,
       error: passed.error,
       upstreamMs: passed.endedAt - sentAt,
       headSent: passed.headSent
     }
     settle(came, () => {
-      if (passed.error !== undefined && !passed.headSent) Request.refuse(request, passed.error, readings, now())
+      if (passed.error !== undefined && !passed.headSent) RequestEnd.refuse(request, passed.error, readings, now())
       else finish()
       outcome.ended({
         ...came,

@@ -1,5 +1,4 @@
-import type { Reading } from "./Limits.ts"
-import type { Meter } from "./Meters.ts"
+import type { Meter, Reading } from "./Meters.ts"
 
 const most = 10_000
 

@@ -22,16 +22,10 @@ export interface Reservation {
   readonly amounts: ReadonlyArray<number>
 }
 
-/** `used`: what the meter holds after the admission. */
-export interface Reading {
-  readonly meter: Meters.Meter
-  readonly used: number
-}
-
 export type Admission =
-  | { readonly _tag: "Admitted"; readonly reservation: Reservation; readonly readings: ReadonlyArray<Reading> }
+  | { readonly _tag: "Admitted"; readonly reservation: Reservation; readonly readings: ReadonlyArray<Meters.Reading> }
   /** Nothing was counted, on no meter. */
-  | { readonly _tag: "Refused"; readonly reading: Reading; readonly wanted: number }
+  | { readonly _tag: "Refused"; readonly reading: Meters.Reading; readonly wanted: number }
 
 /**
  * Redis, or the database that a lost counter is restored from, did not answer: nobody can say whether the request fits.
@@ -64,7 +58,7 @@ export class Limits extends Context.Service<
       done: (exit: Exit.Exit<Admission, LimitsUnavailable>) => void
     ) => void
     /** A meter that is known to have no room for another request: asks nobody, and counts nothing. */
-    readonly full: (meters: () => Meters.RequestMeters) => Reading | undefined
+    readonly full: (meters: () => Meters.RequestMeters) => Meters.Reading | undefined
     /**
      * In one step: replaces the reservation by what was used and appends `record` to the usage queue. What was reserved
      * and not used goes back to the windows that it was reserved in; what was used beyond the reservation counts in the

@@ -31,6 +31,12 @@ export interface Meter {
   readonly since: number
 }
 
+/** What a meter holds. */
+export interface Reading {
+  readonly meter: Meter
+  readonly used: number
+}
+
 /** The meters of one scope: they are counted, reserved and settled together. */
 export interface ScopeMeters {
   readonly scope: LimitScope

@@ -1,5 +1,4 @@
-import type { Reading } from "./Limits.ts"
-import type { Meter } from "./Meters.ts"
+import type { Meter, Reading } from "./Meters.ts"
 
 /**
  * `x-ratelimit-limit-requests` and its kin, in the form that family A's clients read, for the limits of a minute: of

@@ -1,21 +1,6 @@
 import { createHash, type Hash, hash } from "node:crypto"
-import { Effect, Redacted, Schema } from "effect"
-import { Database } from "../../services/Database.ts"
-import { Vault } from "../../state/Vault.ts"
-
-/** The installation's own: without it nobody can try which body has a certain hash. */
-export type Key = Redacted.Redacted<Buffer>
-
-const Salts = Schema.Array(Schema.Struct({ salt: Schema.String }))
-
-/** The same in all processes of an installation. A change of GATEWAY_ENCRYPTION_KEY changes it. */
-export const loadKey = Effect.gen(function* () {
-  const { sql } = yield* Database
-  const { derive } = yield* Vault
-  const rows = yield* sql`SELECT salt FROM body_hash_salt`
-  const [row] = Schema.decodeUnknownSync(Salts)(rows)
-  return derive(Buffer.from(row?.salt ?? "", "hex"), "body hashes")
-})
+import { Redacted } from "effect"
+import type { BodyHashKey } from "../../state/BodyHashKey.ts"
 
 /**
  * The fingerprint of one body: SHA-256 over the key and the body, of which 128 bits are kept; from half of a digest
@@ -29,7 +14,7 @@ export class BodyHash {
   #hash: Hash | undefined
   #whole = false
 
-  constructor(key: Key) {
+  constructor(key: BodyHashKey) {
     this.#key = Redacted.value(key)
   }
 

@@ -1,6 +1,7 @@
 import { Predicate, Result } from "effect"
 import * as Headers from "../../http/Headers.ts"
 import * as Facts from "../../policy/facts/Facts.ts"
+import type { Json } from "../../policy/facts/Json.ts"
 import * as JsonMembers from "../../policy/facts/JsonMembers.ts"
 import { type BodyLimit, tooLarge } from "../../policy/routes/BodyLimit.ts"
 import type { RouteId } from "../../policy/routes/CanonicalRoute.ts"
@@ -163,7 +164,7 @@ const valueIn = (body: string, name: string): string => {
   return member === undefined ? "" : body.slice(member.valueStart, member.end)
 }
 
-const asksForUsageItself = (options: Facts.Json | undefined): boolean =>
+const asksForUsageItself = (options: Json | undefined): boolean =>
   Predicate.isObject(options) && "include_usage" in options && options["include_usage"] === true
 
 /**

@@ -16,13 +16,12 @@ import * as CompatPaths from "../../policy/routes/CompatPaths.ts"
 import type { Passthrough } from "../../policy/routes/Passthrough.ts"
 import * as Path from "../../policy/routes/Path.ts"
 import * as RouteTable from "../../policy/routes/RouteTable.ts"
-import { type ObjectUse, useOf, useOfRoute } from "../../policy/routes/UpstreamObjects.ts"
+import { type ObjectUse, unused, useOf, useOfRoute } from "../../policy/routes/UpstreamObjects.ts"
 import * as UpstreamPaths from "../../policy/routes/UpstreamPaths.ts"
-import { byName, byPattern, type ServiceCall } from "../../policy/ServiceCall.ts"
+import { byName, byPattern, type Found, type ServiceCall } from "../../policy/ServiceCall.ts"
 import { GatewayError } from "../GatewayError.ts"
 import type { Snapshot } from "../snapshot/Snapshot.ts"
 import * as Exposure from "./Exposure.ts"
-import * as ServiceTarget from "./ServiceTarget.ts"
 
 /** Where a request goes, and under which of the operator's settings. */
 export interface Routed {
@@ -122,14 +121,14 @@ export const find = (
         provider: "compat",
         family: familyOf(route.rest, []),
         config: paths.compatConfig,
-        target: ServiceTarget.behind(target, 2),
+        target: behind(target, 2),
         objects: compatUse(method, path.success.segments.slice(2), route.like?.id),
         accounting: route.like === undefined ? "answer" : accountingOf(route.like.id, method, "managed_by_gateway"),
         usageOnRequest: route.like?.id === "chat-completions"
       })
     case "Service":
       return Result.succeed(
-        ServiceTarget.of(
+        ofService(
           byPattern(snapshot.services, method, path.success) ??
             byName(snapshot.services, method, path.success, route.name),
           target,
@@ -140,7 +139,7 @@ export const find = (
       return Result.fail(unsupported("The control API is served by the control listener, not here."))
     case "Unrouted": {
       const registered = byPattern(snapshot.services, method, path.success)
-      if (registered !== undefined) return Result.succeed(ServiceTarget.of(registered, target, path.success.path))
+      if (registered !== undefined) return Result.succeed(ofService(registered, target, path.success.path))
       const access = Exposure.accessOf(snapshot.passthrough, paths.support, method, path.success)
       if (access !== "closed")
         return Result.succeed(wildcard(target, access, snapshot.passthrough, useOf(method, path.success.segments)))
@@ -181,6 +180,45 @@ const wildcard = (target: string, access: Wildcard["access"], settings: Passthro
   settings,
   objects
 })
+
+/** The target of a service's path: open, or closed with the reason. */
+const ofService = ({ call, closed, prefix }: Found, target: string, path: string): Target => ({
+  routeId: "service",
+  route: RouteTable.serviceRoute(path),
+  provider: "internal-service",
+  family: "a",
+  config: call?.service.config ?? unset,
+  objects: unused,
+  target: prefix === 0 ? target : behind(target, prefix),
+  accounting: "answer",
+  usageOnRequest: false,
+  ...(call !== undefined && { service: call }),
+  ...(closed !== undefined && { closed: new GatewayError(closed) })
+})
+
+/** The settings of a service that there is not: nothing comes as far as using them. */
+const unset: RouteConfig = {
+  enabled: true,
+  mode: "managed_by_gateway",
+  timeoutMs: 60_000,
+  maxRequestBodyBytes: 2_097_152,
+  maxResponseBodyBytes: Number.POSITIVE_INFINITY,
+  limitsStreams: false,
+  limitsSetBy: "the service",
+  ownership: "shared"
+}
+
+/** The canonical form keeps segments one to one, so the raw target is cut at the same place. */
+export const behind = (target: string, segments: number): string => {
+  let end = 0
+  for (let cut = 0; cut < segments; cut++) {
+    const length = target.slice(end + 1).search(/[/?]/)
+    if (length === -1) return "/"
+    end += 1 + length
+  }
+  const rest = target.slice(end)
+  return rest.startsWith("/") ? rest : `/${rest}`
+}
 
 const closedAtCompat = new GatewayError({
   code: "unsupported_route",

@@ -1,10 +1,11 @@
 import { Effect, Option, Schema } from "effect"
 import * as KeyState from "../../policy/KeyState.ts"
-import * as PolicyLayer from "../../policy/PolicyLayer.ts"
+import type { BoundCredential } from "../../policy/routes/StoredCredential.ts"
 import { Since } from "../../policy/SharedLimits.ts"
 import type { Policies } from "../../policy/StoredPolicies.ts"
 import { Database } from "../../services/Database.ts"
-import { type BoundCredential, open as openCredential } from "../../state/StoredCredential.ts"
+import { open as openCredential } from "../../state/SealedCredential.ts"
+import * as StoredLayers from "../../state/StoredLayers.ts"
 import { type Columns, RowReader, type Table } from "../../state/StoredRows.ts"
 
 /** A virtual key as the request path needs it: its state, its policy, and the upstream credentials bound to it. */
@@ -110,7 +111,7 @@ export const load = Effect.fnUntraced(function* (digests: ReadonlyArray<string>)
 })
 
 const recordOf = Effect.fnUntraced(function* (row: typeof Row.Type) {
-  const own = PolicyLayer.ofKey(row.id, row.policy_version, row)
+  const own = StoredLayers.ofKey(row.id, row.policy_version, row)
   if (own.unreadable === true) {
     yield* Effect.logError("a key is refused: this version cannot decode its policy", { key_id: row.id })
   }

@@ -5,18 +5,21 @@ import type { ModelPrice } from "../../policy/Price.ts"
 import { PriceList } from "../../policy/PriceList.ts"
 import { type RouteConfig, RouteId, RouteMode } from "../../policy/routes/CanonicalRoute.ts"
 import { type CredentialStyle, styleColumns, styleOf } from "../../policy/routes/CredentialStyle.ts"
+import { Ownership } from "../../policy/routes/Ownership.ts"
 import { defaults, Passthrough } from "../../policy/routes/Passthrough.ts"
 import type { Served } from "../../policy/routes/StartupUpstreams.ts"
+import { type BoundCredential, missing } from "../../policy/routes/StoredCredential.ts"
 import * as UpstreamBase from "../../policy/routes/UpstreamBase.ts"
-import { Ownership } from "../../policy/routes/UpstreamObjects.ts"
 import { isVendor, servedBy, Vendor } from "../../policy/routes/Vendor.ts"
-import * as ServiceTable from "../../policy/ServiceTable.ts"
+import type * as ServiceTable from "../../policy/ServiceTable.ts"
 import { Database } from "../../services/Database.ts"
+import * as BodyHashKey from "../../state/BodyHashKey.ts"
 import { readEpoch } from "../../state/Changes.ts"
-import { type BoundCredential, missing, open as openCredential } from "../../state/StoredCredential.ts"
+import { open as openCredential } from "../../state/SealedCredential.ts"
+import * as StoredLayers from "../../state/StoredLayers.ts"
 import { type Columns, RowReader, type Table, type UnreadableRow } from "../../state/StoredRows.ts"
+import * as StoredServices from "../../state/StoredServices.ts"
 import * as FrontDoor from "../auth/FrontDoor.ts"
-import * as BodyHash from "../request/BodyHash.ts"
 
 /** An enabled `upstream` provider row. */
 export interface UpstreamProvider {
@@ -41,7 +44,7 @@ export interface Snapshot {
   readonly passthrough: Passthrough
   readonly layers: PolicyLayer.PolicyLayers
   readonly guardrails: Definitions.Definitions
-  readonly bodyHashKey: BodyHash.Key
+  readonly bodyHashKey: BodyHashKey.BodyHashKey
   /** Rows that this version cannot decode; each of them switches off itself only. */
   readonly unreadable: ReadonlyArray<UnreadableRow>
 }
@@ -186,7 +189,7 @@ export const load = Effect.gen(function* () {
     yield* sql<Columns>`SELECT enabled, allowed_paths, allowed_methods, ui_exposure, admin_api_exposure, guardrails,
       body_policies, ownership, timeout_ms, max_request_body_bytes, max_response_body_bytes, limits_streams
       FROM upstream_passthrough_settings`
-  const layers = yield* sql<Columns>`SELECT ${sql.literal(PolicyLayer.layerColumns)} FROM policy_layers`
+  const layers = yield* sql<Columns>`SELECT ${sql.literal(StoredLayers.columns)} FROM policy_layers`
   const upstreams = new Map<Served, UpstreamProvider | "unreadable">()
   for (const { provider, serves } of reader.read(providerTable, providers)) {
     upstreams.set(serves, provider === "unreadable" ? provider : yield* opened(provider))
@@ -197,12 +200,12 @@ export const load = Effect.gen(function* () {
     routes: new Map(reader.read(routeTable, routes)),
     providers: upstreams,
     prices: new PriceList(reader.read(priceTable, prices)),
-    services: yield* ServiceTable.load(reader),
+    services: yield* StoredServices.load(reader),
     frontDoor: yield* FrontDoor.load(reader),
     passthrough,
-    layers: PolicyLayer.indexed(reader.read(PolicyLayer.table, layers)),
+    layers: PolicyLayer.indexed(reader.read(StoredLayers.table, layers)),
     guardrails: yield* Definitions.load(reader),
-    bodyHashKey: yield* BodyHash.loadKey,
+    bodyHashKey: yield* BodyHashKey.load,
     unreadable: reader.unreadable
   }
   return snapshot

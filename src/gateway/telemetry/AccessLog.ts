@@ -4,7 +4,7 @@ import { toDollars } from "../../policy/Price.ts"
 import type { Request } from "../request/Request.ts"
 import type { Routed } from "../request/Target.ts"
 import type { KeyRecord } from "../snapshot/KeyRecord.ts"
-import type { Ended } from "./Telemetry.ts"
+import type { Ended } from "./Ended.ts"
 
 /** Writes the line of a request: its time, and its fields as members of JSON, each after a comma. */
 export type Write = (at: number, members: string) => void

@@ -3,7 +3,7 @@ import { toDollars } from "../../policy/Price.ts"
 import { mostCallers, mostModels, other, type Series } from "../../process/Series.ts"
 import type { KeyRecord } from "../snapshot/KeyRecord.ts"
 import type { TokenUsage } from "../usage/TokenUsage.ts"
-import type { Ended } from "./Telemetry.ts"
+import type { Ended } from "./Ended.ts"
 
 const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
 const requests = counter(

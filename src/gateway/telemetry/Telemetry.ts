@@ -1,38 +1,12 @@
 import { Effect, Metric, type Scope } from "effect"
 import { toDollars } from "../../policy/Price.ts"
-import type { Provider } from "../../policy/routes/CanonicalRoute.ts"
 import * as MetricLabel from "../../policy/routes/MetricLabel.ts"
 import * as Series from "../../process/Series.ts"
-import type { ErrorCode, GatewayError } from "../GatewayError.ts"
+import type { ErrorCode } from "../GatewayError.ts"
 import type { Routed } from "../request/Target.ts"
 import type { KeyRecord } from "../snapshot/KeyRecord.ts"
-import type { Bill } from "../usage/Billing.ts"
 import * as CallerSeries from "./CallerSeries.ts"
-
-/** How a request ended. */
-export interface Ended {
-  readonly status: number
-  readonly error: GatewayError | undefined
-  readonly streamed: boolean
-  /** The client has seen the beginning of an answer and not its end. */
-  readonly aborted: boolean
-  /** Who answered; none when the gateway refused. */
-  readonly provider?: Provider
-  /** The model that the request names, fit for records. */
-  readonly model?: string | undefined
-  readonly fallback?: Fallback | undefined
-  readonly bill: Bill
-  readonly upstreamMs?: number | undefined
-  readonly firstByteMs?: number
-}
-
-/** One upstream in the place of another. */
-export interface Fallback {
-  readonly from: Provider
-  readonly to: Provider
-  /** `http_<status>`, or the gateway's code of what went wrong. */
-  readonly reason: string
-}
+import type { Ended } from "./Ended.ts"
 
 /** In milliseconds. */
 export const boundaries = [5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000]

@@ -5,7 +5,7 @@ import type { Request } from "../request/Request.ts"
 import type { Routed } from "../request/Target.ts"
 import type { KeyRecord } from "../snapshot/KeyRecord.ts"
 import { pathOf } from "./AccessLog.ts"
-import type { Ended } from "./Telemetry.ts"
+import type { Ended } from "./Ended.ts"
 
 /** A request in traces. */
 export interface Span {

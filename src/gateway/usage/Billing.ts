@@ -9,9 +9,9 @@ import {
 import type { Facts } from "../../policy/facts/Facts.ts"
 import { toNanos } from "../../policy/Price.ts"
 import type { CostMode } from "../../policy/routes/Service.ts"
+import type { CostSource, UsageSource } from "../../state/UsageRecord.ts"
 import type { Settled } from "../limits/Settling.ts"
 import type { TokenUsage } from "./TokenUsage.ts"
-import type { CostSource, UsageSource } from "./UsageRecord.ts"
 import type { Seen } from "./UsageTap.ts"
 
 /** How the exchange with the upstream went, as far as money is concerned. */

@@ -4,14 +4,11 @@ import type { Limit } from "../../policy/Limit.ts"
 import * as Policy from "../../policy/Policy.ts"
 import { nameOf, type PolicyLayer } from "../../policy/PolicyLayer.ts"
 import type { RouteConfig } from "../../policy/routes/CanonicalRoute.ts"
-import type { CutBy } from "../forward/Forward.ts"
+import type { Denied } from "../../state/UsageRecord.ts"
 import type { Meter } from "../limits/Meters.ts"
 
-/** What a record says of a request that a policy denied: the check, and the layer that it came from. */
-export interface Denied {
-  readonly check: string
-  readonly layer?: string
-}
+/** What the answer had too much of: bytes in all, bytes in one event, or time. */
+export type CutBy = "size" | "event" | "duration"
 
 const by = (check: string, layer: PolicyLayer | undefined): Denied =>
   layer === undefined ? { check } : { check, layer: nameOf(layer) }

@@ -2,9 +2,9 @@ import type { Wanted } from "../../policy/Estimate.ts"
 import { toNanos } from "../../policy/Price.ts"
 import type { ServiceCall } from "../../policy/ServiceCall.ts"
 import * as ServicePricing from "../../policy/ServicePricing.ts"
+import type { CostSource } from "../../state/UsageRecord.ts"
 import type { Body } from "../request/AnyBody.ts"
 import * as Billing from "./Billing.ts"
-import type { CostSource } from "./UsageRecord.ts"
 
 /**
  * What a request to a service is reserved for, and what it comes to: its operator's price, and the tokens that its

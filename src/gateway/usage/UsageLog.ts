@@ -3,10 +3,10 @@ import * as Series from "../../process/Series.ts"
 import { Redis, type RedisError } from "../../services/Redis.ts"
 import * as Seldom from "../../services/Seldom.ts"
 import { usageQueue } from "../../state/UsageQueue.ts"
+import type { UsageRecord } from "../../state/UsageRecord.ts"
 import * as UsageRow from "../../state/UsageRow.ts"
 import { Limits, type Reservation } from "../limits/Limits.ts"
 import type { Settled } from "../limits/Settling.ts"
-import type { UsageRecord } from "./UsageRecord.ts"
 
 /**
  * The way of a usage record: settled into the queue in Redis before the client has the end of its answer, from there

@@ -8,12 +8,13 @@ import * as Timestamp from "../envelope/Timestamp.ts"
 import * as DeadLetterRecording from "../failure/DeadLetterRecording.ts"
 import { ExceptionDetails, redacted } from "../failure/ExceptionDetails.ts"
 import * as FailureLog from "../failure/FailureLog.ts"
-import * as HandlerFailure from "../failure/HandlerFailure.ts"
 import * as Redelivery from "../failure/Redelivery.ts"
 import * as HandlerMetrics from "../observe/HandlerMetrics.ts"
 import * as Observation from "../observe/Observation.ts"
 import { observing } from "../observe/ObservationSink.ts"
 import { BrokerClient } from "../publish/BrokerClient.ts"
+import * as TaskStatuses from "../publish/TaskStatuses.ts"
+import * as HandlerFailure from "../retry/HandlerFailure.ts"
 import * as RetryHeaders from "../retry/RetryHeaders.ts"
 import { RetryStatusConfig } from "../topology/StatusSettings.ts"
 import { aggregationQueue } from "../topology/TaskTopology.ts"
@@ -23,7 +24,7 @@ import type { AggregationHandler } from "./AggregationHandler.ts"
 import * as ConsumerOptions from "./ConsumerOptions.ts"
 import * as ConsumerTimeout from "./ConsumerTimeout.ts"
 import * as DeliveryLoop from "./DeliveryLoop.ts"
-import * as TaskStatuses from "./TaskStatuses.ts"
+import type { Verdict } from "./Verdict.ts"
 
 /** Of one aggregation consumer, beside those of every consumer. */
 export interface Options<R> extends ConsumerOptions.ConsumerOptions {
@@ -66,7 +67,7 @@ export const make = Effect.fnUntraced(function* <R>(
   const record = DeadLetterRecording.make(name, options.dlqStore, observe)
   const place = { consumer_name: name, queue_name: queue }
 
-  const work = (delivery: Delivery): Effect.Effect<DeliveryLoop.Verdict, Redelivery.Unredelivered, R> =>
+  const work = (delivery: Delivery): Effect.Effect<Verdict, Redelivery.Unredelivered, R> =>
     Clock.clockWith((clock) => {
       const now = Timestamp.ofMillis(clock.currentTimeMillisUnsafe())
       const read = aliases.read("status", delivery.content)
@@ -100,7 +101,7 @@ export const make = Effect.fnUntraced(function* <R>(
         Effect.suspend(() => handler.handle(context.event, context))
       ),
       {
-        onSuccess: (): Effect.Effect<DeliveryLoop.Verdict, Redelivery.Unredelivered> =>
+        onSuccess: (): Effect.Effect<Verdict, Redelivery.Unredelivered> =>
           Effect.succeed({
             settle: "ack",
             settled: observe.later((at) => Observation.of("AggregationMessageAcked", at, { ...place, ...child }))
@@ -127,7 +128,7 @@ export const make = Effect.fnUntraced(function* <R>(
     failure: Redelivery.Failure,
     child: Child,
     read: { readonly context: AggregationContext; readonly meta: JsonObject } | undefined
-  ): Effect.fn.Return<DeliveryLoop.Verdict, Redelivery.Unredelivered> {
+  ): Effect.fn.Return<Verdict, Redelivery.Unredelivered> {
     const kind = failure.exceptionType ?? failure.reason
     const failedAttempt = { consumer: name, queue, taskId: child.task_id, failure, attempt: child.retry_attempt }
     if (redelivery === undefined) {

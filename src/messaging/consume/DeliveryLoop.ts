@@ -1,17 +1,9 @@
 import { Cause, Deferred, Duration, Effect, Exit, Fiber } from "effect"
-import type { Broker, Delivery, Fields, Settlement } from "../../services/Broker.ts"
-import * as HandlerFailure from "../failure/HandlerFailure.ts"
+import type { Broker, Delivery, Fields } from "../../services/Broker.ts"
+import * as HandlerFailure from "../retry/HandlerFailure.ts"
 import { Bag, InBag } from "./Bag.ts"
 import * as DeliverySpan from "./DeliverySpan.ts"
-
-/** How a delivery is settled, and what follows when it was. */
-export interface Verdict {
-  readonly settle: Settlement
-  /** Not called where the settlement came too late: then somebody gets the delivery again. Plain and cheap. */
-  readonly settled?: () => void
-  /** Where the message is not done with: by what kind of error, for its trace. */
-  readonly failure?: string
-}
+import type { Verdict } from "./Verdict.ts"
 
 export interface Options<R> {
   /** Of the consumer, for the log. */

@@ -1,7 +1,7 @@
 import { Clock, Effect, Exit, Tracer } from "effect"
 import type { Delivery } from "../../services/Broker.ts"
 import * as TraceContext from "../envelope/TraceContext.ts"
-import type { Verdict } from "./DeliveryLoop.ts"
+import type { Verdict } from "./Verdict.ts"
 
 export type Traced = <E, R>(delivery: Delivery, work: Effect.Effect<Verdict, E, R>) => Effect.Effect<Verdict, E, R>
 

@@ -7,13 +7,14 @@ import * as WorkflowEnvelope from "../envelope/WorkflowEnvelope.ts"
 import * as DeadLetterRecording from "../failure/DeadLetterRecording.ts"
 import { ExceptionDetails, redacted } from "../failure/ExceptionDetails.ts"
 import * as FailureLog from "../failure/FailureLog.ts"
-import * as HandlerFailure from "../failure/HandlerFailure.ts"
 import * as Redelivery from "../failure/Redelivery.ts"
 import * as HandlerMetrics from "../observe/HandlerMetrics.ts"
 import * as Observation from "../observe/Observation.ts"
 import { observing } from "../observe/ObservationSink.ts"
 import { BrokerClient } from "../publish/BrokerClient.ts"
 import * as RoutingKey from "../publish/RoutingKey.ts"
+import * as TaskStatuses from "../publish/TaskStatuses.ts"
+import * as HandlerFailure from "../retry/HandlerFailure.ts"
 import * as Lineage from "../retry/Lineage.ts"
 import * as RetryHeaders from "../retry/RetryHeaders.ts"
 import { RetryPolicy } from "../topology/RetryPolicy.ts"
@@ -25,7 +26,7 @@ import * as ConsumerOptions from "./ConsumerOptions.ts"
 import * as ConsumerTimeout from "./ConsumerTimeout.ts"
 import * as DeliveryLoop from "./DeliveryLoop.ts"
 import { type Claim, StageDedup } from "./StageDedup.ts"
-import * as TaskStatuses from "./TaskStatuses.ts"
+import type { Verdict } from "./Verdict.ts"
 import * as WorkflowContext from "./WorkflowContext.ts"
 import type { WorkflowHandler } from "./WorkflowHandler.ts"
 
@@ -120,7 +121,7 @@ export const make = <R>(
       delivery: Delivery,
       envelope: WorkflowEnvelope.WorkflowEnvelope | undefined,
       told: Redelivery.Failure
-    ): Effect.fn.Return<DeliveryLoop.Verdict, Redelivery.Unredelivered> {
+    ): Effect.fn.Return<Verdict, Redelivery.Unredelivered> {
       const failure = redacted(redact, told)
       const { exceptionType, reason, text } = failure
       observe((at) =>
@@ -190,7 +191,7 @@ export const make = <R>(
       delivery: Delivery,
       envelope: WorkflowEnvelope.WorkflowEnvelope,
       exit: Exit.Exit<unknown, unknown>
-    ): Effect.Effect<DeliveryLoop.Verdict, Redelivery.Unredelivered> =>
+    ): Effect.Effect<Verdict, Redelivery.Unredelivered> =>
       Exit.isFailure(exit)
         ? failed(delivery, envelope, HandlerFailure.ofCause(exit.cause))
         : Effect.succeed({
@@ -230,7 +231,7 @@ export const make = <R>(
       return Effect.flatMap(ended, (exit) => afterHandler(delivery, envelope, exit))
     }
 
-    const work = (delivery: Delivery): Effect.Effect<DeliveryLoop.Verdict, unknown, R> => {
+    const work = (delivery: Delivery): Effect.Effect<Verdict, unknown, R> => {
       const read = Result.flatMap(aliases.read("workflow", delivery.content), (message) =>
         both(message, (json) => WorkflowEnvelope.read(json, messageIdOf(delivery)))
       )

@@ -2,8 +2,8 @@ import { Duration, Effect } from "effect"
 import type { Delivery } from "../../services/Broker.ts"
 import * as Observation from "../observe/Observation.ts"
 import type { Observe } from "../observe/ObservationSink.ts"
+import * as HandlerFailure from "../retry/HandlerFailure.ts"
 import { type DeadLetterSink, recordOf } from "./DeadLetter.ts"
-import * as HandlerFailure from "./HandlerFailure.ts"
 import type { Failure, Redelivered, Redelivery } from "./Redelivery.ts"
 
 /** A delivery that failed, and was brought somewhere. */

@@ -3,7 +3,7 @@ import { isShort, isText, maxShortBytes, textExpected } from "../envelope/Envelo
 import { InvalidPublish } from "../envelope/Errors.ts"
 import { parentTaskId, type StatusEvent } from "../envelope/StatusEvent.ts"
 import type { TaskEnvelope } from "../envelope/TaskEnvelope.ts"
-import * as HandlerFailure from "../failure/HandlerFailure.ts"
+import * as HandlerFailure from "../retry/HandlerFailure.ts"
 import * as Aggregation from "../topology/Aggregation.ts"
 import * as Shards from "../topology/Shards.ts"
 import { TaskTopology } from "../topology/TaskTopology.ts"

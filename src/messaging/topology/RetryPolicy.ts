@@ -1,7 +1,6 @@
 import { Result } from "effect"
 import { SettingsError } from "../envelope/Errors.ts"
 import { Findings } from "./Parameters.ts"
-import type { StageContract } from "./Stage.ts"
 
 /**
  * Delays that grow: the n-th retry waits `delay_ms × factor^(n-1)`, at most `max_delay_ms`. `jitter` takes away up to
@@ -71,7 +70,7 @@ export class RetryPolicy {
    * by themselves and not go together, as with a delay above the longest of the policy.
    */
   static ofStage(
-    contract: StageContract,
+    contract: Pick<RetryParameters, "max_retries"> & { readonly retry_delay_ms?: number | undefined },
     policy: RetryPolicy | undefined
   ): Result.Result<RetryPolicy | undefined, SettingsError> {
     const { max_retries, retry_delay_ms } = contract

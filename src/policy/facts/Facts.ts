@@ -3,6 +3,7 @@ import type { Provider, RouteId } from "../routes/CanonicalRoute.ts"
 import * as CompatPaths from "../routes/CompatPaths.ts"
 import { referredTo, referringMembers, type UpstreamObject } from "../routes/UpstreamObjects.ts"
 import * as InputEstimate from "./InputEstimate.ts"
+import type { Json, JsonObject } from "./Json.ts"
 import * as JsonBounds from "./JsonBounds.ts"
 import * as JsonMembers from "./JsonMembers.ts"
 import * as NamedModels from "./NamedModels.ts"
@@ -153,11 +154,6 @@ export interface ParsedBody {
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
-
-export type Json = null | boolean | number | string | ReadonlyArray<Json> | JsonObject
-export interface JsonObject {
-  readonly [key: string]: Json
-}
 
 /** JSON of any kind, within the bounds of bodies. */
 export interface JsonText {

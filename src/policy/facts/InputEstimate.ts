@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from "./Facts.ts"
+import type { Json, JsonObject } from "./Json.ts"
 
 /**
  * Where media may stand in place of text: `messages`, in the content parts of messages; `anywhere`, in any JSON, as that

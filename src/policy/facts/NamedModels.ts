@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import * as Path from "../routes/Path.ts"
 import * as UpstreamPaths from "../routes/UpstreamPaths.ts"
-import type { Json, JsonObject } from "./Facts.ts"
+import type { Json, JsonObject } from "./Json.ts"
 
 /** What a request says beside `model` about who answers it. */
 export interface NamedModels {

@@ -1,7 +1,4 @@
-import type { RouteConfig } from "./CanonicalRoute.ts"
-
-/** Where a limit on bodies is set, in words for whoever meets it. */
-export type LimitSetter = "the route" | "the wildcard" | "the service" | "the environment" | "this key's policy"
+import type { LimitSetter, RouteConfig } from "./CanonicalRoute.ts"
 
 /** The stricter of the route's and the key's limit, and whose it is, for the message. */
 export interface BodyLimit {

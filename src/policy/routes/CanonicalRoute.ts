@@ -1,6 +1,5 @@
 import { Schema } from "effect"
-import type { LimitSetter } from "./BodyLimit.ts"
-import type { Ownership } from "./UpstreamObjects.ts"
+import type { Ownership } from "./Ownership.ts"
 
 /** Family A: chat-style wire protocol. Family B: messages-style. It decides the shape of errors and of usage. */
 export type Family = "a" | "b"
@@ -97,6 +96,9 @@ export const seededLimits: RouteLimits = {
 
 /** The direct compatible upstream has no row of settings (reference §1.2). */
 export const compatLimits: RouteLimits = { ...seededLimits, timeoutMs: 60_000 }
+
+/** Where a limit on bodies is set, in words for whoever meets it. */
+export type LimitSetter = "the route" | "the wildcard" | "the service" | "the environment" | "this key's policy"
 
 /** What an operator decides about a route. Seeded: enabled, managed, 120 s, 1 MiB each way, and streams of any length. */
 export interface RouteConfig extends RouteLimits {

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { BodyBytes, TimeoutMs } from "./CanonicalRoute.ts"
-import { Ownership } from "./UpstreamObjects.ts"
+import { Ownership } from "./Ownership.ts"
 
 /** Who may reach the upstream's UI through the wildcard (specification, "exposure modes"). */
 export const UiExposure = Schema.Literals(["disabled", "operator_only", "explicitly_exposed", "trusted_ingress"])

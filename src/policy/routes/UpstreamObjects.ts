@@ -1,10 +1,5 @@
-import { Schema } from "effect"
 import type { RouteId } from "./CanonicalRoute.ts"
 import * as UpstreamPaths from "./UpstreamPaths.ts"
-
-/** Who may use an object that a key created at the upstream: its project, the key alone, or every key. */
-export const Ownership = Schema.Literals(["project", "key", "shared"])
-export type Ownership = typeof Ownership.Type
 
 /** An object that lives at the upstream. */
 export interface UpstreamObject {

@@ -1,13 +1,14 @@
 import { Clock, Context, Deferred, type Duration, Effect, Exit, Layer, Option, Queue, Result, Schedule } from "effect"
 import * as ConsumerOptions from "../../messaging/consume/ConsumerOptions.ts"
 import * as DeliveryLoop from "../../messaging/consume/DeliveryLoop.ts"
+import type { Verdict } from "../../messaging/consume/Verdict.ts"
 import { SettingsError } from "../../messaging/envelope/Errors.ts"
 import type { PublishedStatus } from "../../messaging/envelope/StatusEvent.ts"
 import * as Timestamp from "../../messaging/envelope/Timestamp.ts"
-import * as HandlerFailure from "../../messaging/failure/HandlerFailure.ts"
 import * as Observation from "../../messaging/observe/Observation.ts"
 import { type ObservationSink, observing } from "../../messaging/observe/ObservationSink.ts"
 import { BrokerClient } from "../../messaging/publish/BrokerClient.ts"
+import * as HandlerFailure from "../../messaging/retry/HandlerFailure.ts"
 import type { ContractAliasConfig } from "../../messaging/topology/Aliases.ts"
 import { Findings } from "../../messaging/topology/Parameters.ts"
 import { isStreamOffset } from "../../messaging/topology/StatusPlane.ts"
@@ -211,12 +212,12 @@ export const make = Effect.fnUntraced(function* (
   }
 
   /** Before anything is awaited: deliveries come in their order, and that is the order of a task's events. */
-  const work = (delivery: Delivery): Effect.Effect<DeliveryLoop.Verdict> => {
+  const work = (delivery: Delivery): Effect.Effect<Verdict> => {
     inHand.add(delivery)
     return Effect.onExit(worked(delivery), () => Effect.sync(() => inHand.delete(delivery)))
   }
 
-  const worked = (delivery: Delivery): Effect.Effect<DeliveryLoop.Verdict> => {
+  const worked = (delivery: Delivery): Effect.Effect<Verdict> => {
     const verdict = { settle: "ack" as const, ...(isStream && { settled: noted(delivery) }) }
     const received = read(delivery.content, now())
     if (Result.isFailure(received)) return Effect.as(withRoom(malformed(received.failure, delivery)), verdict)

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Metric, Option } from "effect"
 import * as CallerSeries from "../../../src/gateway/telemetry/CallerSeries.ts"
-import type { Ended } from "../../../src/gateway/telemetry/Telemetry.ts"
+import type { Ended } from "../../../src/gateway/telemetry/Ended.ts"
 import * as Billing from "../../../src/gateway/usage/Billing.ts"
 import * as Series from "../../../src/process/Series.ts"
 import { recordOf } from "../KeyRecords.ts"

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import fc from "fast-check"
 import * as Facts from "../../../src/policy/facts/Facts.ts"
+import type { Json } from "../../../src/policy/facts/Json.ts"
 import type { RouteId } from "../../../src/policy/routes/CanonicalRoute.ts"
 import * as JsonText from "../../gateway/JsonText.ts"
 
@@ -102,9 +103,9 @@ describe("Facts", () => {
       assert.deepStrictEqual([facts.inputTokens, facts.boundedOutput], [3, 12])
     })
 
-    const estimate = (value: Facts.Json) => Facts.estimateInput({ messages: value }, "messages")
+    const estimate = (value: Json) => Facts.estimateInput({ messages: value }, "messages")
 
-    it.each<[value: Facts.Json, tokens: number]>([
+    it.each<[value: Json, tokens: number]>([
       [[""], 1],
       [["abcd"], 1],
       [["abcde"], 2],
@@ -123,7 +124,7 @@ describe("Facts", () => {
     const png = `data:image/png;base64,${base64}`
     const pdf = `data:application/pdf;base64,${base64}`
 
-    it.each<[what: string, content: Facts.Json, tokens: number]>([
+    it.each<[what: string, content: Json, tokens: number]>([
       ["a picture of chat", { image_url: { url: png } }, 1600],
       ["a picture of responses", { type: "input_image", image_url: png }, 3 + 1600],
       ["a picture of messages", { source: { type: "base64", media_type: "image/png", data: base64 } }, 2 + 3 + 1600],
@@ -143,7 +144,7 @@ describe("Facts", () => {
     })
 
     const prose = "write_a_long_story_".repeat(10_000)
-    it.each<[what: string, messages: Facts.Json]>([
+    it.each<[what: string, messages: Json]>([
       ["in a text", [{ content: `data:;base64,${prose}` }]],
       ["in a text part", [{ content: [{ text: `data:image/png;base64,${prose}` }] }]],
       ["in a picture, with a blank", [{ content: [{ image_url: `data:image/png;base64,${prose} ` }] }]],

@@ -9,7 +9,7 @@ import {
   RouteMode,
   TimeoutMs
 } from "../../../policy/routes/CanonicalRoute.ts"
-import { Ownership } from "../../../policy/routes/UpstreamObjects.ts"
+import { Ownership } from "../../../policy/routes/Ownership.ts"
 import { refusals } from "../schema/Errors.ts"
 import { bodyExample } from "../schema/Examples.ts"
 import { orUnreadable, Timestamp, upTo } from "../schema/Fields.ts"

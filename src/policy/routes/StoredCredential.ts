@@ -1,5 +1,4 @@
-import { Effect, Option, type Redacted } from "effect"
-import { Vault } from "./Vault.ts"
+import { Option, type Redacted } from "effect"
 
 /** A secret of a row. `Unreadable`: there is one, and it cannot be opened; nothing stands in for it. */
 export type StoredSecret =
@@ -33,20 +32,6 @@ export const ofEnvironment = (key: Option.Option<Redacted.Redacted>, upstreamOri
 
 /** The origin of an address, in the one form in which origins are stored and compared. */
 export const originOf = (address: string): string => new URL(address).origin
-
-/** Opens what a row holds; the log says which row to mend. */
-export const open = Effect.fnUntraced(function* (sealed: string | null, context: string) {
-  if (sealed === null) return missing
-  const vault = yield* Vault
-  return yield* vault.open(sealed, context).pipe(
-    Effect.map((credential): StoredSecret => ({ _tag: "Present", credential })),
-    Effect.catchTag("UnreadableSecret", ({ message, reason }) =>
-      Effect.as(Effect.logError("a stored credential cannot be opened", { context, reason, why: message }), {
-        _tag: "Unreadable" as const
-      })
-    )
-  )
-})
 
 /**
  * The credential as far as it may be sent to `origin`. Every secret that leaves with a request passes here, so that no

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause } from "effect"
-import * as HandlerFailure from "../../../src/messaging/failure/HandlerFailure.ts"
+import * as HandlerFailure from "../../../src/messaging/retry/HandlerFailure.ts"
 
 const chain = (length: number): Error => {
   let last = new Error("first")

@@ -3,8 +3,8 @@ import { Clock, Effect, Schedule } from "effect"
 import type { JsonObject } from "../envelope/Envelope.ts"
 import type { TaskEnvelope } from "../envelope/TaskEnvelope.ts"
 import * as Timestamp from "../envelope/Timestamp.ts"
-import type { BrokerClient, PublishError } from "../publish/BrokerClient.ts"
 import * as Lineage from "../retry/Lineage.ts"
+import type { BrokerClient, PublishError } from "./BrokerClient.ts"
 
 /** Whose status it is. */
 export interface About {

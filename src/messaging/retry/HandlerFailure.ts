@@ -1,5 +1,5 @@
 import { Cause, Result } from "effect"
-import type { FailureReason } from "../retry/RetryHeaders.ts"
+import type { FailureReason } from "./RetryHeaders.ts"
 
 /** Why a handler did not end well, as headers, statuses and observations tell it. */
 export interface HandlerFailure {
