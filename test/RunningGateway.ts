@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import { once } from "node:events"
-import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, type Scope } from "effect"
 
@@ -53,8 +52,7 @@ const startsWithin = 60_000
 const bare = () => ({
   PATH: process.env["PATH"] ?? "",
   HOME: process.env["HOME"] ?? "",
-  // a start takes three fifths of the time with it, and the suite has many
-  NODE_COMPILE_CACHE: join(root, "node_modules", ".cache", "compiled")
+  NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? ""
 })
 
 /** Starts a process and answers at once, whether or not it will ever listen. */

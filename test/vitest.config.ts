@@ -1,8 +1,14 @@
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
 
+const root = fileURLToPath(new URL("..", import.meta.url))
+
+// The workers, and the programs that tests start, inherit it. With compiled sources a program starts in half the time.
+process.env["NODE_COMPILE_CACHE"] ??= join(root, "node_modules", ".cache", "compiled")
+
 export default defineConfig({
-  root: fileURLToPath(new URL("..", import.meta.url)),
+  root,
   test: {
     include: ["test/**/*.test.ts"],
     exclude: ["**/node_modules/**", "test/bench/**"],
