@@ -15,10 +15,10 @@ import * as KeySet from "../../src/gateway/auth/KeySet.ts"
 import * as Token from "../../src/gateway/auth/Token.ts"
 import * as TrustedHeaders from "../../src/gateway/auth/TrustedHeaders.ts"
 import { CreatedObjects } from "../../src/gateway/forward/CreatedObjects.ts"
-import * as EventSize from "../../src/gateway/forward/EventSize.ts"
-import * as LastEvent from "../../src/gateway/forward/LastEvent.ts"
 import * as PublicLocation from "../../src/gateway/forward/PublicLocation.ts"
 import { SecretMask } from "../../src/gateway/forward/SecretMask.ts"
+import * as SseEventLimit from "../../src/gateway/forward/SseEventLimit.ts"
+import * as SseTerminator from "../../src/gateway/forward/SseTerminator.ts"
 import * as BodyLabels from "../../src/gateway/request/BodyLabels.ts"
 import * as Form from "../../src/gateway/request/Form.ts"
 import * as AccessLog from "../../src/gateway/telemetry/AccessLog.ts"
@@ -356,12 +356,12 @@ export const readers: ReadonlyArray<Reader> = [
   ...ofStream("usage in events that is hidden", ["src/gateway/usage/UsageTap.ts"], () =>
     tapped(UsageTap.hidingUsage("a", 1_048_576))
   ),
-  ...ofStream("sizes of events", ["src/gateway/forward/EventSize.ts"], () => EventSize.follow(1_048_576)),
+  ...ofStream("sizes of events", ["src/gateway/forward/SseEventLimit.ts", "src/http/SseLines.ts"], () => SseEventLimit.follow(1_048_576)),
   ...ofStream("refusals that repeat a credential", ["src/gateway/forward/SecretMask.ts"], () => {
     const mask = new SecretMask(Redacted.make("secret ".repeat(8)))
     return (chunk) => mask.push(chunk)
   }),
-  ...ofStream("last events", ["src/gateway/forward/LastEvent.ts"], () => LastEvent.follow()),
+  ...ofStream("last events", ["src/gateway/forward/SseTerminator.ts"], () => SseTerminator.follow()),
   ...ofStream("objects in events", ["src/gateway/forward/CreatedObjects.ts"], watched("text/event-stream")),
   ...ofStream(
     "objects in one event",

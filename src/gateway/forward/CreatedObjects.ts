@@ -1,4 +1,5 @@
 import * as Headers from "../../http/Headers.ts"
+import { eachPart } from "../../http/SseLines.ts"
 import * as JsonBounds from "../../policy/facts/JsonBounds.ts"
 import { madeKnown, marksOf, type Sought, type UpstreamObject } from "../../policy/routes/UpstreamObjects.ts"
 import { CollectedBytes } from "../../services/CollectedBytes.ts"
@@ -66,15 +67,15 @@ export class CreatedObjects implements Forward.AnswerWatch {
 
   /** Each line is read once, when it is whole, however the stream is cut. */
   #readEvents(bytes: Buffer): void {
-    let from = 0
-    for (let end = bytes.indexOf(lineFeed); end !== -1; end = bytes.indexOf(lineFeed, from)) {
-      const line = this.#ended(bytes.subarray(from, end))
-      from = end + 1
-      if (line !== undefined) this.#readLine(line)
+    eachPart(bytes, (_, from, end, isEnd) => {
       if (this.#reads === "nothing") return
-    }
-    this.#collect(bytes.subarray(from))
-    if (!this.#awaited) return
+      this.#collect(bytes.subarray(from, end))
+      if (!isEnd) return
+      const line = this.#skips ? undefined : this.#collected.take()
+      this.#skips = false
+      if (line !== undefined) this.#readLine(line)
+    })
+    if (this.#reads === "nothing" || !this.#awaited) return
     this.#before += bytes.length
     if (this.#before > mostOfStream) this.#settle()
   }
@@ -85,14 +86,6 @@ export class CreatedObjects implements Forward.AnswerWatch {
     if (this.#collected.length <= mostOfStream) return
     this.#skips = true
     this.#collected.clear()
-  }
-
-  /** The line that ends with these bytes. */
-  #ended(rest: Buffer): Buffer | undefined {
-    this.#collect(rest)
-    const line = this.#skips ? undefined : this.#collected.take()
-    this.#skips = false
-    return line
   }
 
   #readLine(line: Buffer): void {
@@ -129,7 +122,6 @@ export class CreatedObjects implements Forward.AnswerWatch {
   }
 }
 
-const lineFeed = 0x0a
 const dataField = Buffer.from("data:")
 
 const parsed = (json: Buffer): unknown => {

@@ -10,9 +10,9 @@ import type { BodyHash } from "../request/BodyHash.ts"
 import type { Wire } from "../request/Wire.ts"
 import type { CutBy } from "../usage/Denied.ts"
 import * as UsageTap from "../usage/UsageTap.ts"
-import * as EventSize from "./EventSize.ts"
-import * as LastEvent from "./LastEvent.ts"
 import { SecretMask } from "./SecretMask.ts"
+import * as SseEventLimit from "./SseEventLimit.ts"
+import * as SseTerminator from "./SseTerminator.ts"
 
 /** How the answer's tokens are read. `hideUsage`: the gateway asked for usage in the client's name. */
 export type Reading =
@@ -188,7 +188,7 @@ class Answer implements Sink {
     passage.watch?.head(status, headers)
     if (streams) {
       this.#takesEvents = length === undefined && encodingOf(headers) === "identity"
-      if (passage.endsByEvent) this.#mayEnd = LastEvent.follow()
+      if (passage.endsByEvent) this.#mayEnd = SseTerminator.follow()
       if (passage.stream !== undefined) this.#bound(passage.stream)
     }
     // what the tap takes out is not counted in the upstream's length
@@ -303,7 +303,7 @@ class Answer implements Sink {
   }
 
   #bound({ eventBytes, later, seconds }: StreamLimits): void {
-    if (eventBytes._tag === "Limited") this.#outgrows = EventSize.follow(eventBytes.max)
+    if (eventBytes._tag === "Limited") this.#outgrows = SseEventLimit.follow(eventBytes.max)
     if (seconds._tag === "Unlimited") return
     this.#disarm = later(seconds.max * 1000, () => {
       this.#cutBy = "duration"

@@ -1,3 +1,4 @@
+import { eachPart, LineLength } from "../../http/SseLines.ts"
 import * as JsonBounds from "../../policy/facts/JsonBounds.ts"
 import * as JsonMembers from "../../policy/facts/JsonMembers.ts"
 import type { Family } from "../../policy/routes/CanonicalRoute.ts"
@@ -83,19 +84,13 @@ export const untakenJson = (length: number): UsageTap => ({
   seen: () => ({ reported: undefined, guessedOutput: Math.ceil(length / 4) })
 })
 
-const newline = 0x0a
-const carriageReturn = 0x0d
 const usageKey = Buffer.from('"usage"')
 const dataField = Buffer.from("data:")
 
-const countText = (text: EventText.EventText, event: Buffer): void => {
-  for (let from = 0; from < event.length; ) {
-    const found = event.indexOf(newline, from)
-    const end = found === -1 ? event.length : found
+const countText = (text: EventText.EventText, event: Buffer): void =>
+  eachPart(event, (_, from, end) => {
     if (holdsAt(event, from, dataField)) text.line(event.subarray(from, end))
-    from = end + 1
-  }
-}
+  })
 
 /**
  * A stream of events whose bytes pass untouched. Only lines that hold a `"usage"` object are parsed, and only a line
@@ -139,18 +134,15 @@ export const events = (family: Family, maxLine: number): UsageTap => {
     begunLength = 0
   }
 
+  const onPart = (bytes: Buffer, from: number, end: number, isEnd: boolean) => {
+    if (isEnd && begunLength === 0 && end - from <= maxLine) return line(bytes, from, end)
+    add(bytes.subarray(from, end))
+    if (isEnd) endLine()
+  }
+
   return {
     push: (chunk) => {
-      let from = 0
-      for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, from)) {
-        if (begunLength === 0 && end - from <= maxLine) line(chunk, from, end)
-        else {
-          add(chunk.subarray(from, end))
-          endLine()
-        }
-        from = end + 1
-      }
-      if (from < chunk.length) add(chunk.subarray(from))
+      eachPart(chunk, onPart)
       return chunk
     },
     flush: () => {
@@ -172,7 +164,8 @@ export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
   const text = EventText.count()
   /** What came of an event that is not complete. */
   const begun = new CollectedBytes()
-  const ends = eventEnds()
+  const lineLength = new LineLength()
+  let isEmpty = true
   /** The end of an event that was too long to hold, and how long it has become. */
   let long: LastBytes | undefined
   let longLength = 0
@@ -219,22 +212,33 @@ export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
     return Buffer.from(lines.join("\n"), "latin1")
   }
 
+  /** With the last bytes of an event. */
+  const endEvent = (rest: Buffer, out: Array<Buffer>) => {
+    if (long !== undefined) out.push(passLong(rest))
+    else {
+      begun.add(rest)
+      const whole = begun.take()
+      const kept = whole.length > maxEvent ? passLong(whole) : event(whole)
+      if (kept !== undefined) out.push(kept)
+    }
+    endLong()
+  }
+
   return {
     push: (chunk) => {
       const out: Array<Buffer> = []
       let from = 0
-      for (let end = ends(chunk, from); end !== -1; end = ends(chunk, from)) {
-        const rest = chunk.subarray(from, end)
-        if (long !== undefined) out.push(passLong(rest))
-        else {
-          begun.add(rest)
-          const whole = begun.take()
-          const kept = whole.length > maxEvent ? passLong(whole) : event(whole)
-          if (kept !== undefined) out.push(kept)
-        }
-        endLong()
-        from = end
-      }
+      eachPart(chunk, (_, start, end, isEnd) => {
+        lineLength.add(chunk, start, end)
+        if (!isEnd) return
+        // an event has a line before the blank one
+        const isEvent = lineLength.isBlank && !isEmpty
+        isEmpty = isEvent
+        lineLength.reset()
+        if (!isEvent) return
+        endEvent(chunk.subarray(from, end + 1), out)
+        from = end + 1
+      })
       const rest = chunk.subarray(from)
       if (long !== undefined) out.push(passLong(rest))
       else {
@@ -248,33 +252,6 @@ export const hidingUsage = (family: Family, maxEvent: number): UsageTap => {
       return begun.length === 0 ? undefined : event(begun.take())
     },
     seen: () => ({ reported, guessedOutput: text.tokens() })
-  }
-}
-
-/**
- * Finds the ends of a stream's events, however it is cut: the index after the blank line that ends the event, in the
- * chunk that is given next or the rest of one, or -1. An event has a line before the blank one.
- */
-const eventEnds = (): ((chunk: Buffer, from: number) => number) => {
-  /** Line breaks in the event so far, and bytes of its unfinished line. */
-  let breaks = 0
-  let line = 0
-  let last = 0
-  return (chunk, from) => {
-    for (let start = from; start < chunk.length; ) {
-      const found = chunk.indexOf(newline, start)
-      const end = found === -1 ? chunk.length : found
-      line += end - start
-      if (end > start) last = chunk[end - 1]!
-      if (found === -1) return -1
-      const blank = line === 0 || (line === 1 && last === carriageReturn)
-      const ended = blank && breaks > 0
-      breaks = ended ? 0 : breaks + 1
-      line = 0
-      start = end + 1
-      if (ended) return start
-    }
-    return -1
   }
 }
 

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import * as EventSize from "../../../src/gateway/forward/EventSize.ts"
+import * as SseEventLimit from "../../../src/gateway/forward/SseEventLimit.ts"
 
 /** In which chunk an event is too long, or -1. */
 const outgrows = (most: number, ...chunks: ReadonlyArray<string>) => {
-  const follows = EventSize.follow(most)
+  const follows = SseEventLimit.follow(most)
   return chunks.findIndex((chunk) => follows(Buffer.from(chunk)))
 }
 
@@ -31,10 +31,10 @@ describe("the size of an event", () => {
       fc.property(stream, fc.array(fc.nat(60)), fc.nat(20), (text, cuts, most) => {
         const bytes = Buffer.from(text)
         const places = [0, ...cuts.map((cut) => Math.min(cut, bytes.length)), bytes.length].sort((a, b) => a - b)
-        const follows = EventSize.follow(most)
+        const follows = SseEventLimit.follow(most)
         let cut = false
         for (let i = 1; i < places.length; i++) cut ||= follows(bytes.subarray(places[i - 1], places[i]))
-        assert.strictEqual(cut, EventSize.follow(most)(bytes))
+        assert.strictEqual(cut, SseEventLimit.follow(most)(bytes))
       }),
       { numRuns: 500 }
     )

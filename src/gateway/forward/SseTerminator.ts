@@ -1,3 +1,5 @@
+import { eachPart } from "../../http/SseLines.ts"
+
 /**
  * After these lines the clients of both families take a stream for whole, whatever the connection does. Line breaks in
  * an event's JSON are escaped, so what a model says is never a line.
@@ -13,37 +15,32 @@ const lastLines: ReadonlySet<string> = new Set(
 )
 const longest = Math.max(...[...lastLines].map((line) => line.length))
 
-const lineFeed = 0x0a
 const colon = 0x3a
 
-/** Where a stream is: no last event has come, or it is in one, or behind one with nothing but blanks and comments. */
+/** No terminator has come, the stream is in the event of one, or behind one with nothing but blank lines and comments. */
 type Place = "before" | "within" | "behind"
 
 /**
- * Follows an event stream, however it is cut: tells of each chunk whether the stream may be over with it for a client.
- * Where another event begins behind a last one, it was none.
+ * Tells of each chunk of an event stream whether a client may take the stream for whole after it. Where another event
+ * begins behind a terminator, it was none.
  */
 export const follow = (): ((chunk: Buffer) => boolean) => {
-  /** The unfinished line, as far as it could be one of them. */
+  /** The unfinished line, as far as it could be a terminator. */
   let begun = ""
   let place: Place = "before"
+  const onPart = (bytes: Buffer, from: number, end: number, isEnd: boolean) => {
+    const line =
+      begun.length + end - from > longest
+        ? tooLong(begun === "" ? bytes[from] : begun.charCodeAt(0))
+        : begun + bytes.toString("latin1", from, end)
+    begun = isEnd ? "" : line
+    if (!isEnd) return
+    if (lastLines.has(line)) place = "within"
+    else if (place !== "before") place = placeAfter(line, place)
+  }
   return (chunk) => {
-    for (let from = 0; ; ) {
-      const found = chunk.indexOf(lineFeed, from)
-      const end = found === -1 ? chunk.length : found
-      const line =
-        begun.length + end - from > longest
-          ? tooLong(begun === "" ? chunk[from] : begun.charCodeAt(0))
-          : begun + chunk.toString("latin1", from, end)
-      if (found === -1) {
-        begun = line
-        return place !== "before"
-      }
-      if (lastLines.has(line)) place = "within"
-      else if (place !== "before") place = placeAfter(line, place)
-      begun = ""
-      from = end + 1
-    }
+    eachPart(chunk, onPart)
+    return place !== "before"
   }
 }
 
