@@ -356,7 +356,9 @@ export const readers: ReadonlyArray<Reader> = [
   ...ofStream("usage in events that is hidden", ["src/gateway/usage/UsageTap.ts"], () =>
     tapped(UsageTap.hidingUsage("a", 1_048_576))
   ),
-  ...ofStream("sizes of events", ["src/gateway/forward/SseEventLimit.ts", "src/http/SseLines.ts"], () => SseEventLimit.follow(1_048_576)),
+  ...ofStream("sizes of events", ["src/gateway/forward/SseEventLimit.ts", "src/http/SseLines.ts"], () =>
+    SseEventLimit.follow(1_048_576)
+  ),
   ...ofStream("refusals that repeat a credential", ["src/gateway/forward/SecretMask.ts"], () => {
     const mask = new SecretMask(Redacted.make("secret ".repeat(8)))
     return (chunk) => mask.push(chunk)
