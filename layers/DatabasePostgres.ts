@@ -4,7 +4,7 @@ import { Cause, Effect, Exit, Layer, RcRef, Redacted, Schedule, Scope, Stream } 
 import { Reactivity } from "effect/reactivity"
 import { SqlError } from "effect/sql"
 import { Database } from "../src/services/Database.ts"
-import * as Inbox from "./Inbox.ts"
+import * as Inbox from "../src/services/Inbox.ts"
 import * as CountedSql from "./postgres/CountedSql.ts"
 import { within } from "./postgres/SqlDeadline.ts"
 import * as SqlDoor from "./postgres/SqlDoor.ts"

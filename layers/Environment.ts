@@ -1,7 +1,7 @@
 import { Array as Arr, Option, Record, Redacted, Result, Schema, String as Str } from "effect"
 import type { StudioTarget } from "../src/control/services/StudioConnection.ts"
 import { refusedBaseUrl, trimmedBaseUrl } from "../src/control/store/Rules.ts"
-import * as Retention from "../src/gateway/usage/Retention.ts"
+import type * as Retention from "../src/gateway/usage/Retention.ts"
 import { isLoopback } from "../src/http/RequestHost.ts"
 import * as FrontDoor from "../src/policy/FrontDoor.ts"
 import { maxBodyBytes, maxTimeoutMs, type RouteLimits } from "../src/policy/routes/CanonicalRoute.ts"
@@ -11,6 +11,7 @@ import { isPattern } from "../src/policy/routes/Path.ts"
 import type * as StartupUpstreams from "../src/policy/routes/StartupUpstreams.ts"
 import * as UpstreamBase from "../src/policy/routes/UpstreamBase.ts"
 import { refusedUiPath } from "../src/policy/routes/UpstreamPaths.ts"
+import { leastSumsDays } from "../src/policy/UsageSums.ts"
 import * as Share from "../src/services/Share.ts"
 import type { Addresses } from "./http/Addresses.ts"
 import type { Most } from "./http/OpenConnections.ts"
@@ -267,7 +268,7 @@ export const read = (environment: Environment): Result.Result<Settings, Readonly
     }),
     retention: Record.getSomes({
       usage: optional("SVC_RETENTION_USAGE_DAYS", between(1, mostDays)),
-      usageSums: optional("SVC_RETENTION_USAGE_SUMS_DAYS", between(Retention.leastSumsDays, mostDays)),
+      usageSums: optional("SVC_RETENTION_USAGE_SUMS_DAYS", between(leastSumsDays, mostDays)),
       guardrailExecutions: optional("SVC_RETENTION_GUARDRAIL_EXECUTIONS_DAYS", between(1, mostDays))
     }),
     maxBufferedRequests: withDefault("GATEWAY_MAX_BUFFERED_REQUESTS", positive, 4096),

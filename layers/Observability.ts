@@ -4,7 +4,7 @@ import { Effect, Layer, Logger, Option, Redacted, References, Tracer } from "eff
 import { UrlParams } from "effect/http"
 import { Otlp, OtlpSerialization } from "effect/observability"
 import { AccessLog } from "../src/gateway/telemetry/AccessLog.ts"
-import type { Role } from "./Doors.ts"
+import type { Role } from "./DoorOptions.ts"
 import type { LogLevel, OtlpSettings, Settings } from "./Environment.ts"
 import * as ProcessMetrics from "./ProcessMetrics.ts"
 import * as LogLines from "./telemetry/LogLines.ts"

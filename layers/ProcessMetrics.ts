@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs"
 import { monitorEventLoopDelay, performance } from "node:perf_hooks"
 import { Effect, Layer, Metric } from "effect"
 import * as Series from "../src/process/Series.ts"
-import type { Role } from "./Doors.ts"
+import type { Role } from "./DoorOptions.ts"
 import { version } from "./telemetry/Version.ts"
 
 const resolutionMs = 20

@@ -1,6 +1,6 @@
 import { Clock, Effect, Layer } from "effect"
+import * as Inbox from "../src/services/Inbox.ts"
 import { type Call, Redis, type RedisError } from "../src/services/Redis.ts"
-import * as Inbox from "./Inbox.ts"
 import * as RedisReply from "./ioredis/RedisReply.ts"
 import { type Commands, type Server, wrongArity } from "./redis-memory/Arguments.ts"
 import { hashes } from "./redis-memory/Hashes.ts"

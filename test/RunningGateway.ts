@@ -4,7 +4,7 @@ import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 import { Effect, type Scope } from "effect"
 
-import { isOfTasks, type Role } from "../layers/Doors.ts"
+import { isOfTasks, type Role } from "../layers/DoorOptions.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 

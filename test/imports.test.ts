@@ -52,7 +52,7 @@ const areas: ReadonlyArray<Area> = [
     may: ["src", "migrations"],
     rooms: [
       ...["amqp", "broker-memory/queues", "broker-memory", "http", "ioredis", "postgres", "redis-memory"],
-      ...["simulator", "telemetry", ".", "commands", "roles"]
+      ...["simulator", "telemetry", ".", "roles", "commands"]
     ]
   },
   { path: "src/main.ts", may: ["layers", "src/node-version.mjs"], rooms: ["."] },
@@ -70,7 +70,10 @@ const platformIndex = "@effect/platform-node"
 
 interface Source {
   readonly file: string
+  /** Of all kinds: of values, of types alone, and those that load when they run. */
   readonly imports: ReadonlyArray<string>
+  /** Those of values, which load with the file. */
+  readonly loads: ReadonlyArray<string>
 }
 
 const files = [...sources("src"), ...sources("layers"), ...sources("migrations")]
@@ -87,6 +90,34 @@ describe("the rooms", () => {
     counts.delete("migrations")
     assert.deepStrictEqual(
       [...counts].filter(([room, { length }]) => length > (room === "src/policy" ? mostRules : mostFiles)),
+      []
+    )
+  })
+})
+
+describe("a role", () => {
+  const programs: ReadonlyArray<readonly [program: string, files: ReadonlyArray<string>, not: RegExp]> = [
+    [
+      "that works on tasks",
+      ["layers/roles/Tasks.ts"],
+      /^src\/(gateway\/(?!GatewayError|telemetry\/AccessLog)|guardrails|control\/(?!http|api))|ControlApi/
+    ],
+    ["without the operator API", ["layers/roles/Operated.ts", "layers/roles/Proxy.ts"], /ControlA(pp|pi)|handlers\//],
+    [
+      "without the proxy listener",
+      ["layers/roles/Operated.ts", "layers/roles/OperatorApi.ts"],
+      /^src\/gateway\/(?!GatewayError|telemetry\/AccessLog)/
+    ],
+    [
+      "that is not known yet",
+      ["src/main.ts"],
+      /^layers\/(roles|amqp|postgres|ioredis)|^src\/(gateway|status|messaging)/
+    ]
+  ]
+
+  it.each(programs)("%s loads nothing of what it does not have", (_, roots, not) => {
+    assert.deepStrictEqual(
+      loadedBy(roots).filter((file) => not.test(file)),
       []
     )
   })
@@ -170,11 +201,11 @@ function isIn(path: string, file: string): boolean {
   return file === path || file.startsWith(`${path}/`)
 }
 
-function targetsOf({ file, imports }: Source): ReadonlyArray<string> {
+function targetsOf({ file, imports }: Pick<Source, "file" | "imports">): ReadonlyArray<string> {
   return imports.filter((name) => name.startsWith(".")).map((name) => normalize(join(dirname(file), name)))
 }
 
-function upward(source: Source): ReadonlyArray<string> {
+function upward(source: Pick<Source, "file" | "imports">): ReadonlyArray<string> {
   const { area, place } = roomOf(source.file)
   return targetsOf(source)
     .filter((target) => {
@@ -184,8 +215,21 @@ function upward(source: Source): ReadonlyArray<string> {
     .map((target) => `${source.file} imports ${target}`)
 }
 
+/** Everything that loads with these files. */
+function loadedBy(roots: ReadonlyArray<string>): ReadonlyArray<string> {
+  const loads = new Map(files.map(({ file, loads }) => [file, targetsOf({ file, imports: loads })]))
+  const seen = new Set<string>()
+  const visit = (file: string): void => {
+    if (seen.has(file)) return
+    seen.add(file)
+    for (const target of loads.get(file) ?? []) visit(target)
+  }
+  for (const root of roots) visit(root)
+  return [...seen]
+}
+
 /** Each circle once, by the first of its files. */
-function circles(sources: ReadonlyArray<Source>): ReadonlyArray<string> {
+function circles(sources: ReadonlyArray<Pick<Source, "file" | "imports">>): ReadonlyArray<string> {
   const targets = new Map(sources.map((source) => [source.file, targetsOf(source)]))
   const found: Array<string> = []
   const done = new Set<string>()
@@ -205,9 +249,12 @@ function sources(root: string): ReadonlyArray<Source> {
     .filter((name) => name.endsWith(".ts"))
     .map((name) => {
       const file = join(root, name)
-      const imports = [...readFileSync(file, "utf8").matchAll(/(?:from|import) "([^"]+)"/g)].map(
-        ([, name]) => name ?? ""
-      )
-      return { file, imports }
+      const text = readFileSync(file, "utf8")
+      const names = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, name]) => name ?? "")
+      return {
+        file,
+        imports: names(/(?:from |import |import\()"([^"]+)"/g),
+        loads: names(/^(?:import|export) (?!type )(?:[^"=;(]*? from )?"([^"]+)"/gm)
+      }
     })
 }

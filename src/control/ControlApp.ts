@@ -2,7 +2,7 @@ import { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { BodyRoom } from "../http/BodyRoom.ts"
 import { Readiness } from "../process/Readiness.ts"
-import { ControlApi, ProbesApi } from "./api/ControlApi.ts"
+import { ControlApi } from "./api/ControlApi.ts"
 import { Audit } from "./audit/Audit.ts"
 import { AuditChain } from "./audit/AuditChain.ts"
 import { AuditEvents } from "./audit/AuditEvents.ts"
@@ -35,7 +35,7 @@ import * as DocsPage from "./http/DocsPage.ts"
 import * as Fallbacks from "./http/Fallbacks.ts"
 import { InForce } from "./http/InForce.ts"
 import * as Intake from "./http/Intake.ts"
-import { KnownHosts } from "./http/KnownHosts.ts"
+import { identified } from "./http/Probes.ts"
 import { RequestIds } from "./http/RequestIds.ts"
 import { StatementsInTime } from "./http/StatementsInTime.ts"
 import { CredentialMappings } from "./keys/CredentialMappings.ts"
@@ -69,14 +69,6 @@ import { UpstreamUiSessions } from "./upstream-ui/UpstreamUiSessions.ts"
 import { DebugBundles } from "./usage/DebugBundles.ts"
 import { Usage } from "./usage/Usage.ts"
 import { UsageEvents } from "./usage/UsageEvents.ts"
-
-/** For `HttpRouter.serve`: a path is what it says, and a percent-encoded model name is one segment of it. */
-export const routerConfig = {
-  caseSensitive: true,
-  ignoreTrailingSlash: false,
-  ignoreDuplicateSlashes: false,
-  maxParamLength: 1024
-} as const
 
 /**
  * What the configuration document speaks of: for it the database, the vault and the environment's settings are enough.
@@ -147,9 +139,6 @@ const handlers = Layer.mergeAll(
   ConfigurationHandlers.layer
 ).pipe(Layer.provide([Authentication.layer, KeyAuthentication.layer, Intake.layer]))
 
-/** The router runs a middleware inside those that were added before it: a refused host has its request id, too. */
-const identified = KnownHosts.pipe(Layer.provideMerge(RequestIds))
-
 /**
  * The control listener's routes, for `HttpRouter.serve(ControlApp.layer, { routerConfig })`. Open are the doors, the
  * vault, the settings, the guardrails and the state of the process; the server brings the rest.
@@ -170,9 +159,3 @@ export const upstreamUi = (origin: string) =>
     Layer.provide([UpstreamUiSessions.layer, FrontDoor.layer.pipe(Layer.provide(Audit.layer))]),
     Layer.provide([BodyRoom.layer, RequestIds, StatementsInTime])
   )
-
-/** For roles without the operator API, whose control listener has nothing but health, readiness and metrics. */
-export const probes = Layer.mergeAll(
-  HttpApiBuilder.layer(ProbesApi).pipe(Layer.provide(OperationalHandlers.probes)),
-  Fallbacks.nothingElse
-).pipe(Layer.provide(identified))

@@ -53,3 +53,6 @@ export const isAdmitted = (errorCode: string): boolean =>
 
 /** Of a row of sums: how many such events. Rows of older versions do not know it; those that succeeded were admitted. */
 export const admittedCount = "coalesce(admitted_count, CASE WHEN status_code < 400 THEN request_count ELSE 0 END)"
+
+/** Sums of a month are read when Redis has lost a monthly budget's counter. */
+export const leastSumsDays = 62

@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Exit, Stream } from "effect"
-import * as Inbox from "../../layers/Inbox.ts"
+import * as Inbox from "../../src/services/Inbox.ts"
 
 it.effect("fails a follower that fell too far behind, after what it can still read in order", () =>
   Effect.gen(function* () {

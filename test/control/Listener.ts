@@ -8,6 +8,7 @@ import { everyPrivateAddress } from "../../layers/http/Addresses.ts"
 import * as RedisMemory from "../../layers/RedisMemory.ts"
 import * as UpstreamHttp from "../../layers/UpstreamHttp.ts"
 import * as ControlApp from "../../src/control/ControlApp.ts"
+import * as Probes from "../../src/control/http/Probes.ts"
 import * as OperatorTokens from "../../src/control/operators/OperatorTokens.ts"
 import { StudioOfEnvironment, type StudioTarget } from "../../src/control/services/StudioConnection.ts"
 import { UpstreamUiOrigin } from "../../src/control/upstream-ui/UpstreamUiOrigin.ts"
@@ -54,7 +55,7 @@ export const layer = <E>(
   }: Around = {}
 ) =>
   HttpRouter.serve(routes, {
-    routerConfig: ControlApp.routerConfig,
+    routerConfig: Probes.routerConfig,
     disableLogger: true,
     disableListenLog: true
   }).pipe(

@@ -4,7 +4,7 @@ import { Deferred, Effect, Fiber, Layer, Metric, SubscriptionRef } from "effect"
 import { HttpRouter } from "effect/http"
 import { SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
-import * as ControlApp from "../../src/control/ControlApp.ts"
+import * as Probes from "../../src/control/http/Probes.ts"
 import { Conditions } from "../../src/process/Conditions.ts"
 import { Lifecycle, type Phase } from "../../src/process/Lifecycle.ts"
 import { Readiness, type Report } from "../../src/process/Readiness.ts"
@@ -63,8 +63,8 @@ suite("Operations", (it) => {
   )
 })
 
-const probes = HttpRouter.serve(ControlApp.probes, {
-  routerConfig: ControlApp.routerConfig,
+const probes = HttpRouter.serve(Probes.layer, {
+  routerConfig: Probes.routerConfig,
   disableLogger: true,
   disableListenLog: true
 }).pipe(

@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import * as Listeners from "../../layers/Listeners.ts"
+import * as ProxyListener from "../../layers/ProxyListener.ts"
 import { ProxyApp } from "../../src/gateway/ProxyApp.ts"
 import * as Billing from "../../src/gateway/usage/Billing.ts"
 import * as LocalPort from "../LocalPort.ts"
@@ -17,7 +17,7 @@ const listening = Effect.fnUntraced(function* (origins: ReadonlyArray<string>) {
   const port = yield* LocalPort.free
   const most = { inAll: 100, perAddress: 100 }
   yield* Layer.build(
-    Listeners.proxy({ host: "127.0.0.1", port }, "1 millis", most, origins).pipe(Layer.provide(program))
+    ProxyListener.layer({ host: "127.0.0.1", port }, "1 millis", most, origins).pipe(Layer.provide(program))
   )
   return (method: string, headers: Record<string, string>) =>
     Effect.promise(async () => {

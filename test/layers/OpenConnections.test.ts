@@ -2,7 +2,7 @@ import { Socket } from "node:net"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { OpenConnections } from "../../layers/http/OpenConnections.ts"
-import * as Listeners from "../../layers/Listeners.ts"
+import * as ProxyListener from "../../layers/ProxyListener.ts"
 import { ProxyApp } from "../../src/gateway/ProxyApp.ts"
 import * as Billing from "../../src/gateway/usage/Billing.ts"
 import { eventually } from "../Eventually.ts"
@@ -34,7 +34,7 @@ it.live("a connection beyond those that an address may have is refused by name, 
       }
     })
     const most = { inAll: 100, perAddress: 2 }
-    const listener = Listeners.proxy({ host: "127.0.0.1", port }, "1 millis", most).pipe(Layer.provide(program))
+    const listener = ProxyListener.layer({ host: "127.0.0.1", port }, "1 millis", most).pipe(Layer.provide(program))
     yield* Layer.build(listener)
     const origin = `http://127.0.0.1:${port}`
     const served = Effect.gen(function* () {

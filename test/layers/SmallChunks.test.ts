@@ -4,6 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Layer, Stream } from "effect"
 import { HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Listeners from "../../layers/Listeners.ts"
+import * as ProxyListener from "../../layers/ProxyListener.ts"
 import { ProxyApp } from "../../src/gateway/ProxyApp.ts"
 import type { Wire } from "../../src/gateway/request/Wire.ts"
 import * as Billing from "../../src/gateway/usage/Billing.ts"
@@ -47,7 +48,7 @@ const proxying = (handle: (wire: Wire) => void) =>
       }
     })
     yield* Layer.build(
-      Listeners.proxy({ host: "127.0.0.1", port }, "1 millis", { inAll: 100, perAddress: 100 }).pipe(
+      ProxyListener.layer({ host: "127.0.0.1", port }, "1 millis", { inAll: 100, perAddress: 100 }).pipe(
         Layer.provide(program)
       )
     )

@@ -3,9 +3,9 @@ const reasons: ReadonlyArray<readonly [why: string, files: ReadonlyArray<string>
   [
     "reads what whoever starts the process says: environment, command line, files of the operator",
     [
-      "layers/commands/AuditCommands.ts",
-      "layers/commands/Commands.ts",
-      "layers/commands/ConfigurationCommands.ts",
+      "layers/commands/ArchiveAudit.ts",
+      "layers/commands/OnDatabase.ts",
+      "layers/commands/ChangeConfiguration.ts",
       "layers/Environment.ts",
       "layers/amqp/Link.ts"
     ]

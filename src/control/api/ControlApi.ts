@@ -90,6 +90,3 @@ export const ControlApi = HttpApi.make("control")
         "refused by name. Every refusal has the same body; go by its `code`."
     })
   )
-
-/** What a process without the operator API still answers: probes and metrics. */
-export const ProbesApi = HttpApi.make("probes").add(OperationalApi).prefix("/admin-ui")

@@ -5,9 +5,8 @@ import { ControlApi } from "../api/ControlApi.ts"
 import { ControlError, RequestId } from "../api/schema/Errors.ts"
 import { authenticate } from "../operators/Authentication.ts"
 import { OperatorTokens } from "../operators/OperatorTokens.ts"
+import { fallbackMethods, methods, notFound } from "./Probes.ts"
 import { toResponse } from "./Refusals.ts"
-
-const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const
 
 /** Under this path even what does not exist is told to operators alone. */
 const guarded = "/admin-ui/admin"
@@ -23,22 +22,6 @@ const declared = (): ReadonlyMap<string, ReadonlySet<string>> => {
   })
   return found
 }
-
-const notFound = new ControlError("not_found", "There is nothing at this path.")
-
-/** HEAD is left out: the router answers it as GET, unless something has it for its own. */
-const fallbackMethods = [...methods, "QUERY"] as const
-
-/** For a listener that guards nothing: what it does not have is not there. */
-export const nothingElse = HttpRouter.addAll(
-  fallbackMethods.map((method) =>
-    HttpRouter.route(
-      method,
-      "/*",
-      Effect.map(RequestId, (requestId) => toResponse(notFound, requestId))
-    )
-  )
-)
 
 const notAllowed = new ControlError("method_not_allowed", "This path does not have this method; see Allow.")
 

@@ -31,9 +31,6 @@ const tables = {
   }
 } satisfies Readonly<Record<string, Table>>
 
-/** Sums of a month are read when Redis has lost a monthly budget's counter. */
-export const leastSumsDays = 62
-
 /**
  * Deletes what is older than it is to be kept: an hour after another, in small batches with a pause behind each, so that
  * no statement holds what a request waits for.

@@ -9,17 +9,30 @@ import { Limits } from "../../src/gateway/limits/Limits.ts"
 import { ProxyApp } from "../../src/gateway/ProxyApp.ts"
 import { BodyAdmission } from "../../src/gateway/request/BodyAdmission.ts"
 import { ControlState } from "../../src/gateway/snapshot/ControlState.ts"
+import * as Retention from "../../src/gateway/usage/Retention.ts"
 import { UsageLog } from "../../src/gateway/usage/UsageLog.ts"
 import * as UsageRollup from "../../src/gateway/usage/UsageRollup.ts"
 import * as UsageWriter from "../../src/gateway/usage/UsageWriter.ts"
+import type { Settings } from "../Environment.ts"
+import * as Observability from "../Observability.ts"
+import * as ProxyListener from "../ProxyListener.ts"
 
 /**
  * The gateway's program, with the doors, the vault and the settings left open. What is provided later closes later:
  * when the listener on top has drained, the usage records are still written.
  */
-export const layer = ProxyApp.layer.pipe(
+const gateway = ProxyApp.layer.pipe(
   Layer.provide([GovernedRequests.layer, Identities.layer]),
   Layer.provide([Destinations.layer, BodyAdmission.layer, Guarding.layer, ObjectOwners.layer, UsageLog.layer]),
   Layer.provide([UsageWriter.layer, UsageRollup.layer, EvictionWarning.layer]),
   Layer.provide([Limits.layer, ControlState.layer])
 )
+
+/** The proxy listener, on a control state that is provided later. */
+export const layer = (settings: Settings) =>
+  ProxyListener.layer(settings.proxyAddress, drain(settings), settings.connections, settings.corsOrigins).pipe(
+    Layer.provide([gateway, Retention.layer(settings.retention)]),
+    Layer.provide(Observability.level(settings.logLevels.gateway_proxy))
+  )
+
+const drain = ({ drainSeconds }: Settings) => `${drainSeconds} seconds` as const

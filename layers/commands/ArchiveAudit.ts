@@ -6,7 +6,7 @@ import { Audit } from "../../src/control/audit/Audit.ts"
 import { AuditArchive, mostEvents } from "../../src/control/audit/AuditArchive.ts"
 import { follow, hex, type Link } from "../../src/control/audit/AuditChain.ts"
 import type { Settings } from "../Environment.ts"
-import * as Commands from "./Commands.ts"
+import * as OnDatabase from "./OnDatabase.ts"
 
 const Text = Schema.NullOr(Schema.String)
 
@@ -54,14 +54,14 @@ export const archive = Effect.fnUntraced(function* (settings: Settings, file: st
           yield* handle.writeAll(bytes)
         })
       )
-      if ("fault" in end) return yield* Effect.andThen(Effect.ignore(files.remove(file)), Commands.broken(end))
+      if ("fault" in end) return yield* Effect.andThen(Effect.ignore(files.remove(file)), OnDatabase.broken(end))
       yield* handle.sync
       return end
     }).pipe(
       Effect.scoped,
       Effect.catchTag("PlatformError", ({ message }) =>
         Effect.fail(
-          new Commands.CommandFailed({ message: `${file} cannot be written (${message}): nothing was cut off.` })
+          new OnDatabase.CommandFailed({ message: `${file} cannot be written (${message}): nothing was cut off.` })
         )
       )
     )
@@ -74,18 +74,18 @@ export const archive = Effect.fnUntraced(function* (settings: Settings, file: st
     if (events === mostEvents) yield* Console.log("There may be more: run it again with another file.")
   }).pipe(
     Effect.mapError((error) =>
-      error instanceof ControlError ? new Commands.CommandFailed({ message: error.message }) : error
+      error instanceof ControlError ? new OnDatabase.CommandFailed({ message: error.message }) : error
     ),
     Effect.provide(AuditArchive.layer),
-    Effect.provide([Audit.layer, Commands.author("audit archive")]),
-    (work) => Commands.withDatabase(settings, work)
+    Effect.provide([Audit.layer, OnDatabase.author("audit archive")]),
+    (work) => OnDatabase.withDatabase(settings, work)
   )
 })
 
 /** Whether the events of an archive are those that were written; prints where it begins and ends. */
 export const verifyArchive = Effect.fnUntraced(function* (file: string) {
   const files = yield* FileSystem.FileSystem
-  const unreadable = new Commands.CommandFailed({ message: `${file} is not an archive of the audit log.` })
+  const unreadable = new OnDatabase.CommandFailed({ message: `${file} is not an archive of the audit log.` })
   const links = yield* files.stream(file).pipe(
     Stream.decodeText,
     Stream.splitLines,
@@ -101,7 +101,7 @@ export const verifyArchive = Effect.fnUntraced(function* (file: string) {
         Effect.gen(function* () {
           const behind = last ?? { sequence: event.sequence - 1, hash: event.previousHash }
           const followed: Link | ChainFault = follow(behind, [event], event.sequence)
-          if ("fault" in followed) return yield* Commands.broken(followed)
+          if ("fault" in followed) return yield* OnDatabase.broken(followed)
           return { first: first ?? behind, last: followed }
         })
     )
@@ -112,8 +112,3 @@ export const verifyArchive = Effect.fnUntraced(function* (file: string) {
     `The archive is intact: ${last.sequence - first.sequence} events, behind ${first.sequence}:${hex(first.hash)} and up to ${last.sequence}:${hex(last.hash)}`
   )
 })
-
-/** The beginning of a day in UTC. */
-export const Day = Schema.String.check(
-  Schema.isPattern(/^\d{4}-\d{2}-\d{2}$/, { expected: "a date, such as 2026-01-31" })
-).pipe(Schema.decodeTo(Schema.DateTimeUtcFromString))

@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto"
-import { Console, Data, Effect, Layer, Option, Predicate, Redacted, Runtime, Schema } from "effect"
+import { Console, Data, Effect, Layer, Option, Predicate, Redacted, Runtime } from "effect"
 import { SqlError } from "effect/sql"
 import type { ChainFault } from "../../src/control/api/AuditApi.ts"
-import { Name } from "../../src/control/api/OperatorTokenApi.ts"
 import { RequestId } from "../../src/control/api/schema/Errors.ts"
 import { Operator } from "../../src/control/api/schema/Security.ts"
 import { Audit } from "../../src/control/audit/Audit.ts"
@@ -12,6 +11,7 @@ import { OperatorTokens } from "../../src/control/operators/OperatorTokens.ts"
 import { keyId } from "../../src/state/Vault.ts"
 import * as DatabasePostgres from "../DatabasePostgres.ts"
 import type { Settings } from "../Environment.ts"
+import * as Installation from "../roles/Installation.ts"
 import * as SessionName from "../SessionName.ts"
 import * as Start from "../Start.ts"
 
@@ -19,11 +19,6 @@ import * as Start from "../Start.ts"
 export class CommandFailed extends Data.TaggedError("CommandFailed")<{ readonly message: string }> {
   override readonly [Runtime.errorExitCode] = 1
 }
-
-/** An event that was noted earlier, as `audit verify` printed it: `<sequence>:<hash>`. */
-export const Anchor = Schema.String.check(
-  Schema.isPattern(/^\d{1,15}:[0-9a-f]{64}$/, { expected: "<sequence>:<hash>, as an earlier run printed it" })
-)
 
 /** The installation's database. Commands leave its schema as it is: the services bring it up to date. */
 export const withDatabase = Effect.fnUntraced(function* <A, E, R>(settings: Settings, work: Effect.Effect<A, E, R>) {
@@ -118,7 +113,7 @@ export const rotateSecrets = Effect.fnUntraced(function* (settings: Settings, fo
     if (sessions > 0) return yield* new CommandFailed({ message: unreadyProcesses(sessions) })
   })
   const { kept, resealed } = yield* Effect.andThen(readable, SecretRotation.rotate).pipe(
-    Effect.provide([Audit.layer, Start.vault(settings), author("secrets rotate")]),
+    Effect.provide([Audit.layer, Installation.vault(settings), author("secrets rotate")]),
     Effect.catchTag("UnreadableSecret", ({ message }) =>
       Effect.fail(new CommandFailed({ message: `Nothing was changed: ${message}.` }))
     ),
@@ -130,8 +125,6 @@ export const rotateSecrets = Effect.fnUntraced(function* (settings: Settings, fo
 
 const unreadyProcesses = (sessions: number) =>
   `Nothing was changed: ${sessions === 1 ? "1 database session belongs" : `${sessions} database sessions belong`} to processes that do not have this GATEWAY_ENCRYPTION_KEY. They could not read the credentials any more, and their requests would fail. Give every process the new key and the old one first. With --force the rotation goes on.`
-
-export const TokenName = Name
 
 /** Makes a token that may do everything, and prints it: for whoever has the database and has lost the tokens. */
 export const createOperatorToken = (settings: Settings, name: string) =>

@@ -2,7 +2,7 @@ import { Console, Effect, Option, type Redacted, Stream } from "effect"
 import { FetchHttpClient, type HttpClient } from "effect/http"
 import type * as QueuedLetters from "../../src/status/dead-letters/QueuedLetters.ts"
 import * as ReplayClient from "../../src/status/replay/ReplayClient.ts"
-import { CommandFailed } from "./Commands.ts"
+import { CommandFailed } from "./OnDatabase.ts"
 
 /** What the command line says of a replay. */
 export interface Wish {

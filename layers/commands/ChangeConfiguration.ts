@@ -7,37 +7,37 @@ import { StudioOfEnvironment } from "../../src/control/services/StudioConnection
 import { StartupFrontDoor } from "../../src/policy/FrontDoor.ts"
 import { StartupUpstreams } from "../../src/policy/routes/StartupUpstreams.ts"
 import type { Settings } from "../Environment.ts"
-import * as Start from "../Start.ts"
-import * as Commands from "./Commands.ts"
+import * as Installation from "../roles/Installation.ts"
+import * as OnDatabase from "./OnDatabase.ts"
 
 const AsText = Schema.fromJsonString(Schema.toCodecJson(Document))
 
 /** The document in a file. A mistake is named by its path; what stands there is not repeated. */
 const read = Effect.fnUntraced(function* (file: string) {
   const text = yield* Effect.flatMap(FileSystem.FileSystem, (files) => files.readFileString(file)).pipe(
-    Effect.mapError(() => new Commands.CommandFailed({ message: `${file} cannot be read.` }))
+    Effect.mapError(() => new OnDatabase.CommandFailed({ message: `${file} cannot be read.` }))
   )
   return yield* Schema.decodeEffect(AsText)(text, { onExcessProperty: "error", errors: "all" }).pipe(
     Effect.mapError(
-      (error) => new Commands.CommandFailed({ message: `${file} is not a configuration: ${error.message}` })
+      (error) => new OnDatabase.CommandFailed({ message: `${file} is not a configuration: ${error.message}` })
     )
   )
 })
 
 const withConfiguration = <A, E, R>(settings: Settings, command: string, work: Effect.Effect<A, E, R>) =>
-  Commands.withDatabase(
+  OnDatabase.withDatabase(
     settings,
     work.pipe(
       Effect.provide(ControlApp.configuration),
       Effect.provide([
-        Start.vault(settings),
+        Installation.vault(settings),
         Layer.succeed(StudioOfEnvironment, settings.studio),
         Layer.succeed(StartupFrontDoor, settings.frontDoor),
         Layer.succeed(StartupUpstreams, settings.upstreams),
-        Commands.author(`configuration ${command}`)
+        OnDatabase.author(`configuration ${command}`)
       ]),
       Effect.mapError((error) =>
-        error instanceof ControlError ? new Commands.CommandFailed({ message: error.message }) : error
+        error instanceof ControlError ? new OnDatabase.CommandFailed({ message: error.message }) : error
       )
     )
   )

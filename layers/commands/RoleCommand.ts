@@ -1,0 +1,62 @@
+import { Effect, Layer } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import {
+  brokerVariants,
+  databaseVariants,
+  problems,
+  redisVariants,
+  roles,
+  upstreamVariants,
+  urlsOf,
+  type Wish
+} from "../DoorOptions.ts"
+import * as Start from "../Start.ts"
+import { environment, refused } from "./CommandEnvironment.ts"
+
+const run = Effect.fnUntraced(function* (wish: Wish) {
+  const settings = yield* Effect.mapError(environment, ({ message }) =>
+    refused([message, ...problems(wish, urlsOf(process.env))])
+  )
+  const found = problems(wish, settings)
+  if (found.length > 0) return yield* refused(found)
+  const [Doors, Observability, Roles] = yield* Effect.promise(() =>
+    Promise.all([import("../Doors.ts"), import("../Observability.ts"), import("../roles/Roles.ts")])
+  )
+  const doors = Doors.choose(wish, settings)
+  yield* Start.banner(doors, settings)
+  yield* Layer.launch(Roles.layer(doors, settings).pipe(Layer.provide(Observability.layer(settings, wish.role))))
+})
+
+const variant = <const Variants extends ReadonlyArray<string>>(door: string, variants: Variants, variable: string) =>
+  Flag.Literals(door, variants).pipe(
+    Flag.optional,
+    Flag.withDescription(`What the ${door} door opens to; without this flag ${variable} decides`)
+  )
+
+/** Without a subcommand: runs a role until it is told to end. */
+export const role = Command.make(
+  "svc-runtime",
+  {
+    role: Argument.Literals("role", roles).pipe(
+      Argument.withDefault("all"),
+      Argument.withDescription(
+        "gateway: the proxy listener; control: the operator API; all: both in one process, and the example's tasks where no real server is used; messaging, with --example: workers of the example's tasks; status: their statuses, event streams and dead letters; graph: their execution graphs"
+      )
+    ),
+    database: variant("database", databaseVariants, "DATABASE_URL"),
+    redis: variant("redis", redisVariants, "REDIS_URL"),
+    broker: variant("broker", brokerVariants, "RABBITMQ_URL"),
+    upstream: variant("upstream", upstreamVariants, "UPSTREAM_BASE_URL, or that of a family,"),
+    example: Flag.Boolean("example").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription(
+        "Works on the example's tasks, also on real servers; the role all does so by itself where it uses none"
+      )
+    )
+  },
+  run
+).pipe(
+  Command.withDescription(
+    "A governed gateway in front of a model proxy, and tasks that are followed, repaired and drawn"
+  )
+)

@@ -1,0 +1,35 @@
+import { Effect, Layer, Option } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
+import * as ControlApp from "../../src/control/ControlApp.ts"
+import { UpstreamUiOrigin } from "../../src/control/upstream-ui/UpstreamUiOrigin.ts"
+import type { Settings } from "../Environment.ts"
+import * as Listeners from "../Listeners.ts"
+import * as Observability from "../Observability.ts"
+import * as Start from "../Start.ts"
+import { control, served } from "./ControlListener.ts"
+
+/** The control listener with the operator API, and the listener of the upstream's UI. */
+export const layer = (settings: Settings) =>
+  control(HttpRouter.serve(ControlApp.layer, served), "/admin-ui/docs", settings).pipe(
+    Layer.provide(upstreamUi(settings))
+  )
+
+/** Opens the listener of the upstream's UI where the environment has an address for it, and says where browsers find it. */
+const upstreamUi = (settings: Settings) =>
+  Option.match(settings.upstreamUi, {
+    onNone: () => Layer.empty,
+    onSome: ({ address, publicOrigin }) =>
+      Layer.unwrap(
+        HttpServer.addressFormattedWith((bound) => {
+          const origin = Option.getOrElse(publicOrigin, () => bound)
+          return Effect.succeed(
+            Layer.effect(UpstreamUiOrigin, Effect.as(Start.announce("ui", origin), Option.some(origin))).pipe(
+              Layer.provide(HttpRouter.serve(ControlApp.upstreamUi(origin), served))
+            )
+          )
+        })
+      ).pipe(
+        Layer.provide(Observability.level(settings.logLevels.gateway_api)),
+        Layer.provide(Listeners.server(address, "5 seconds", { requestWithin: "60 seconds" }))
+      )
+  })
