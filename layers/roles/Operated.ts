@@ -1,4 +1,4 @@
-import { Effect, Layer } from "effect"
+import { Layer } from "effect"
 import { StudioOfEnvironment } from "../../src/control/services/StudioConnection.ts"
 import { Guardrails } from "../../src/guardrails/Guardrails.ts"
 import { StartupFrontDoor } from "../../src/policy/FrontDoor.ts"
@@ -18,11 +18,18 @@ import * as Serving from "./Serving.ts"
 
 type OperatedRole = Exclude<Role, TasksRole>
 
-/** The program of a role that operators decide about. */
-export const layer = (doors: Doors, role: OperatedRole, settings: Settings) =>
-  Serving.layer(settings).pipe(
-    Layer.provide(listeners(role, settings)),
-    Layer.provide(doors.example ? example(settings).pipe(Layer.provide(doors.broker.layer)) : Layer.empty),
+/**
+ * Loads the program of a role that operators decide about. All of it is loaded before any of it starts: nothing that has
+ * started waits for files.
+ */
+export const load = async (doors: Doors, role: OperatedRole, settings: Settings) => {
+  const [listening, example] = await Promise.all([
+    listeners(role, settings),
+    doors.example ? import("./Tasks.ts").then(({ all }) => all(settings)) : Layer.empty
+  ])
+  return Serving.layer(settings).pipe(
+    Layer.provide(listening),
+    Layer.provide(example.pipe(Layer.provide(doors.broker.layer))),
     Layer.provide(Installation.prepare(settings)),
     Layer.provide([
       Serving.lifecycle,
@@ -36,28 +43,24 @@ export const layer = (doors: Doors, role: OperatedRole, settings: Settings) =>
     ]),
     Layer.provide([doors.database.layer, doors.redis.layer, doors.upstream.layer, EgressHttp.layer(settings.addresses)])
   )
+}
 
-// each is loaded by the roles that need it
-const proxy = (settings: Settings) =>
-  Layer.unwrap(Effect.promise(() => import("./Proxy.ts").then(({ layer }) => layer(settings))))
-const operatorApi = (settings: Settings) =>
-  Layer.unwrap(Effect.promise(() => import("./OperatorApi.ts").then(({ layer }) => layer(settings))))
-const example = (settings: Settings) =>
-  Layer.unwrap(Effect.promise(() => import("./Tasks.ts").then(({ all }) => all(settings))))
-
-const listeners = (role: OperatedRole, settings: Settings) => {
+const listeners = async (role: OperatedRole, settings: Settings) => {
   switch (role) {
     case "control":
       return operatorApi(settings)
     case "gateway":
-      return proxy(settings).pipe(Layer.provide(probes(settings)), Layer.provide(Readiness.layer("degraded")))
+      return (await proxy(settings)).pipe(Layer.provide(probes(settings)), Layer.provide(Readiness.layer("degraded")))
     case "all":
-      return proxy(settings).pipe(
-        Layer.provide(operatorApi(settings)),
+      return (await proxy(settings)).pipe(
+        Layer.provide(await operatorApi(settings)),
         Layer.provide([Followed.layer, Readiness.layer("not_ready")])
       )
   }
 }
+
+const operatorApi = (settings: Settings) => import("./OperatorApi.ts").then(({ layer }) => layer(settings))
+const proxy = (settings: Settings) => import("./Proxy.ts").then(({ layer }) => layer(settings))
 
 const gatewaySettings = (settings: Settings) =>
   Layer.succeed(GatewaySettings, {

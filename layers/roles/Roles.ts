@@ -14,5 +14,5 @@ const load = async (doors: Doors, settings: Settings) => {
   const { role } = doors
   return isOfTasks(role)
     ? (await import("./Tasks.ts")).layer(doors, role, settings)
-    : (await import("./Operated.ts")).layer(doors, role, settings)
+    : (await import("./Operated.ts")).load(doors, role, settings)
 }
