@@ -47,8 +47,8 @@ export {
   recordOf as deadLetterRecordOf
 } from "./failure/DeadLetter.ts"
 export {
-  type Details as ExceptionTexts,
   ExceptionDetails,
+  type ExceptionTexts,
   omitted as omittedExceptionDetails
 } from "./failure/ExceptionDetails.ts"
 export * as Observation from "./observe/Observation.ts"

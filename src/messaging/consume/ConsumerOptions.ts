@@ -1,12 +1,10 @@
 import { Duration, Option } from "effect"
 import type { Declarations, Fields } from "../../services/Broker.ts"
 import { SettingsError } from "../envelope/Errors.ts"
-import type { DeadLetterSink } from "../failure/DeadLetter.ts"
+import type { FailureOptions } from "../failure/FailurePath.ts"
 import type { ObservationSink } from "../observe/ObservationSink.ts"
 import type { ContractAliasConfig } from "../topology/Aliases.ts"
 import { Findings } from "../topology/Parameters.ts"
-import type { RetryPolicy } from "../topology/RetryPolicy.ts"
-import type { RetryStatusConfig } from "../topology/StatusSettings.ts"
 import type { Topology } from "../topology/Topology.ts"
 import type * as DeliveryLoop from "./DeliveryLoop.ts"
 
@@ -14,19 +12,7 @@ import type * as DeliveryLoop from "./DeliveryLoop.ts"
  * What can be said of every consumer. `undefined` counts as left out. A `Duration.Input` is a text such as "10 seconds", a
  * number of milliseconds, or a `Duration`.
  */
-export interface ConsumerOptions {
-  /**
-   * How often and how late a failed message is tried again, before it goes to `<queue>.dlq`. Default: none, and a failed
-   * message is rejected, to the dead-letter exchange of its queue or to nowhere.
-   */
-  readonly retryPolicy?: RetryPolicy | undefined
-  /**
-   * Records every dead letter, once it is safe in its queue. What it fails with is logged, and changes nothing. Without a
-   * retry policy there are no dead letters. Default: none.
-   */
-  readonly dlqStore?: DeadLetterSink | undefined
-  /** Statuses about retries. Default: none, as of `new RetryStatusConfig()`. */
-  readonly retryStatuses?: RetryStatusConfig | undefined
+export interface ConsumerOptions extends FailureOptions {
   /**
    * How long the queue may be silent, in seconds, before the consumer makes sure that the broker still serves it: more
    * than 0, at most a day. `null`: it never does. Default: 1.

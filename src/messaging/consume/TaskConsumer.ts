@@ -1,12 +1,10 @@
 import { Duration, Effect, Layer } from "effect"
 import { Broker } from "../../services/Broker.ts"
 import { SettingsError } from "../envelope/Errors.ts"
-import { ExceptionDetails } from "../failure/ExceptionDetails.ts"
-import * as Redelivery from "../failure/Redelivery.ts"
 import * as Observation from "../observe/Observation.ts"
 import { observing } from "../observe/ObservationSink.ts"
 import { BrokerClient } from "../publish/BrokerClient.ts"
-import { LifecycleStatusConfig, RetryStatusConfig } from "../topology/StatusSettings.ts"
+import type { LifecycleStatusConfig } from "../topology/StatusSettings.ts"
 import { TaskTopology } from "../topology/TaskTopology.ts"
 import * as TopologyPlan from "../topology/TopologyPlan.ts"
 import * as ConsumerOptions from "./ConsumerOptions.ts"
@@ -52,30 +50,23 @@ export const make = Effect.fnUntraced(function* <R>(
   const { concurrency = topology.prefetchCount, consumerName: name = "svc-task-consumer" } = options
 
   const { family, queue, routing } = topology.tasks
-  const policy = options.retryPolicy
-  const redelivery =
-    policy === undefined ? undefined : yield* Effect.fromResult(Redelivery.make(broker, client, queue, policy))
   const observe = yield* observing(options.observationSink)
   const handleWithin = options.handleWithin === undefined ? undefined : Duration.fromInputUnsafe(options.handleWithin)
-  const work = TaskDelivery.make({
-    consumer: { client, name, queue, maxRetries: policy?.maxRetries ?? null },
-    handler: options.handler,
+  const delivery = yield* TaskDelivery.make<R>({
+    ...options,
+    broker,
+    consumer: { client, name, queue, maxRetries: options.retryPolicy?.maxRetries ?? null },
     handleWithin,
     aliases: options.aliasConfig ?? client.aliases,
-    redelivery,
-    lifecycleStatuses: options.lifecycleStatuses ?? new LifecycleStatusConfig(),
-    retryStatuses: options.retryStatuses ?? new RetryStatusConfig(),
-    dlqStore: options.dlqStore,
     isRouted: routing._tag === "Routed",
-    observe,
-    redact: yield* ExceptionDetails
+    observe
   })
 
   const prepare = Effect.all(
     [
       client.initialize,
       TopologyPlan.declare(broker, topology, ConsumerOptions.inboxOf(topology, queue)),
-      redelivery?.prepare ?? Effect.void,
+      delivery.prepare,
       ConsumerTimeout.warnOnce(broker, name, family, handleWithin)
     ],
     { discard: true }
@@ -87,7 +78,7 @@ export const make = Effect.fnUntraced(function* <R>(
     queue,
     concurrency,
     prepare,
-    work,
+    work: delivery.work,
     onStarted: () =>
       observe((at) => Observation.of("TaskConsumerStarted", at, { consumer_name: name, queue_name: queue })),
     onError: ({ exceptionType, text }, retryDelaySeconds) =>

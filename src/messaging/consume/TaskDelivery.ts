@@ -1,16 +1,15 @@
 import { Cause, Clock, Duration, Effect, Exit, Fiber, Result, Schema } from "effect"
-import type { BrokerError, Delivery } from "../../services/Broker.ts"
+import type { Broker, BrokerError, Delivery } from "../../services/Broker.ts"
 import * as BatchEnvelope from "../envelope/BatchEnvelope.ts"
 import type { JsonObject } from "../envelope/Envelope.ts"
 import type { EnvelopeError } from "../envelope/Errors.ts"
 import { both } from "../envelope/ExactJson.ts"
 import * as TaskEnvelope from "../envelope/TaskEnvelope.ts"
 import * as Timestamp from "../envelope/Timestamp.ts"
-import type { DeadLetterSink } from "../failure/DeadLetter.ts"
-import * as DeadLetterRecording from "../failure/DeadLetterRecording.ts"
-import { type Redact, redacted } from "../failure/ExceptionDetails.ts"
+import type { FailedDelivery } from "../failure/FailedDelivery.ts"
 import * as FailureLog from "../failure/FailureLog.ts"
-import type { Failure, Redelivery, Unredelivered } from "../failure/Redelivery.ts"
+import * as FailurePath from "../failure/FailurePath.ts"
+import { redeliveryEvents, type Unredelivered } from "../failure/Redelivery.ts"
 import * as HandlerMetrics from "../observe/HandlerMetrics.ts"
 import * as Observation from "../observe/Observation.ts"
 import type { Observe } from "../observe/ObservationSink.ts"
@@ -19,29 +18,26 @@ import type { PublishRefused, PublishUnknown } from "../publish/PublishOutcome.t
 import * as TaskStatuses from "../publish/TaskStatuses.ts"
 import * as HandlerFailure from "../retry/HandlerFailure.ts"
 import * as ManualRetry from "../retry/ManualRetry.ts"
+import type { FailureReason } from "../retry/RetryHeaders.ts"
 import * as RetryHeaders from "../retry/RetryHeaders.ts"
 import type { ContractAliasConfig } from "../topology/Aliases.ts"
-import type { LifecycleStatusConfig, RetryStatusConfig } from "../topology/StatusSettings.ts"
+import { LifecycleStatusConfig } from "../topology/StatusSettings.ts"
 import * as BatchFanOut from "./BatchFanOut.ts"
 import type { TaskHandler } from "./Handler.ts"
 import { type Consumer, endedByHandOver, HandlerContext } from "./HandlerContext.ts"
 import type { Verdict } from "./Verdict.ts"
 
-export interface Settings<R> {
+export interface Settings<R> extends FailurePath.FailureOptions {
+  readonly broker: Broker["Service"]
   readonly consumer: Consumer
   readonly handler: TaskHandler<R>
   /** A handler that takes longer is interrupted, and has failed. */
   readonly handleWithin: Duration.Duration | undefined
   readonly aliases: ContractAliasConfig
-  /** None without a retry policy. */
-  readonly redelivery: Redelivery | undefined
-  readonly lifecycleStatuses: LifecycleStatusConfig
-  readonly retryStatuses: RetryStatusConfig
-  readonly dlqStore: DeadLetterSink | undefined
+  readonly lifecycleStatuses?: LifecycleStatusConfig | undefined
   /** A batch travels by one task type, so others in it went to the wrong worker. */
   readonly isRouted: boolean
   readonly observe: Observe
-  readonly redact: Redact
 }
 
 /** The handler did not end in time. */
@@ -52,23 +48,28 @@ export class HandlerTimeout extends Schema.TaggedError<HandlerTimeout>()("Handle
 /** Of a batch, how many items are under way at once. The door keeps their order. */
 const itemsAtOnce = 64
 
-/** The message waits for a retry, or is a dead letter: this copy of it may go. */
-const elsewhere = ({ exceptionType, reason }: Failure): Verdict => ({ settle: "ack", failure: exceptionType ?? reason })
-
-/** Nobody is to blame but the broker or the way to it: the delivery goes back, and is worked on again. */
-type Unpublished = Unredelivered
-
 /**
  * What a task consumer does with a delivery, in the order of the specification: read it, observe it, take a batch apart,
  * say that it is being processed, handle it, and bring it where its end belongs; then the delivery is settled.
  */
-export const make = <R>(settings: Settings<R>) => {
-  const { aliases, consumer, handler, handleWithin, lifecycleStatuses, observe, redelivery } = settings
+export const make = Effect.fnUntraced(function* <R>(settings: Settings<R>) {
+  const { aliases, broker, consumer, handler, handleWithin, observe } = settings
   const { client } = consumer
-  const record = DeadLetterRecording.make(consumer.name, settings.dlqStore, observe)
+  const lifecycleStatuses = settings.lifecycleStatuses ?? new LifecycleStatusConfig()
   const place = { consumer_name: consumer.name, queue_name: consumer.queue }
+  const { fail, prepare } = yield* FailurePath.make<Attempt>(broker, consumer, settings, observe, {
+    failed: ({ fields, status }, exception) => {
+      if (status === undefined) return
+      observe((at) =>
+        Observation.of("TaskHandlerFailed", at, { ...fields, task_id: status.about.taskId, ...exception })
+      )
+    },
+    redelivered: (tag, redelivery, fields) =>
+      observe((at) => Observation.of(redeliveryEvents[tag], at, { ...fields, ...redelivery })),
+    order: "observed first"
+  })
 
-  const work = (delivery: Delivery): Effect.Effect<Verdict, Unpublished, R> =>
+  const work = (delivery: Delivery): Effect.Effect<Verdict, Unredelivered, R> =>
     Clock.clockWith((clock) => {
       const now = Timestamp.ofMillis(clock.currentTimeMillisUnsafe())
       const read = aliases.read("task", delivery.content)
@@ -105,7 +106,7 @@ export const make = <R>(settings: Settings<R>) => {
     task: TaskEnvelope.TaskEnvelope,
     context: HandlerContext,
     exit: Exit.Exit<unknown, unknown>
-  ): Effect.Effect<Verdict, Unpublished> => {
+  ): Effect.Effect<Verdict, Unredelivered> => {
     if (Exit.isFailure(exit) && !isHandedOver(exit.cause)) {
       return failed(delivery, task, context, HandlerFailure.ofCause(exit.cause))
     }
@@ -135,112 +136,53 @@ export const make = <R>(settings: Settings<R>) => {
     return yield* failed(delivery, task, context, HandlerFailure.of(error))
   })
 
-  const failed = Effect.fnUntraced(function* (
+  const failed = (
     delivery: Delivery,
     task: TaskEnvelope.TaskEnvelope,
     context: HandlerContext,
-    told: HandlerFailure.HandlerFailure
-  ): Effect.fn.Return<Verdict, Unpublished> {
-    const failure = redacted(settings.redact, told)
-    const attempt = attemptOf(task, context)
-    observe((at) =>
-      Observation.of("TaskHandlerFailed", at, {
-        ...attempt,
-        exception_type: failure.exceptionType,
-        exception_message: failure.text,
-        requeue: false
-      })
-    )
-    if (redelivery === undefined) {
-      yield* FailureLog.log(failedOnce(failure, attempt))
-      if (lifecycleStatuses.enabled) yield* lifecycle(task, context, lifecycleStatuses.failure(failure.text), true)
-      return rejected(attempt, failure.reason, failure.exceptionType)
-    }
-    const went = yield* redeliver(redelivery, delivery, failure, attempt)
-    const { maxRetries } = redelivery.policy
-    const { retryStatuses } = settings
-    if (retryStatuses.enabled) {
-      const said =
-        went._tag === "Retry"
-          ? retryStatuses.retrying(went.attempt, maxRetries, failure.text)
-          : retryStatuses.deadLettered(went.attempt, maxRetries, failure.text)
-      yield* TaskStatuses.publish(client, aboutOf(task, context), said, went._tag === "DeadLetter")
-    } else if (lifecycleStatuses.enabled && went._tag === "DeadLetter") {
-      yield* lifecycle(task, context, lifecycleStatuses.failure(failure.text), true)
-    }
-    return elsewhere(failure)
-  })
-
-  const redeliver = Effect.fnUntraced(function* (
-    redelivery: Redelivery,
-    delivery: Delivery,
-    failure: Failure,
-    attempt: Omit<Attempt, "task_id"> & { readonly task_id: string | null }
-  ) {
-    const { policy, sourceQueue } = redelivery
-    const went = yield* redelivery.redeliver(delivery, failure)
-    const type = went._tag === "Retry" ? "ConsumerRetryScheduled" : "ConsumerDeadLetterPublished"
-    const { correlation_id, task_id, task_type } = attempt
-    observe((at) =>
-      Observation.of(type, at, {
-        consumer_name: consumer.name,
-        task_id,
-        queue_name: went.queue,
-        source_queue_name: sourceQueue,
-        retry_attempt: went.attempt,
-        max_retries: policy.maxRetries,
-        reason: went.reason,
-        correlation_id,
-        task_type
-      })
-    )
-    yield* FailureLog.log({ ...failedOnce(failure, attempt), maxRetries: policy.maxRetries, went })
-    yield* record({ redelivery, delivery, failure, went, taskId: task_id })
-    return went
-  })
+    failure: HandlerFailure.HandlerFailure
+  ) => {
+    const ended = (text: string) => lifecycle(task, context, lifecycleStatuses.failure(text), true)
+    const status = { about: aboutOf(task, context), ended: lifecycleStatuses.enabled ? ended : undefined }
+    return settled({ delivery, failure, fields: attemptOf(task, context), status }, failure.exceptionType)
+  }
 
   const unreadable = (delivery: Delivery, error: EnvelopeError, taskId: string | null) =>
-    // nothing was thrown where bytes are no JSON
-    unfit(delivery, error.reason, error.reason === "malformed_json" ? null : error._tag, taskId, error.message)
+    settled({ delivery, failure: HandlerFailure.ofEnvelope(error), fields: nobody(delivery, taskId) })
 
-  const unfit = (
-    delivery: Delivery,
-    reason: RetryHeaders.FailureReason,
-    exceptionType: string | null,
-    taskId: string | null,
-    text = ""
-  ): Effect.Effect<Verdict, Unpublished> => {
-    const attempt = nobody(delivery, taskId)
-    const failure = redacted(settings.redact, { reason, exceptionType, text, stack: "", retryable: false })
-    if (redelivery === undefined) {
-      return Effect.as(FailureLog.log(failedOnce(failure, attempt)), rejected(attempt, reason))
-    }
-    return Effect.as(redeliver(redelivery, delivery, failure, attempt), elsewhere(failure))
-  }
+  /** `failure`: what the trace names where the delivery is rejected. */
+  const settled = (failed: FailedDelivery<Attempt>, failure?: string): Effect.Effect<Verdict, Unredelivered> =>
+    Effect.map(fail(failed), (verdict) =>
+      verdict.settle === "reject" ? rejected(failed.fields, failed.failure.reason, failure) : verdict
+    )
 
   /** Items that were published before a crash come again with the batch. `message`: exact, as they are written again. */
   const batch = (
     delivery: Delivery,
     message: JsonObject,
     now: Timestamp.Timestamp
-  ): Effect.Effect<Verdict, Unpublished> => {
-    if (redelivery === undefined) {
-      const [reason, attempt] = ["unsupported_batch_envelope", nobody(delivery, null)]
-      const text = "A consumer without a retry policy takes no batches"
-      const failure = { reason, exceptionType: null, text, stack: "" }
-      return Effect.as(FailureLog.log(failedOnce(failure, attempt)), rejected(attempt, reason))
+  ): Effect.Effect<Verdict, Unredelivered> => {
+    const fields = nobody(delivery, null)
+    const unfit = (reason: FailureReason, text: string) => ({
+      delivery,
+      failure: { reason, text, exceptionType: null, stack: "", retryable: false },
+      fields
+    })
+    if (consumer.maxRetries === null) {
+      const failed = unfit("unsupported_batch_envelope", "A consumer without a retry policy takes no batches")
+      return Effect.as(FailureLog.log(consumer, failed), rejected(fields, failed.failure.reason))
     }
     const read = BatchEnvelope.read(message, now, (item) => aliases.inbound(item))
     if (Result.isFailure(read)) return unreadable(delivery, read.failure, null)
     if (settings.isRouted && BatchFanOut.hasMixedTaskTypes(read.success)) {
-      return unfit(delivery, "mixed_task_type_batch", null, null)
+      return settled(unfit("mixed_task_type_batch", ""))
     }
     const { contentType, priority } = delivery.properties
     const items = BatchFanOut.publications(read.success, { queue: consumer.queue, contentType, priority })
     if (Result.isFailure(items)) return unreadable(delivery, items.failure, null)
     return Effect.as(
       Effect.forEach(items.success, (item) => client.publish(item), { concurrency: itemsAtOnce, discard: true }),
-      acked(nobody(delivery, null))
+      acked(fields)
     )
   }
 
@@ -257,19 +199,6 @@ export const make = <R>(settings: Settings<R>) => {
       )
     })
 
-  const failedOnce = (
-    failure: FailureLog.Failed["failure"],
-    { retry_attempt, task_id }: Omit<Attempt, "task_id"> & { readonly task_id: string | null }
-  ): FailureLog.Failed => ({
-    consumer: consumer.name,
-    queue: consumer.queue,
-    taskId: task_id,
-    failure,
-    attempt: retry_attempt,
-    maxRetries: 0,
-    went: undefined
-  })
-
   const receivedOf = (delivery: Delivery, raw: JsonObject) => ({
     ...place,
     task_id: textOf(raw["task_id"]),
@@ -280,7 +209,7 @@ export const make = <R>(settings: Settings<R>) => {
     task_type: textOf(raw["task_type"])
   })
 
-  const attemptOf = (task: TaskEnvelope.TaskEnvelope, context: HandlerContext): Attempt => ({
+  const attemptOf = (task: TaskEnvelope.TaskEnvelope, context: HandlerContext) => ({
     ...place,
     task_id: task.task_id,
     correlation_id: context.correlationId,
@@ -297,29 +226,23 @@ export const make = <R>(settings: Settings<R>) => {
     task_type: null
   })
 
-  const acked = (attempt: Observation.FieldsOf<"TaskMessageAcked">): Verdict => ({
+  const acked = (attempt: Attempt): Verdict => ({
     settle: "ack",
     settled: observe.later((at) => Observation.of("TaskMessageAcked", at, attempt))
   })
 
   /** To the dead-letter exchange of its queue, where it has one. */
-  const rejected = (attempt: Observation.FieldsOf<"TaskMessageAcked">, reason: string, failure = reason): Verdict => ({
+  const rejected = (attempt: Attempt, reason: string, failure = reason): Verdict => ({
     settle: "reject",
     settled: observe.later((at) => Observation.of("TaskMessageRejected", at, { ...attempt, requeue: false, reason })),
     failure
   })
 
-  return work
-}
+  return { prepare, work }
+})
 
-interface Attempt {
-  readonly consumer_name: string
-  readonly queue_name: string
-  readonly task_id: string
-  readonly correlation_id: string | null
-  readonly retry_attempt: number
-  readonly task_type: string | null
-}
+/** The delivery of a task, as far as it could be read. */
+type Attempt = Observation.FieldsOf<"TaskMessageAcked">
 
 const aboutOf = (task: TaskEnvelope.TaskEnvelope, context: HandlerContext): TaskStatuses.About => ({
   taskId: task.task_id,

@@ -1,25 +1,21 @@
 import { hash } from "node:crypto"
 import { Duration, Effect, Exit, Layer, Option, Result, Schema } from "effect"
 import { Broker, type Delivery } from "../../services/Broker.ts"
-import { type EnvelopeError, type InvalidPublish, SettingsError } from "../envelope/Errors.ts"
+import { type InvalidPublish, SettingsError } from "../envelope/Errors.ts"
 import { type Both, both } from "../envelope/ExactJson.ts"
 import * as WorkflowEnvelope from "../envelope/WorkflowEnvelope.ts"
-import * as DeadLetterRecording from "../failure/DeadLetterRecording.ts"
-import { ExceptionDetails, redacted } from "../failure/ExceptionDetails.ts"
-import * as FailureLog from "../failure/FailureLog.ts"
-import * as Redelivery from "../failure/Redelivery.ts"
+import * as FailurePath from "../failure/FailurePath.ts"
+import { holding, redeliveryEvents, type Unredelivered } from "../failure/Redelivery.ts"
 import * as HandlerMetrics from "../observe/HandlerMetrics.ts"
 import * as Observation from "../observe/Observation.ts"
 import { observing } from "../observe/ObservationSink.ts"
 import { BrokerClient } from "../publish/BrokerClient.ts"
 import * as RoutingKey from "../publish/RoutingKey.ts"
-import * as TaskStatuses from "../publish/TaskStatuses.ts"
 import * as HandlerFailure from "../retry/HandlerFailure.ts"
 import * as Lineage from "../retry/Lineage.ts"
 import * as RetryHeaders from "../retry/RetryHeaders.ts"
 import { RetryPolicy } from "../topology/RetryPolicy.ts"
 import * as StageContract from "../topology/StageContract.ts"
-import { RetryStatusConfig } from "../topology/StatusSettings.ts"
 import * as TopologyPlan from "../topology/TopologyPlan.ts"
 import type { Stage } from "../topology/WorkflowTopology.ts"
 import * as ConsumerOptions from "./ConsumerOptions.ts"
@@ -96,15 +92,26 @@ export const make = <R>(
     const refusal = ConsumerOptions.refusal("WorkflowConsumer", options)
     if (refusal !== undefined) return yield* refusal
     const { consumerName = "svc-workflow-consumer", handler } = options
-    const retryStatuses = options.retryStatuses ?? new RetryStatusConfig()
     const aliases = options.aliasConfig ?? client.aliases
-    const policy = yield* Effect.fromResult(RetryPolicy.ofStage(contract, options.retryPolicy))
-    const redelivery = policy && (yield* Effect.fromResult(Redelivery.make(broker, client, queue, policy)))
-    const dedup = yield* dedupOf(stage)
+    const retryPolicy = yield* Effect.fromResult(RetryPolicy.ofStage(contract, options.retryPolicy))
     const observe = yield* observing(options.observationSink)
-    const redact = yield* ExceptionDetails
-    const record = DeadLetterRecording.make(consumerName, options.dlqStore, observe)
-    const desk = { client, consumerName, stage, maxRetries: policy?.maxRetries ?? null, observe }
+    const failures = yield* FailurePath.make<Observation.FieldsOf<"WorkflowStageAcked">>(
+      broker,
+      { client, name: consumerName, queue },
+      { ...options, retryPolicy },
+      observe,
+      {
+        failed: ({ fields }, exception) =>
+          observe((at) => Observation.of("WorkflowStageFailed", at, { ...fields, ...exception })),
+        redelivered: (tag, redelivery, { correlation_id }) =>
+          observe((at) =>
+            Observation.of(redeliveryEvents[tag], at, { ...redelivery, correlation_id, task_type: null })
+          ),
+        order: "logged first"
+      }
+    )
+    const dedup = yield* dedupOf(stage)
+    const desk = { client, consumerName, stage, maxRetries: retryPolicy?.maxRetries ?? null, observe }
 
     const about = (delivery: Delivery, envelope: WorkflowEnvelope.WorkflowEnvelope | undefined) => ({
       consumer_name: consumerName,
@@ -117,64 +124,18 @@ export const make = <R>(
       correlation_id: correlationIdOf(delivery, envelope)
     })
 
-    const failed = Effect.fnUntraced(function* (
+    const failed = (
       delivery: Delivery,
       envelope: WorkflowEnvelope.WorkflowEnvelope | undefined,
-      told: Redelivery.Failure
-    ): Effect.fn.Return<Verdict, Redelivery.Unredelivered> {
-      const failure = redacted(redact, told)
-      const { exceptionType, reason, text } = failure
-      observe((at) =>
-        Observation.of("WorkflowStageFailed", at, {
-          ...about(delivery, envelope),
-          exception_type: exceptionType ?? reason,
-          exception_message: text,
-          requeue: false
-        })
-      )
-      const taskId = envelope?.task_id ?? null
-      const failedAttempt = { consumer: consumerName, queue, taskId, failure, attempt: attemptOf(delivery) }
-      if (redelivery === undefined) {
-        yield* FailureLog.log({ ...failedAttempt, maxRetries: 0, went: undefined })
-        return { settle: "reject", failure: exceptionType ?? reason }
-      }
-      const went = yield* redelivery.redeliver(delivery, failure)
-      const { _tag, attempt, queue: target } = went
-      const { maxRetries } = redelivery.policy
-      yield* FailureLog.log({ ...failedAttempt, maxRetries, went })
-      observe((at) =>
-        Observation.of(_tag === "Retry" ? "ConsumerRetryScheduled" : "ConsumerDeadLetterPublished", at, {
-          consumer_name: consumerName,
-          task_id: taskId,
-          queue_name: target,
-          source_queue_name: queue,
-          retry_attempt: attempt,
-          max_retries: maxRetries,
-          reason,
-          correlation_id: correlationIdOf(delivery, envelope),
-          task_type: null
-        })
-      )
-      yield* record({ redelivery, delivery, failure, went, taskId })
-      if (envelope !== undefined && retryStatuses.enabled) {
-        const { meta, ...said } =
-          _tag === "Retry"
-            ? retryStatuses.retrying(attempt, maxRetries, text)
-            : retryStatuses.deadLettered(attempt, maxRetries, text)
-        yield* TaskStatuses.publish(
-          client,
-          {
-            taskId: envelope.task_id,
-            correlationId: correlationIdOf(delivery, envelope) ?? envelope.task_id,
-            lineage: Lineage.none,
-            task: {}
-          },
-          { ...said, meta: { ...meta, stage: name } },
-          _tag === "DeadLetter"
-        )
-      }
-      return { settle: "ack", failure: exceptionType ?? reason }
-    })
+      failure: HandlerFailure.DeliveryFailure
+    ): Effect.Effect<Verdict, Unredelivered> => {
+      const fields = about(delivery, envelope)
+      if (envelope === undefined) return failures.fail({ delivery, failure, fields })
+      const { task_id: taskId } = envelope
+      const correlationId = fields.correlation_id ?? taskId
+      const owner = { taskId, correlationId, lineage: Lineage.none, task: {} }
+      return failures.fail({ delivery, failure, fields, status: { about: owner, meta: { stage: name } } })
+    }
 
     const handled = (delivery: Delivery, envelope: WorkflowEnvelope.WorkflowEnvelope) =>
       Effect.exit(
@@ -191,7 +152,7 @@ export const make = <R>(
       delivery: Delivery,
       envelope: WorkflowEnvelope.WorkflowEnvelope,
       exit: Exit.Exit<unknown, unknown>
-    ): Effect.Effect<Verdict, Redelivery.Unredelivered> =>
+    ): Effect.Effect<Verdict, Unredelivered> =>
       Exit.isFailure(exit)
         ? failed(delivery, envelope, HandlerFailure.ofCause(exit.cause))
         : Effect.succeed({
@@ -235,7 +196,7 @@ export const make = <R>(
       const read = Result.flatMap(aliases.read("workflow", delivery.content), (message) =>
         both(message, (json) => WorkflowEnvelope.read(json, messageIdOf(delivery)))
       )
-      if (Result.isFailure(read)) return failed(delivery, undefined, unreadable(read.failure))
+      if (Result.isFailure(read)) return failed(delivery, undefined, HandlerFailure.ofEnvelope(read.failure))
       const envelope = read.success.ordinary
       const kept = StageContract.checkConsume(stage, envelope)
       if (Result.isFailure(kept)) return failed(delivery, envelope, HandlerFailure.of(kept.failure))
@@ -258,7 +219,7 @@ export const make = <R>(
       prepare: Effect.all([
         client.initialize,
         TopologyPlan.declare(broker, topology, ConsumerOptions.inboxOf(topology, queue)),
-        redelivery?.prepare ?? Effect.void,
+        failures.prepare,
         ConsumerTimeout.warnOnce(broker, consumerName, stage.family, timeoutOf(stage))
       ]),
       work,
@@ -314,10 +275,7 @@ const release = (dedup: StageDedup["Service"], claim: Claim): Effect.Effect<void
   return released.pipe(
     Effect.catchIf(
       ({ retryable }) => retryable,
-      () =>
-        Effect.interruptible(
-          Effect.retry(released, { while: ({ retryable }) => retryable, schedule: Redelivery.holding })
-        )
+      () => Effect.interruptible(Effect.retry(released, { while: ({ retryable }) => retryable, schedule: holding }))
     ),
     Effect.catch((error) =>
       Effect.logWarning(
@@ -333,15 +291,6 @@ const messageIdOf = ({ content, properties: { headers = {} } }: Delivery): strin
   const { message_id: given } = headers
   return typeof given === "string" && given !== "" ? given : hash("sha256", content, "hex").slice(0, 32)
 }
-
-const unreadable = ({ message, reason }: EnvelopeError) => ({
-  reason,
-  // what the specification calls "no exception"
-  exceptionType: reason === "malformed_json" ? null : "EnvelopeError",
-  text: message,
-  stack: "",
-  retryable: false
-})
 
 const timeoutOf = ({ contract: { timeout_seconds: seconds } }: Stage): Duration.Duration | undefined =>
   seconds === undefined ? undefined : Duration.seconds(seconds)

@@ -1,22 +1,12 @@
 import { Duration, Effect } from "effect"
-import type { Delivery } from "../../services/Broker.ts"
 import * as Observation from "../observe/Observation.ts"
 import type { Observe } from "../observe/ObservationSink.ts"
 import * as HandlerFailure from "../retry/HandlerFailure.ts"
 import { type DeadLetterSink, recordOf } from "./DeadLetter.ts"
-import type { Failure, Redelivered, Redelivery } from "./Redelivery.ts"
+import type { FailedDelivery } from "./FailedDelivery.ts"
+import { fieldsOf, type Redelivered } from "./Redelivery.ts"
 
-/** A delivery that failed, and was brought somewhere. */
-export interface Failed {
-  readonly redelivery: Redelivery
-  readonly delivery: Delivery
-  readonly failure: Failure
-  readonly went: Redelivered
-  /** As far as it could be read. */
-  readonly taskId: string | null
-}
-
-export type Recording = (failed: Failed) => Effect.Effect<void>
+export type Recording = (failed: FailedDelivery, went: Redelivered) => Effect.Effect<void>
 
 /** The message is safe already, and waits for nothing but this. */
 const within = Duration.seconds(5)
@@ -28,54 +18,36 @@ const within = Duration.seconds(5)
 export const make = (consumerName: string, sink: DeadLetterSink | undefined, observe: Observe): Recording => {
   if (sink === undefined) return () => Effect.void
 
-  const unrecorded = ({ redelivery, taskId, went }: Failed, { exceptionType, text }: HandlerFailure.HandlerFailure) => {
+  const unrecorded = (
+    taskId: string | null,
+    went: Redelivered,
+    { exceptionType, text }: HandlerFailure.HandlerFailure
+  ) => {
     observe((at) =>
       Observation.of("ConsumerDLQRecordPersistFailed", at, {
-        consumer_name: consumerName,
-        task_id: taskId,
-        queue_name: went.queue,
-        source_queue_name: redelivery.sourceQueue,
-        retry_attempt: went.attempt,
-        max_retries: redelivery.policy.maxRetries,
-        reason: went.reason,
+        ...fieldsOf(consumerName, taskId, went),
         exception_type: exceptionType,
         exception_message: text
       })
     )
     return Effect.logWarning(
-      `A dead letter of ${redelivery.sourceQueue} is in ${went.queue}, and not recorded`,
+      `A dead letter of ${went.sourceQueue} is in ${went.queue}, and not recorded`,
       exceptionType
     )
   }
 
-  return (failed) => {
-    const { delivery, failure, redelivery, taskId, went } = failed
+  return ({ delivery, failure, fields: { task_id: taskId } }, went) => {
     if (went._tag === "Retry") return Effect.void
+    const { exceptionType, stack: exceptionStack, text: exceptionMessage } = failure
     const record = Effect.suspend(() =>
-      sink.record(
-        recordOf({
-          delivery,
-          queue: went.queue,
-          sourceQueue: redelivery.sourceQueue,
-          retryQueue: redelivery.retryQueue,
-          taskId,
-          reason: went.reason,
-          exceptionType: failure.exceptionType,
-          exceptionMessage: failure.text,
-          exceptionStack: failure.stack,
-          attempt: went.attempt,
-          maxRetries: redelivery.policy.maxRetries,
-          headers: went.headers,
-          at: went.at
-        })
-      )
+      sink.record(recordOf({ ...went, delivery, taskId, exceptionType, exceptionMessage, exceptionStack }))
     )
     return record.pipe(
       Effect.timeoutOrElse({
         duration: within,
         orElse: () => Effect.fail(new Error(`It took longer than ${Duration.format(within)}.`))
       }),
-      Effect.catchCause((cause) => unrecorded(failed, HandlerFailure.ofCause(cause))),
+      Effect.catchCause((cause) => unrecorded(taskId, went, HandlerFailure.ofCause(cause))),
       Effect.asVoid
     )
   }

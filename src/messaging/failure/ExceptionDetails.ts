@@ -1,7 +1,8 @@
 import { Context } from "effect"
+import type { DeliveryFailure } from "../retry/HandlerFailure.ts"
 
 /** What a handler's exception says of itself. */
-export interface Details {
+export interface ExceptionTexts {
   /** Its message. */
   readonly text: string
   /** Its stack trace, with those of its causes. */
@@ -12,7 +13,7 @@ export interface Details {
  * What is kept of an exception, wherever it is kept: in dead letters, observations, statuses and the log. Its type is
  * always kept. Where this function throws, or returns something else than texts, only the type is kept.
  */
-export type Redact = (details: Details, exceptionType: string | null) => Details
+export type Redact = (texts: ExceptionTexts, exceptionType: string | null) => ExceptionTexts
 
 /**
  * Consumers ask for it when they are made. Default: everything is kept. To mask what must not be stored, provide
@@ -26,19 +27,16 @@ export type Redact = (details: Details, exceptionType: string | null) => Details
  * ```
  */
 export const ExceptionDetails = Context.Reference<Redact>("svc/messaging/ExceptionDetails", {
-  defaultValue: () => (details) => details
+  defaultValue: () => (texts) => texts
 })
 
-const nothing: Details = { text: "", stack: "" }
+const nothing: ExceptionTexts = { text: "", stack: "" }
 
 /** For those who must not keep messages of exceptions: only types are kept. */
 export const omitted: Redact = () => nothing
 
-/** `failure` with the details that may be kept. */
-export const redacted = <F extends Details & { readonly exceptionType: string | null }>(
-  redact: Redact,
-  failure: F
-): F => {
+/** `failure` with the texts that may be kept. */
+export const redacted = (redact: Redact, failure: DeliveryFailure): DeliveryFailure => {
   const { exceptionType, stack, text } = failure
   try {
     const kept = redact({ text, stack }, exceptionType)

@@ -1,29 +1,28 @@
 import { Duration, Effect } from "effect"
-import type { Failure, Redelivered } from "./Redelivery.ts"
+import type { DeliveryFailure } from "../retry/HandlerFailure.ts"
+import * as RetryHeaders from "../retry/RetryHeaders.ts"
+import type { FailedDelivery } from "./FailedDelivery.ts"
+import type { Redelivered } from "./Redelivery.ts"
 
-/** A delivery on which work failed. */
-export interface Failed {
-  readonly consumer: string
-  readonly queue: string
-  /** As far as it could be read. */
-  readonly taskId: string | null
-  readonly failure: Pick<Failure, "exceptionType" | "text" | "stack"> & { readonly reason: string }
-  /** Which retry failed; 0 is the first attempt. */
-  readonly attempt: number
-  readonly maxRetries: number
-  /** Where it was brought. `undefined`: it is rejected, because the consumer has no retry policy. */
-  readonly went: Redelivered | undefined
-}
-
-/** One line for each attempt that failed: why it failed, and what follows. A warning where another attempt follows. */
-export const log = ({ attempt, consumer, failure, maxRetries, queue, taskId, went }: Failed): Effect.Effect<void> => {
+/**
+ * One line for each attempt that failed: why it failed, and what follows. A warning where another attempt follows. Without
+ * `went` the delivery is rejected, because its consumer has no retry policy.
+ */
+export const log = (
+  consumer: { readonly name: string; readonly queue: string },
+  { delivery, failure, fields: { task_id } }: FailedDelivery,
+  went?: Redelivered
+): Effect.Effect<void> => {
   const { exceptionType, reason, stack, text } = failure
-  const task = taskId === null ? "A message" : `Task ${taskId}`
+  const { name, queue } = consumer
+  const attempt = RetryHeaders.attemptOf(delivery.properties.headers ?? {})
+  const maxRetries = went?.maxRetries ?? 0
+  const task = task_id === null ? "A message" : `Task ${task_id}`
   const sentence = `${task} failed on ${queue}, in attempt ${attempt + 1} of ${maxRetries + 1}: ${whyOf(failure)}. ${followsOf(went)}`
   const fields = {
-    consumer,
+    consumer: name,
     queue,
-    task_id: taskId,
+    task_id,
     retry_attempt: attempt,
     max_retries: maxRetries,
     reason,
@@ -38,7 +37,7 @@ export const log = ({ attempt, consumer, failure, maxRetries, queue, taskId, wen
 /** The sentence needs no more; the fields have all of it. */
 const longestText = 300
 
-const whyOf = ({ exceptionType, reason, text }: Failed["failure"]): string => {
+const whyOf = ({ exceptionType, reason, text }: DeliveryFailure): string => {
   const name = exceptionType ?? reason
   const message = text.trim().slice(0, longestText).replace(/\.$/, "")
   return message === "" ? name : `${name}: ${message}`

@@ -6,51 +6,50 @@ import { ofMillis, type Timestamp } from "../envelope/Timestamp.ts"
 import type { BrokerClient } from "../publish/BrokerClient.ts"
 import * as Publications from "../publish/Publications.ts"
 import type { Unconfirmed } from "../publish/PublishOutcome.ts"
+import type { DeliveryFailure } from "../retry/HandlerFailure.ts"
 import { decide, type RetryDecision } from "../retry/RetryDecision.ts"
 import * as RetryHeaders from "../retry/RetryHeaders.ts"
 import * as RetryQueues from "../retry/RetryQueues.ts"
 import type { RetryPolicy } from "../topology/RetryPolicy.ts"
 
-/** Why a delivery is not done with. */
-export interface Failure {
-  readonly reason: RetryHeaders.FailureReason
-  /** `null`: no exception was the cause. */
-  readonly exceptionType: string | null
-  /** What the exception, or whoever read the message, says of it; may be empty. */
-  readonly text: string
-  /** May be empty. */
-  readonly stack: string
-  /** `false`: trying again is pointless. */
-  readonly retryable: boolean
-}
-
 /** Where a failed delivery went. */
 export type Redelivered = RetryDecision & {
   readonly queue: string
+  readonly sourceQueue: string
+  readonly maxRetries: number
+  /** Where the shortest of its delays is waited for; none where the policy allows no retry. */
+  readonly retryQueue: string | null
   readonly at: Timestamp
   /** As published. */
   readonly headers: Fields
 }
 
+/** What observations say of it. */
+export const fieldsOf = (consumerName: string, taskId: string | null, went: Redelivered) => ({
+  consumer_name: consumerName,
+  task_id: taskId,
+  queue_name: went.queue,
+  source_queue_name: went.sourceQueue,
+  retry_attempt: went.attempt,
+  max_retries: went.maxRetries,
+  reason: went.reason
+})
+export type RedeliveryFields = ReturnType<typeof fieldsOf>
+
+/** What a consumer of tasks or of workflow messages observes of it. */
+export const redeliveryEvents = { Retry: "ConsumerRetryScheduled", DeadLetter: "ConsumerDeadLetterPublished" } as const
+
 /** Brings failed deliveries of one queue to its retry queues, and at last to its dead-letter queue. */
 export interface Redelivery {
-  readonly policy: RetryPolicy
-  readonly sourceQueue: string
-  /** Where the shortest of its delays is waited for; none where the policy allows no retry. */
-  readonly retryQueue: string | null
   /** Declares those queues. */
   readonly prepare: Effect.Effect<void, TopologyError | BrokerError>
   /**
    * Succeeds when the message is safe in one of them, and the delivery may be acknowledged. While the broker stores
    * nothing, the delivery is held and the publish tried again, for a minute: its handler has run, and need not run once
-   * more. `headers`: beside those that it came with. Where those are too long to be sent on, the long ones stay behind,
-   * and `x-svc-headers-left-out` says how many.
+   * more. Where its headers are too long to be sent on, the long ones stay behind, and `x-svc-headers-left-out` says how
+   * many.
    */
-  readonly redeliver: (
-    delivery: Delivery,
-    failure: Failure,
-    headers?: Fields
-  ) => Effect.Effect<Redelivered, Unredelivered>
+  readonly redeliver: (delivery: Delivery, failure: DeliveryFailure) => Effect.Effect<Redelivered, Unredelivered>
 }
 
 /** The message is in no retry queue, or nobody knows: the delivery goes back to its queue. */
@@ -76,30 +75,29 @@ export const make = (
       now - declaredAt < RetryQueues.redeclareEveryMs ? Effect.void : prepare
     )
 
-    const redeliver = Effect.fnUntraced(function* (delivery: Delivery, failure: Failure, headers: Fields = {}) {
-      const { properties } = delivery
-      const attempt = RetryHeaders.attemptOf(properties.headers ?? {})
+    const redeliver = Effect.fnUntraced(function* ({ content, properties }: Delivery, failure: DeliveryFailure) {
+      const { contentType, correlationId, headers = {}, priority } = properties
+      const { maxRetries } = policy
+      const attempt = RetryHeaders.attemptOf(headers)
       const decision = decide(policy, { ...failure, attempt }, yield* Random.next)
       const at = ofMillis(yield* Clock.currentTimeMillis)
       const told = {
         attempt: decision.attempt,
-        maxRetries: policy.maxRetries,
+        maxRetries,
         sourceQueue,
         reason: decision.reason,
         exceptionType: failure.exceptionType,
         deadLetteredAt: decision._tag === "DeadLetter" ? at : undefined
       }
-      const inherited = { ...properties.headers, ...headers }
       const queueOf = () => (decision._tag === "Retry" ? queues.retryQueueOf(decision.delayMs) : queues.deadLetterQueue)
       const storedWith = (given: Publications.RawOptions & { readonly headers: Fields }) => {
-        const publish = Effect.suspend(() => client.publish(Publications.raw(queueOf(), delivery.content, given)))
+        const publish = Effect.suspend(() => client.publish(Publications.raw(queueOf(), content, given)))
         // somebody may have deleted the queue
         const stored = Effect.catchTag(publish, "Unroutable", () => Effect.andThen(prepare, publish))
         return Effect.as(held(Effect.andThen(declaredLately, stored), sourceQueue), given.headers)
       }
-      const { contentType, correlationId, priority } = properties
       const described = Publications.description(properties)
-      const whole = { ...described, correlationId, contentType, priority, headers: RetryHeaders.of(inherited, told) }
+      const whole = { ...described, correlationId, contentType, priority, headers: RetryHeaders.of(headers, told) }
       const published = yield* Effect.catchIf(storedWith(whole), isUnfit, () =>
         storedWith({
           correlationId: fitting(correlationId),
@@ -111,22 +109,15 @@ export const make = (
           type: fitting(described.type),
           appId: fitting(described.appId),
           priority,
-          headers: RetryHeaders.of(RetryHeaders.brief(RetryHeaders.carried(inherited)), told)
+          headers: RetryHeaders.of(RetryHeaders.brief(RetryHeaders.carried(headers)), told)
         })
       )
-      return { ...decision, at, queue: queueOf(), headers: published }
+      const [shortest] = policy.delays
+      const retryQueue = shortest === undefined ? null : queues.retryQueueOf(shortest)
+      return { ...decision, at, queue: queueOf(), sourceQueue, maxRetries, retryQueue, headers: published }
     })
 
-    return {
-      policy,
-      sourceQueue,
-      get retryQueue() {
-        const [shortest] = policy.delays
-        return shortest === undefined ? null : queues.retryQueueOf(shortest)
-      },
-      prepare,
-      redeliver
-    }
+    return { prepare, redeliver }
   })
 
 /** Tried again while the broker stores nothing. What may be stored is not: each try could be one more copy. */

@@ -1,17 +1,26 @@
 import { Cause, Result } from "effect"
+import type { EnvelopeError } from "../envelope/Errors.ts"
 import type { FailureReason } from "./RetryHeaders.ts"
 
-/** Why a handler did not end well, as headers, statuses and observations tell it. */
-export interface HandlerFailure {
+/** Why work on a delivery failed, as headers, statuses, observations and the log tell it. */
+export interface DeliveryFailure {
   readonly reason: FailureReason
-  /** The tag of a tagged error, else the name of the class, else the type of what was thrown. */
-  readonly exceptionType: string
-  /** What it says of itself, cut off where it is long; may be empty. */
+  /**
+   * The tag of a tagged error, else the name of the class, else the type of what was thrown. `null`: no exception was the
+   * cause.
+   */
+  readonly exceptionType: string | null
+  /** The message of the exception, cut off where it is long; may be empty. */
   readonly text: string
   /** Its stack trace, with those of its causes, cut off where it is long; may be empty. */
   readonly stack: string
-  /** `false`: it said that trying again is pointless. */
+  /** `false`: trying again is pointless. */
   readonly retryable: boolean
+}
+
+/** Why a handler failed: there always was an exception, or an interruption. */
+export interface HandlerFailure extends DeliveryFailure {
+  readonly exceptionType: string
 }
 
 /**
@@ -52,6 +61,15 @@ export const of = (error: unknown): HandlerFailure => {
     }
   }
 }
+
+/** The body of a delivery is no envelope. Bytes that are no JSON are no exception for the specification. */
+export const ofEnvelope = ({ _tag, message, reason }: EnvelopeError): DeliveryFailure => ({
+  reason,
+  exceptionType: reason === "malformed_json" ? null : _tag,
+  text: message,
+  stack: "",
+  retryable: false
+})
 
 const told = (error: unknown): HandlerFailure => ({
   reason: reasonOf(error),

@@ -17,12 +17,13 @@ export const headersLeftOut = "x-svc-headers-left-out"
 /** The five that belong to one worker's retries: what is handed to another worker leaves without them. */
 export const names: ReadonlyArray<string> = [retryAttempt, maxRetries, sourceQueue, failureReason, exceptionType]
 
-/** Why a message is retried or dead-lettered, for machines. */
+/** Why a message is retried, dead-lettered or rejected, for machines. */
 export type FailureReason =
   | "handler_error"
   | "malformed_json"
   | "invalid_envelope"
   | "mixed_task_type_batch"
+  | "unsupported_batch_envelope"
   | "unknown_task_type"
   | "unsupported_action"
   | "payload_schema_violation"
@@ -73,7 +74,8 @@ const ofTheLibrary = /^(x-svc-.*|task_id|message_id|stage|origin_stage|batch_(id
 const ofTheBroker =
   /^(x-death|x-first-death-.*|x-last-death-.*|x-delivery-count|x-acquired-count|x-stream-offset|CC|BCC)$/
 
-export interface Failure {
+/** What the headers of a retry or a dead letter say. */
+export interface FailureHeaders {
   /** Retry: of the delivery to come, which counts from 1. Dead letter: of the delivery that failed last. */
   readonly attempt: number
   readonly maxRetries: number
@@ -86,7 +88,7 @@ export interface Failure {
 }
 
 /** Of a retry or a dead letter, beside everything that the delivery brought. */
-export const of = (headers: Fields, failure: Failure): Fields => ({
+export const of = (headers: Fields, failure: FailureHeaders): Fields => ({
   ...carried(headers),
   [retryAttempt]: failure.attempt,
   [maxRetries]: failure.maxRetries,

@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import * as BrokerMemory from "../../../layers/BrokerMemory.ts"
 import * as Redelivery from "../../../src/messaging/failure/Redelivery.ts"
 import { BrokerClient } from "../../../src/messaging/publish/BrokerClient.ts"
+import type { DeliveryFailure } from "../../../src/messaging/retry/HandlerFailure.ts"
 import { RetryPolicy } from "../../../src/messaging/topology/RetryPolicy.ts"
 import { Broker, type Outcome, type Properties } from "../../../src/services/Broker.ts"
 import { letters } from "../Letters.ts"
@@ -66,7 +67,7 @@ const described = {
   appId: "reader"
 }
 
-const failed: Redelivery.Failure = {
+const failed: DeliveryFailure = {
   reason: "handler_error",
   exceptionType: "Boom",
   text: "out of ink",
@@ -89,7 +90,7 @@ describe("Redelivery", () => {
           ...described
         }
         const delivery = yield* delivered({ ...properties, expiration: 60_000, userId: "guest" })
-        assert.deepInclude(yield* redeliver(delivery, failed, { batch_id: "b1" }), {
+        assert.deepInclude(yield* redeliver(delivery, failed), {
           _tag: "Retry",
           attempt: 1,
           queue: "tasks.queue.retry.30000ms.quorum"
@@ -111,7 +112,6 @@ describe("Redelivery", () => {
         assert.deepInclude(letter?.properties.headers, {
           task_id: "t1",
           nothing: null,
-          batch_id: "b1",
           "x-svc-retry-attempt": 1,
           "x-svc-max-retries": 3,
           "x-svc-source-queue": "tasks.queue",
@@ -202,7 +202,7 @@ describe("Redelivery", () => {
     }).pipe(Effect.scoped, Effect.provide(desk))
   )
 
-  it.effect.each<Redelivery.Failure>([failed, { ...failed, reason: "malformed_json" }])(
+  it.effect.each<DeliveryFailure>([failed, { ...failed, reason: "malformed_json" }])(
     "leaves the long headers of a message behind rather than the message: $reason",
     (failure) =>
       Effect.gen(function* () {
