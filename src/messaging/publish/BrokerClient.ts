@@ -191,7 +191,7 @@ export class BrokerClient extends Context.Service<
         const capabilities = BrokerCapabilities.of(version)
         if (capabilities !== undefined) ofBroker = { capabilities }
         isInitialized = true
-      })
+      }).pipe(Effect.withSpan("BrokerClient.initialize"))
       const initialize = Effect.suspend(() => (isInitialized ? Effect.void : oneAtATime.withPermit(declare)))
 
       const publish = (publication: Publication): Effect.Effect<void, Unconfirmed> =>
@@ -263,15 +263,17 @@ export class BrokerClient extends Context.Service<
           workflow(envelope, { _tag: "Key", routingKey }, options),
         publishStatus: (event: JsonObject) => status(Publications.status, event),
         publishAggregationStatus: (event: JsonObject) => status(Publications.aggregationStatus, event),
-        ensureAggregationQueue: (shards, name) =>
+        ensureAggregationQueue: Effect.fn("BrokerClient.ensureAggregationQueue")((shards, name) =>
           prepared(
             () => aggregationQueue(topology, shards, name),
             ({ declarations, name }) => Effect.as(TopologyPlan.declare(broker, topology, declarations), name)
-          ),
-        ensureRetryInfrastructure: (sourceQueue, policy) =>
+          )
+        ),
+        ensureRetryInfrastructure: Effect.fn("BrokerClient.ensureRetryInfrastructure")((sourceQueue, policy) =>
           Effect.flatMap(Effect.fromResult(RetryQueues.of(sourceQueue, policy)), (queues) =>
             RetryQueues.declare(broker, queues)
-          ),
+          )
+        ),
         publishRawToQueue: (queue, content, options = {}) => publish(Publications.raw(queue, content, options)),
         publish,
         acquireChannel: ({ prefetch = 200 } = {}) => broker.channel({ prefetch }),

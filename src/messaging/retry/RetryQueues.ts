@@ -93,7 +93,7 @@ const passages: Readonly<
  * nothing ever leaves it by itself, so no type of queue can lose anything there, and whoever wants one that is on several
  * nodes may have made it one.
  */
-export const declare = Effect.fnUntraced(function* (
+export const declare = Effect.fn("RetryQueues.declare")(function* (
   broker: Broker["Service"],
   wanted: RetryQueues
 ): Effect.fn.Return<RetryQueues, TopologyError | BrokerError> {

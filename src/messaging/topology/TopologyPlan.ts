@@ -31,18 +31,19 @@ export interface TopologyPlan {
 }
 
 /** Asks the broker about everything that the topology declares. */
-export const plan = (topology: Topology): Effect.Effect<TopologyPlan, BrokerError, Broker> =>
-  Effect.gen(function* () {
-    const broker = yield* Broker
-    const { version } = yield* broker.server
-    const declared = declarations(topology)
-    const steps = yield* examined(broker, declared)
-    const check = topology.check(version)
-    return make(declared, steps, {
-      refusals: check.refusals,
-      warnings: [...topology.warnings, ...check.warnings]
-    })
+export const plan = Effect.fn("TopologyPlan.plan")(function* (
+  topology: Topology
+): Effect.fn.Return<TopologyPlan, BrokerError, Broker> {
+  const broker = yield* Broker
+  const { version } = yield* broker.server
+  const declared = declarations(topology)
+  const steps = yield* examined(broker, declared)
+  const check = topology.check(version)
+  return make(declared, steps, {
+    refusals: check.refusals,
+    warnings: [...topology.warnings, ...check.warnings]
   })
+})
 
 /** The pure half of `plan`. */
 export const make = (
@@ -61,20 +62,22 @@ export const make = (
  * Declares. Of what is there and differs the broker names one argument of one object; whoever has to mend it wants to see
  * all, and the way out.
  */
-export const declare = (
-  broker: Broker["Service"],
-  { kind }: { readonly kind: string },
-  declared: Declarations
-): Effect.Effect<void, TopologyError | BrokerError> =>
-  Effect.catchIf(
-    broker.declare(declared),
-    ({ reason }) => reason === "mismatch",
-    (error) =>
-      Effect.flatMap(examined(broker, declared), (steps) => {
-        const found = differences(steps)
-        return Effect.fail(found.length === 0 ? error : TopologyError.of(kind, found))
-      })
-  )
+export const declare = Effect.fn("TopologyPlan.declare")(
+  (
+    broker: Broker["Service"],
+    { kind }: { readonly kind: string },
+    declared: Declarations
+  ): Effect.Effect<void, TopologyError | BrokerError> =>
+    Effect.catchIf(
+      broker.declare(declared),
+      ({ reason }) => reason === "mismatch",
+      (error) =>
+        Effect.flatMap(examined(broker, declared), (steps) => {
+          const found = differences(steps)
+          return Effect.fail(found.length === 0 ? error : TopologyError.of(kind, found))
+        })
+    )
+)
 
 /** One after the other. */
 const examined = Effect.fnUntraced(function* (
