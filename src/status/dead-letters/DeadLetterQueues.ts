@@ -30,10 +30,10 @@ const nothingIndexed = {
 export const indexed = Effect.gen(function* () {
   const store = yield* DeadLetterStore
   return yield* allCompared(yield* store.queues)
-})
+}).pipe(Effect.withSpan("DeadLetterQueues.indexed"))
 
 /** With those that are named. What is neither indexed nor there is left out. */
-export const withNamed = Effect.fnUntraced(function* (names: ReadonlyArray<string>) {
+export const withNamed = Effect.fn("DeadLetterQueues.withNamed")(function* (names: ReadonlyArray<string>) {
   const store = yield* DeadLetterStore
   const known = yield* store.queues
   const missing = [...new Set(names)].filter((name) => !known.some(({ queue_name }) => queue_name === name))

@@ -59,7 +59,7 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
     yield* Effect.forkScoped(Effect.repeat(Effect.ignore(trim), Schedule.spaced("1 minute")))
   }
 
-  const get = Effect.fnUntraced(function* (dlqId: string) {
+  const stored = Effect.fnUntraced(function* (dlqId: string) {
     const now = yield* Clock.currentTimeMillis
     const reply = yield* redis.command("HMGET", `${base}record:${dlqId}`, "indexed_at", "content", ...Scripts.shown)
     const [indexedAt, content, ...values] = Index.items(reply)
@@ -68,7 +68,7 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
   })
 
   /** Goes on until the page is full or the index at its end, but not for ever. */
-  const list = Effect.fnUntraced(function* (filter: DeadLetterFilter, page: PageOptions) {
+  const list = Effect.fn("DeadLetterStore.list")(function* (filter: DeadLetterFilter, page: PageOptions) {
     const now = yield* Clock.currentTimeMillis
     const indexes = indexesOf(filter)
     const wanted = wantedOf(filter)
@@ -102,14 +102,14 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
   })
 
   return DeadLetterStore.of({
-    record: Effect.fnUntraced(function* (record) {
+    record: Effect.fn("DeadLetterStore.record")(function* (record) {
       const now = yield* Clock.currentTimeMillis
       const limits = [max_records, max_bytes, expiredBefore(now)]
       const isNew = yield* redis.run(Scripts.record, keys, [record.dlq_id, now, ...limits, ...Stored.of(record)])
       if (isNew) yield* Metric.update(indexed, 1)
       return isNew
     }),
-    get,
+    get: Effect.fn("DeadLetterStore.get")(stored),
     list,
     queues: Effect.gen(function* () {
       if (ttl_seconds !== null) yield* trim
@@ -124,8 +124,8 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
         })
       )
       return found.toSorted((one, other) => (one.queue_name < other.queue_name ? -1 : 1))
-    }),
-    groups: Effect.fnUntraced(function* ({ cursor, limit }) {
+    }).pipe(Effect.withSpan("DeadLetterStore.queues")),
+    groups: Effect.fn("DeadLetterStore.groups")(function* ({ cursor, limit }) {
       if (ttl_seconds !== null) yield* trim
       const [newest, found] = yield* redis.run(Scripts.groups, keys, [yield* boundOf(cursor), limit + 1])
       yield* known(cursor, newest)
@@ -140,13 +140,16 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
         next_cursor: found.length > limit ? String(shown.at(-1)?.[1]) : null
       }
     }),
-    totals: Effect.map(trim, ([records = 0, bytes = 0, indexed_total = 0, evicted_total = 0, expired_total = 0]) => ({
-      records,
-      bytes,
-      indexed_total,
-      evicted_total,
-      expired_total
-    })),
+    totals: trim.pipe(
+      Effect.map(([records = 0, bytes = 0, indexed_total = 0, evicted_total = 0, expired_total = 0]) => ({
+        records,
+        bytes,
+        indexed_total,
+        evicted_total,
+        expired_total
+      })),
+      Effect.withSpan("DeadLetterStore.totals")
+    ),
     claim: Effect.fnUntraced(function* ({ dlqId, force, job, state = "", token }) {
       const now = yield* Clock.currentTimeMillis
       const until = now + replay_lease_seconds * 1_000
@@ -159,7 +162,7 @@ const make = Effect.fnUntraced(function* (options: Options, ttl_seconds: number 
       if (met === "replayed") return { _tag: "Replayed", at: String(at) } satisfies Claimed
       if (met === "unknown") return { _tag: "Unknown", at: String(at), by: String(who) } satisfies Claimed
       if (met === "changed") return { _tag: "Changed", state: String(at) } satisfies Claimed
-      const record = met === "claimed" ? yield* get(dlqId) : undefined
+      const record = met === "claimed" ? yield* stored(dlqId) : undefined
       return record === undefined
         ? ({ _tag: "Absent" } satisfies Claimed)
         : ({ _tag: "Claimed", record } satisfies Claimed)

@@ -79,7 +79,7 @@ export const layer = (options: Options): Layer.Layer<HistoryReader, SettingsErro
       const aliases = options.aliasConfig ?? (yield* ContractAliases) ?? new ContractAliasConfig()
       // of what is no stream, each would have a part
       const scans = yield* Semaphore.make(status.isStream ? scansAtOnce : 1)
-      const read = ({ maxScan, maxSeconds, startOffset, taskId }: HistoryQuery) =>
+      const read = Effect.fn("HistoryReader.stream")(({ maxScan, maxSeconds, startOffset, taskId }: HistoryQuery) =>
         StatusScan.scan(
           broker,
           status,
@@ -101,6 +101,7 @@ export const layer = (options: Options): Layer.Layer<HistoryReader, SettingsErro
             Effect.fail(new HistoryBusy({ message: "Others read the status queue now: try again in a moment." }))
           )
         )
+      )
       return HistoryReader.of({
         source: options.source ?? "store",
         caps,
@@ -143,9 +144,8 @@ const capsOf = (options: StoreOptions & Pick<Options, "maxMessages">): Effect.Ef
 }
 
 /** One round trip, which Redis has a deadline of its own for. */
-const storeReader =
-  (store: StatusStore["Service"], caps: Caps): HistoryReader["Service"]["store"] =>
-  (taskId, { maxScan = caps.maxEvents, maxSeconds, startOffset }) => {
+const storeReader = (store: StatusStore["Service"], caps: Caps): HistoryReader["Service"]["store"] =>
+  Effect.fn("HistoryReader.store")((taskId, { maxScan = caps.maxEvents, maxSeconds, startOffset }) => {
     const read = Effect.map(
       store.history(taskId, { ...rangeOf(startOffset), atMost: { events: maxScan, bytes: caps.maxBytes } }),
       ({ events, newest, oldest }): StatusScan.Scanned => {
@@ -169,7 +169,7 @@ const storeReader =
               nextOffset: typeof startOffset === "number" ? startOffset : undefined
             })
         })
-  }
+  })
 
 const rangeOf = (startOffset: HistoryQuery["startOffset"]) =>
   startOffset === "first" ? {} : startOffset === "last" ? { limit: 1 } : { after: startOffset - 1 }

@@ -68,7 +68,8 @@ export const replay = (
   attempt({ dlqId, token: randomUUID(), job, force, state }).pipe(
     Effect.tap(() => counted("replayed")),
     Effect.tapError((error) => counted(error._tag === "ReplayError" ? error.reason : "store_unavailable")),
-    Effect.uninterruptible
+    Effect.uninterruptible,
+    Effect.withSpan("Replay.replay")
   )
 
 const counted = (outcome: string) => Metric.update(Metric.withAttributes(replays, { outcome }), 1)

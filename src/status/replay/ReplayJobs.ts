@@ -149,7 +149,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const { maxIds = 10_000, maxJobs = 1_000, maxRunning = 100 } = options
   const jobKey = (id: string) => `${base}replay:${id}`
 
-  const get = Effect.fnUntraced(function* (id: string) {
+  const stored = Effect.fnUntraced(function* (id: string) {
     if (!isId(id)) return undefined
     const reply = yield* redis.command("HMGET", jobKey(id), ...shown)
     return jobOf(id, items(reply))
@@ -177,7 +177,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
 
   return ReplayJobs.of({
     maxIds,
-    create: Effect.fnUntraced(function* ({ force, idempotencyKey, selection }) {
+    create: Effect.fn("ReplayJobs.create")(function* ({ force, idempotencyKey, selection }) {
       const { ids, truncated } = yield* selected(selection)
       const at = yield* now
       const fields = Object.entries({
@@ -208,34 +208,34 @@ const make = Effect.fnUntraced(function* (options: Options) {
       ])
       if (created._tag === "OtherRequest") return yield* new ReplayJobRefused({ reason: "other_request" })
       if (created._tag === "TooMany") return yield* new ReplayJobRefused({ reason: "too_many" })
-      const job = yield* get(created.id)
+      const job = yield* stored(created.id)
       if (job === undefined) return yield* Effect.die(new Error(`The job ${created.id} is gone as soon as it was made`))
       return { job, existing: created._tag === "Existing" }
     }),
-    get,
-    problems: Effect.fnUntraced(function* (id) {
+    get: Effect.fn("ReplayJobs.get")(stored),
+    problems: Effect.fn("ReplayJobs.problems")(function* (id) {
       if (!isId(id)) return []
       const reply = yield* redis.command("LRANGE", `${jobKey(id)}:problems`, 0, maxProblems - 1)
       return texts(reply).map((text) => Schema.decodeSync(ProblemText)(text))
     }),
-    list: Effect.fnUntraced(function* ({ cursor, limit }) {
+    list: Effect.fn("ReplayJobs.list")(function* ({ cursor, limit }) {
       if (cursor !== undefined && !/^[1-9]\d{0,14}$/.test(cursor)) return yield* new UnknownCursor({ cursor })
       const newest = Number((yield* redis.command("HGET", `${base}stats`, "jobs")) ?? 0)
       if (cursor !== undefined && Number(cursor) > newest) return yield* new UnknownCursor({ cursor })
       const above = cursor === undefined ? "+inf" : `(${cursor}`
       const replays = `${base}replays`
       const ids = texts(yield* redis.command("ZREVRANGEBYSCORE", replays, above, "-inf", "LIMIT", 0, limit + 1))
-      const found = yield* Effect.forEach(ids.slice(0, limit), get, { concurrency: 16 })
+      const found = yield* Effect.forEach(ids.slice(0, limit), stored, { concurrency: 16 })
       const last = ids.length > limit ? yield* redis.command("ZSCORE", replays, ids[limit - 1] ?? "") : null
       return {
         items: found.filter((job) => job !== undefined),
         next_cursor: last === null ? null : String(last)
       }
     }),
-    cancel: Effect.fnUntraced(function* (id) {
+    cancel: Effect.fn("ReplayJobs.cancel")(function* (id) {
       if (!isId(id)) return undefined
       yield* redis.run(Scripts.cancel, keys, [id, yield* now])
-      return yield* get(id)
+      return yield* stored(id)
     }),
     running: Effect.map(
       redis.command("ZRANGEBYSCORE", `${base}replays:running`, "-inf", "+inf", "LIMIT", 0, maxRunning),
