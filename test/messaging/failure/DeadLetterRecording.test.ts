@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Logger } from "effect"
 import * as AggregationHandler from "../../../src/messaging/consume/AggregationHandler.ts"
 import * as AggregationWorkerRuntime from "../../../src/messaging/consume/AggregationWorkerRuntime.ts"
 import type { ConsumerOptions } from "../../../src/messaging/consume/ConsumerOptions.ts"
@@ -11,6 +11,8 @@ import type { DeadLetterRecord } from "../../../src/messaging/failure/DeadLetter
 import * as ExceptionDetails from "../../../src/messaging/failure/ExceptionDetails.ts"
 import { BrokerClient } from "../../../src/messaging/publish/BrokerClient.ts"
 import { RetryPolicy } from "../../../src/messaging/topology/RetryPolicy.ts"
+import { RetryStatusConfig } from "../../../src/messaging/topology/StatusSettings.ts"
+import { Broker } from "../../../src/services/Broker.ts"
 import { atWork, desk, observer, pass, settleDown } from "../AtWork.ts"
 import { letters } from "../Letters.ts"
 import { logged } from "../Logged.ts"
@@ -24,6 +26,9 @@ const consumers = [
     name: "TaskConsumer",
     topology: shared(),
     queue: "tasks.queue",
+    failed: "TaskHandlerFailed",
+    retried: ["ConsumerRetryScheduled", "log"],
+    dead: ["ConsumerDeadLetterPublished", "log"],
     work: (options: ConsumerOptions) => atWork(TaskConsumer.make({ ...options, handler: Handler.make(failing) })),
     publish: Effect.flatMap(BrokerClient, ({ publishTask }) => publishTask({ task_id: "t1" }))
   },
@@ -31,6 +36,9 @@ const consumers = [
     name: "WorkflowConsumer",
     topology: workflow(),
     queue: "write.queue",
+    failed: "WorkflowStageFailed",
+    retried: ["log", "ConsumerRetryScheduled"],
+    dead: ["log", "ConsumerDeadLetterPublished"],
     work: (options: ConsumerOptions) =>
       atWork(WorkflowConsumer.make({ ...options, stage: "write", handler: WorkflowHandler.make(failing) })),
     publish: Effect.flatMap(BrokerClient, ({ publishToStage }) => publishToStage({ task_id: "t1" }, "write"))
@@ -40,6 +48,9 @@ const consumers = [
     topology: sharded(),
     // golden: the shard of parent-1 among 4
     queue: "aggregation.queue.1",
+    failed: "AggregationHandlerFailed",
+    retried: ["log", "AggregationRetryScheduled"],
+    dead: ["log", "AggregationDeadLetterPublished"],
     work: (options: ConsumerOptions) =>
       Effect.gen(function* () {
         const client = yield* BrokerClient
@@ -163,6 +174,47 @@ describe.each(consumers)("what a $name tells of an attempt that failed", ({ publ
       assert.notInclude(record?.exception_stack, "page")
     }).pipe(Effect.scoped, Effect.provide(desk({ topology })))
   )
+})
+
+describe.each(consumers)("the steps of a $name on a failed delivery", (consumer) => {
+  it.effect("come in one order, for a retry and for a dead letter", () => {
+    const { dead, failed, publish, queue, retried, topology, work } = consumer
+    const steps: Array<string> = []
+    const logger = Logger.make(({ message }) => {
+      if (String(message).includes("RangeError")) steps.push("log")
+    })
+    const observed = new Set([failed, ...retried, ...dead])
+    return Effect.gen(function* () {
+      const broker = yield* Broker
+      const watched = Broker.of({
+        ...broker,
+        publish: (publication) => {
+          steps.push(`publish ${publication.exchange || publication.routingKey}`)
+          return broker.publish(publication)
+        }
+      })
+      const client = yield* Effect.provideService(BrokerClient.make({ topology }), Broker, watched)
+      yield* Effect.provideService(
+        work({
+          retryPolicy: new RetryPolicy({ max_retries: 1 }),
+          retryStatuses: new RetryStatusConfig({ enabled: true }),
+          dlqStore: { record: () => Effect.sync(() => steps.push("record")) },
+          observationSink: ({ event_type }) => {
+            if (observed.has(event_type)) steps.push(event_type)
+          }
+        }),
+        BrokerClient,
+        client
+      )
+      yield* publish
+      yield* settleDown
+      yield* pass("30 seconds")
+      assert.deepStrictEqual(steps, [
+        ...[failed, `publish ${queue}.retry.30000ms.quorum`, ...retried, "publish status"],
+        ...[failed, `publish ${queue}.dlq`, ...dead, "record", "publish status"]
+      ])
+    }).pipe(Effect.scoped, Effect.provide([desk({ topology }), Logger.layer([logger])]))
+  })
 })
 
 describe.each(consumers)("the dlq_store of a $name", ({ publish, queue, topology, work }) => {
