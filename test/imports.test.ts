@@ -154,7 +154,7 @@ describe("the direction of imports", () => {
     const wrong = [
       { file: "src/control/keys/Keys.ts", imports: ["../../gateway/limits/Limits.ts"] },
       { file: "src/gateway/limits/Limits.ts", imports: ["../forward/Forward.ts"] },
-      { file: "src/gateway/request/Target.ts", imports: ["../ProxyApp.ts"] },
+      { file: "src/gateway/request/Request.ts", imports: ["../ProxyApp.ts"] },
       { file: "src/policy/Policy.ts", imports: ["../state/Vault.ts"] }
     ]
     assert.lengthOf(wrong.flatMap(upward), wrong.length)

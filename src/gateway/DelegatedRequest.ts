@@ -1,10 +1,11 @@
+import { disabledRoute } from "../policy/Refusals.ts"
+import type { Target } from "../policy/Routing.ts"
 import type { Upstream } from "../services/Upstream.ts"
 import type { Destination } from "./forward/Destination.ts"
 import type * as RequestEnd from "./forward/RequestEnd.ts"
 import * as StreamedRequest from "./forward/StreamedRequest.ts"
 import { GatewayError } from "./GatewayError.ts"
 import type * as Request from "./request/Request.ts"
-import type { Target } from "./request/Target.ts"
 import type * as Tracing from "./telemetry/Tracing.ts"
 
 /**
@@ -23,11 +24,6 @@ export const run = (
   if (target.config.enabled) {
     return StreamedRequest.run(upstream, { request, target, destination, key: undefined }, now, span, outcome)
   }
-  outcome.refused(disabledRoute)
+  outcome.refused(new GatewayError(disabledRoute))
   return () => {}
 }
-
-export const disabledRoute = new GatewayError({
-  code: "disabled_route",
-  message: "Route is disabled by gateway policy."
-})

@@ -2,18 +2,17 @@ import { Cause, Effect, Exit, Option, Result } from "effect"
 import type { EffectivePolicy } from "../policy/EffectivePolicy.ts"
 import * as Estimate from "../policy/Estimate.ts"
 import * as Facts from "../policy/facts/Facts.ts"
-import * as Query from "../policy/facts/Query.ts"
 import type { KeyPolicy } from "../policy/KeyPolicy.ts"
-import { allowsModel } from "../policy/ModelPattern.ts"
 import * as Policy from "../policy/Policy.ts"
 import type { ModelPrice } from "../policy/Price.ts"
+import * as Refusals from "../policy/Refusals.ts"
+import type * as Routing from "../policy/Routing.ts"
 import { type BodyLimit, ofAnswers, ofRequests } from "../policy/routes/BodyLimit.ts"
 import { filtered, listed } from "../policy/routes/UpstreamObjects.ts"
 import type { BodyLease } from "../services/BodyLeases.ts"
 import type { Seldom } from "../services/Seldom.ts"
 import type { Upstream } from "../services/Upstream.ts"
 import type { Denied as DeniedRecord } from "../state/UsageRecord.ts"
-import { disabledRoute } from "./DelegatedRequest.ts"
 import type { CreatedObjects } from "./forward/CreatedObjects.ts"
 import type { Destinations } from "./forward/Destination.ts"
 import * as Fallback from "./forward/Fallback.ts"
@@ -35,7 +34,6 @@ import type { BodyAdmission } from "./request/BodyAdmission.ts"
 import { BodyHash } from "./request/BodyHash.ts"
 import type * as Request from "./request/Request.ts"
 import * as RequestBody from "./request/RequestBody.ts"
-import type * as Target from "./request/Target.ts"
 import type { ControlState } from "./snapshot/ControlState.ts"
 import type { KeyRecord } from "./snapshot/KeyRecord.ts"
 import type { UpstreamFallback } from "./telemetry/Ended.ts"
@@ -82,7 +80,7 @@ export interface Sender {
 export class GovernedRequest {
   readonly #shared: Shared
   readonly #request: Request.Request
-  readonly #target: Target.Target
+  readonly #target: Routing.Target
   readonly #sender: Sender
   readonly #span: Tracing.Span
   readonly #outcome: RequestEnd.RequestEnd
@@ -103,7 +101,7 @@ export class GovernedRequest {
   #billOf: ((outcome: Billing.Outcome) => Billing.Bill) | undefined
   #fallback: Option.Option<Fallback.Hop> = Option.none()
   /** The provider of the upstream that answers, which is another one after a fallback. */
-  #answering: Target.Target["provider"]
+  #answering: Routing.Target["provider"]
   #sentAt = 0
   /** The upstream may have had the request. */
   #begun = false
@@ -125,7 +123,7 @@ export class GovernedRequest {
   constructor(
     shared: Shared,
     request: Request.Request,
-    target: Target.Target,
+    target: Routing.Target,
     sender: Sender,
     span: Tracing.Span,
     outcome: RequestEnd.RequestEnd
@@ -162,17 +160,17 @@ export class GovernedRequest {
   // begin: what needs no body
 
   #begin() {
-    const { config, routeId, target } = this.#target
-    if (!config.enabled) return this.#refuse(disabledRoute)
-    const misplaced = routeId === "service" ? undefined : Query.deciding(target, Facts.bodyMembers)
-    if (misplaced !== undefined && this.#request.wire.method === "POST") return this.#refuse(inTheQuery(misplaced))
-    const decision = Policy.decideBeforeBody(this.#effective.policy, this.#question)
-    if (decision._tag === "Denied") return this.#deny(decision.denial)
-    const full = this.#full()
-    if (full !== undefined) return this.#refuseFull({ _tag: "Refused", reading: full, wanted: 1 })
-    const { model } = this.#target
-    if (model !== undefined && !this.#mayUse(model)) return this.#refuse(noSuchModel(model))
-    this.#read()
+    const refusal = Refusals.beforeBody(
+      this.#request.wire.method,
+      this.#target,
+      this.#effective,
+      this.#question,
+      this.#modelLayers(),
+      () => this.#full()
+    )
+    if (refusal === undefined) this.#read()
+    else if ("meter" in refusal) this.#refuseFull({ _tag: "Refused", reading: refusal, wanted: 1 })
+    else this.#deny(refusal)
   }
 
   // read: the body
@@ -238,11 +236,11 @@ export class GovernedRequest {
 
   /** Something decides by the bodies of a route whose bodies are not the gateway's to understand. */
   #bodiesDecide(unsized: boolean): boolean {
-    const { control, guarding } = this.#shared
+    const { guarding } = this.#shared
     return (
       this.#target.service === undefined ||
       Policy.looksAtBodies(this.#effective.policy, unsized) ||
-      control.snapshot().layers.of.model.size > 0 ||
+      this.#modelLayers().size > 0 ||
       guarding.looksAtRequests(this.#effective.guardrails)
     )
   }
@@ -276,34 +274,15 @@ export class GovernedRequest {
           ? Estimate.unpriced(accounting, facts, prices)
           : []
     }
-    const decision = Policy.decide(effective.policy, this.#question)
-    if (decision._tag === "Denied") return this.#deny(decision.denial)
-    if (this.#question.worksLater) {
-      const shared = meters.all.find(({ unit }) => unit !== "requests")
-      if (shared !== undefined) {
-        const denial = Policy.laterWork(shared.scope.nameOf(shared.field))
-        return this.#refuse(new GatewayError(denial), Denied.ofLimit(shared, this.#effective))
-      }
-    }
-    const selected = guarding.of(this.#request, target, key, subject, effective.guardrails, facts)
-    if (Result.isFailure(selected)) return this.#refuse(selected.failure)
-    this.#guard = selected.success
-    if (this.#question.worksLater) {
-      const ungoverned = this.#ungoverned()
-      if (ungoverned !== undefined)
-        return this.#refuse(new GatewayError(Policy.laterWork(ungoverned)), { check: "later_work" })
-    }
+    const guard = guarding.of(this.#request, target, key, subject, effective.guardrails, facts)
+    const refusal = Refusals.afterBody(effective, this.#question, this.#modelLayers(), guard)
+    if (refusal !== undefined) return this.#deny(refusal)
+    this.#guard = Result.getOrUndefined(guard)
     const destination = destinations.find(target, this.#request.family, key)
     if (Result.isFailure(destination)) return this.#refuse(destination.failure)
     this.#fallback = Fallback.find(control, destinations, target, key, this.#question, body.bytes?.length ?? 0)
     const hop = { destination: destination.success, config: target.config, policy: effective.policy }
     this.#admit(body, hop, bound, meters, { charge, estimate, price, wanted })
-  }
-
-  /** Names the rule that would not hold for work that runs after its request was answered. */
-  #ungoverned(): string | undefined {
-    if (this.#shared.control.snapshot().layers.of.model.size > 0) return "policies of models"
-    return this.#guard?.readsAnswer === true ? "a guardrail that looks at answers" : undefined
   }
 
   // admit: by the limits, and by whose objects the request uses
@@ -475,27 +454,23 @@ export class GovernedRequest {
     }
   }
 
-  /** By the lists of models, and by the layers of the model itself. */
-  #mayUse(model: string): boolean {
-    const { control } = this.#shared
-    return (
-      allowsModel(this.#effective.policy.allowed_models, model) &&
-      control.snapshot().layers.of.model.get(model)?.policy.deny !== true
-    )
+  #modelLayers() {
+    return this.#shared.control.snapshot().layers.of.model
   }
 
   /** Leaves of the list of models those that the key may use; `undefined` where it may use them all. */
   #modelFilter(): GuardedAnswer.Judge | undefined {
     const { routeId } = this.#target
-    const isRestricted =
-      this.#effective.policy.allowed_models._tag === "Allow" || this.#shared.control.snapshot().layers.of.model.size > 0
+    const isRestricted = this.#effective.policy.allowed_models._tag === "Allow" || this.#modelLayers().size > 0
     if (routeId !== "models" || !isRestricted || this.#target.model !== undefined) return undefined
     return {
       lease: this.#lease,
       unreadable: noModels,
       // what is no list tells of no model
       judge: (text, done) => {
-        const keep = listed(text)?.map((model) => this.#mayUse(model))
+        const keep = listed(text)?.map((model) =>
+          Refusals.mayUseModel(this.#effective.policy, this.#modelLayers(), model)
+        )
         done(Result.succeed(keep === undefined || keep.every((kept) => kept) ? text : filtered(text, keep)))
       }
     }
@@ -604,8 +579,8 @@ export class GovernedRequest {
     })
   }
 
-  #deny(denial: Policy.Denial) {
-    this.#refuse(new GatewayError(denial), Denied.ofRequest(denial, this.#effective, this.#question))
+  #deny(refusal: Refusals.Refusal) {
+    this.#refuse(new GatewayError(refusal), Denied.ofRequest(refusal))
   }
 
   #refuseFull({ reading, wanted }: Extract<Admission, { readonly _tag: "Refused" }>, cost?: Cost) {
@@ -713,7 +688,7 @@ type Account = Pick<
 const unaccounted = { error: undefined, bill: Billing.nothing, fallbackCount: 0, denial: undefined } as const
 
 const questionOf = (
-  { provider, route, service, target }: Target.Target,
+  { provider, route, service, target }: Routing.Target,
   key: KeyRecord,
   running: number,
   startedAt: number
@@ -738,9 +713,6 @@ const unseen: Billing.Outcome = {
   whole: false
 }
 
-const noSuchModel = (model: string) =>
-  new GatewayError({ code: "object_not_found", message: Policy.unlistedModel(model), param: "model" })
-
 const noModels = new GatewayError({
   code: "upstream_connection",
   message:
@@ -749,13 +721,6 @@ const noModels = new GatewayError({
 
 /** Parsing one of more bytes takes longer than looking whether it is wanted. */
 const largeBody = 16_384
-
-const inTheQuery = (member: string) =>
-  new GatewayError({
-    code: "invalid_request_body",
-    message: `Send "${member}" in the body: some upstreams would take the query's for it.`,
-    param: member
-  })
 
 const streamsUnlimited = ({ max_sse_event_bytes, max_stream_duration_seconds }: KeyPolicy): boolean =>
   max_sse_event_bytes._tag === "Unlimited" && max_stream_duration_seconds._tag === "Unlimited"

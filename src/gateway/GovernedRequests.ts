@@ -1,4 +1,5 @@
 import { Clock, Context, Effect, Layer } from "effect"
+import type * as Routing from "../policy/Routing.ts"
 import * as Seldom from "../services/Seldom.ts"
 import { Upstream } from "../services/Upstream.ts"
 import { Destinations } from "./forward/Destination.ts"
@@ -11,7 +12,6 @@ import { Limits } from "./limits/Limits.ts"
 import * as Meters from "./limits/Meters.ts"
 import { BodyAdmission } from "./request/BodyAdmission.ts"
 import type * as Request from "./request/Request.ts"
-import type * as Target from "./request/Target.ts"
 import { ControlState } from "./snapshot/ControlState.ts"
 import type * as Tracing from "./telemetry/Tracing.ts"
 import * as UnpricedModels from "./usage/UnpricedModels.ts"
@@ -24,7 +24,7 @@ export class GovernedRequests extends Context.Service<
     /** Refuses without a record only where none can be kept. Returns what to call when the client hangs up. */
     readonly run: (
       request: Request.Request,
-      target: Target.Target,
+      target: Routing.Target,
       sender: Sender,
       span: Tracing.Span,
       outcome: RequestEnd.RequestEnd

@@ -5,10 +5,10 @@ import * as Selection from "../guardrails/Selection.ts"
 import * as Facts from "../policy/facts/Facts.ts"
 import type { Execution, Mode } from "../policy/Guardrail.ts"
 import type { GuardrailPolicy } from "../policy/GuardrailPolicy.ts"
+import type { Target } from "../policy/Routing.ts"
 import * as MetricLabel from "../policy/routes/MetricLabel.ts"
 import { GatewayError } from "./GatewayError.ts"
 import type { Request } from "./request/Request.ts"
-import type { Target } from "./request/Target.ts"
 import { ControlState } from "./snapshot/ControlState.ts"
 import type { KeyRecord } from "./snapshot/KeyRecord.ts"
 import { boundaries } from "./telemetry/Telemetry.ts"
@@ -42,7 +42,7 @@ export class Guarding extends Context.Service<
       subject: string | undefined,
       policy: GuardrailPolicy,
       facts: Facts.Facts
-    ) => Result.Result<Guard | undefined, GatewayError>
+    ) => Result.Result<Guard | undefined, Selection.Refusal>
     /** The guardrails that `policy` selects without the client's word, or why it cannot be followed. */
     readonly selectedBy: (policy: GuardrailPolicy) => Selection.Selected
     /** Whether `policy` has anybody look at requests, whatever they ask for themselves. */
@@ -159,7 +159,7 @@ export class Guarding extends Context.Service<
               : Selection.select(definitions, policy, facts.guardrails),
             facts
           )
-          if (Result.isFailure(selected)) return Result.fail(new GatewayError(selected.failure))
+          if (Result.isFailure(selected)) return Result.fail(selected.failure)
           const selection = selected.success
           if (selection.length === 0) return unguarded
           return Result.succeed(guardOf(selection, request, target, key, subject, facts))
@@ -169,7 +169,7 @@ export class Guarding extends Context.Service<
   )
 }
 
-const unguarded: Result.Result<Guard | undefined, GatewayError> = Result.succeed(undefined)
+const unguarded: Result.Result<Guard | undefined, Selection.Refusal> = Result.succeed(undefined)
 
 /** Policy and limits were decided for what the client sent; a guardrail may change the words, and not that. */
 const rewritten = (

@@ -1,7 +1,9 @@
 import { Cause, Clock, Context, Effect, Exit, Layer, LogLevel, Option, Redacted, References, Result } from "effect"
 import * as Headers from "../http/Headers.ts"
 import { overdue } from "../policy/KeyState.ts"
+import * as Routing from "../policy/Routing.ts"
 import { compatConfig, type PolicyRoute } from "../policy/routes/CanonicalRoute.ts"
+import * as Exposure from "../policy/routes/Exposure.ts"
 import * as UpstreamPaths from "../policy/routes/UpstreamPaths.ts"
 import { GatewaySettings } from "../process/Settings.ts"
 import * as Seldom from "../services/Seldom.ts"
@@ -18,10 +20,8 @@ import { Destinations } from "./forward/Destination.ts"
 import * as RequestEnd from "./forward/RequestEnd.ts"
 import { controlStateUnavailable, GatewayError, internalError } from "./GatewayError.ts"
 import { GovernedRequests } from "./GovernedRequests.ts"
-import * as Exposure from "./request/Exposure.ts"
 import * as Request from "./request/Request.ts"
 import { RunningRequests } from "./request/RunningRequests.ts"
-import * as Target from "./request/Target.ts"
 import type { Wire } from "./request/Wire.ts"
 import { ControlState } from "./snapshot/ControlState.ts"
 import { type KeyRecord, unusable } from "./snapshot/KeyRecord.ts"
@@ -48,7 +48,7 @@ export class ProxyApp extends Context.Service<
       const governed = yield* GovernedRequests
       const identities = yield* Identities
       const settings = yield* GatewaySettings
-      const paths: Target.Paths = {
+      const paths: Routing.Paths = {
         support: UpstreamPaths.supportWith(settings.upstreamUiPaths),
         compat: settings.directCompatPaths,
         compatConfig: compatConfig(settings.directCompatLimits, settings.directCompatOwnership)
@@ -165,7 +165,7 @@ export class ProxyApp extends Context.Service<
       /** `identity`: who a provider or a trusted gateway says the caller is, beside its key. */
       const passThrough = (
         request: Request.Request,
-        target: Target.Wildcard,
+        target: Routing.Wildcard,
         key: KeyRecord,
         identity: Option.Option<Identity>,
         span: Tracing.Span,
@@ -181,7 +181,7 @@ export class ProxyApp extends Context.Service<
 
       const serve = (
         request: Request.Request,
-        target: Target.Target | Target.Wildcard,
+        target: Routing.Target | Routing.Wildcard,
         frontDoor: FrontDoor.FrontDoor,
         span: Tracing.Span,
         outcome: RequestEnd.RequestEnd
@@ -198,7 +198,7 @@ export class ProxyApp extends Context.Service<
               const subject = Option.getOrUndefined(identity)?.subject
               return governed.run(request, target, { key, subject }, span, outcome)
             }
-            outcome.refused(target.closed)
+            outcome.refused(new GatewayError(target.closed))
             return ignored
           })
         if (
@@ -232,7 +232,7 @@ export class ProxyApp extends Context.Service<
       }
 
       /** Requests that fail alike share a line, so that an outage does not write one for each of them. */
-      const complaint = (request: Request.Request, target: Target.Routed | undefined, ended: Ended, cut: boolean) => {
+      const complaint = (request: Request.Request, target: Routing.Routed | undefined, ended: Ended, cut: boolean) => {
         const message = cut ? "an answer was cut" : "request failed"
         return seldom(`${message} ${ended.error?.code ?? ended.status}`, (leftOut) =>
           Effect.logWarning(message, { ...line(request, target, ended), ...leftOut })
@@ -250,7 +250,7 @@ export class ProxyApp extends Context.Service<
         const snapshot = control.snapshot()
         const { frontDoor } = snapshot
         const request = Request.make(wire, now(), settings.workerToken, frontDoor.keyHeader)
-        const found = Target.find(wire.method, wire.target, snapshot, paths)
+        const found = Routing.find(wire.method, wire.target, snapshot, paths)
         const target = Result.getOrUndefined(found)
         const span = traced(request, target)
         let over = false
@@ -297,7 +297,7 @@ export class ProxyApp extends Context.Service<
         }
         try {
           if (Result.isSuccess(found)) return serve(request, found.success, frontDoor, span, outcome)
-          outcome.refused(found.failure)
+          outcome.refused(new GatewayError(found.failure))
         } catch (defect) {
           outcome.failed(defect)
         }
@@ -318,7 +318,7 @@ const identityRequired = new GatewayError({
 const ignored: RequestEnd.HungUp = () => {}
 
 /** What a log line says of a request: nothing that the client wrote but its id. */
-const line = (request: Request.Request, target: Target.Routed | undefined, { error, status }: Ended) => ({
+const line = (request: Request.Request, target: Routing.Routed | undefined, { error, status }: Ended) => ({
   request_id: request.requestId,
   route: target?.route ?? "unrouted",
   provider: target?.provider ?? "none",

@@ -7,6 +7,8 @@ import * as NamedModels from "../policy/facts/NamedModels.ts"
 import * as Query from "../policy/facts/Query.ts"
 import type { GuardrailPolicy } from "../policy/GuardrailPolicy.ts"
 import * as Policy from "../policy/Policy.ts"
+import { byPolicy } from "../policy/Refusals.ts"
+import type { Wildcard } from "../policy/Routing.ts"
 import { ofRequests } from "../policy/routes/BodyLimit.ts"
 import * as CompatPaths from "../policy/routes/CompatPaths.ts"
 import { formOf, type Making, referredTo, type UpstreamObject } from "../policy/routes/UpstreamObjects.ts"
@@ -30,7 +32,6 @@ import * as BodyLabels from "./request/BodyLabels.ts"
 import * as Form from "./request/Form.ts"
 import type * as Request from "./request/Request.ts"
 import * as RequestBody from "./request/RequestBody.ts"
-import type { Wildcard } from "./request/Target.ts"
 import type { Wire } from "./request/Wire.ts"
 import { ControlState } from "./snapshot/ControlState.ts"
 import type { KeyRecord } from "./snapshot/KeyRecord.ts"
@@ -218,8 +219,8 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
         undefined,
         [reading]
       )
-    const allMeters = () => metersOf(effective, (effective) => control.limitScopes(key, effective), now())
-    const meters = () => countingRequests(allMeters())
+    const meters = () =>
+      countingRequests(metersOf(effective, (effective) => control.limitScopes(key, effective), now()))
     const admit = (destination: Destination, body: Read | undefined) =>
       limits.admit(
         request.recordId,
@@ -247,19 +248,9 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
         })
       )
     const begin = () => {
-      const later = worksLater(request, target)
-      const question = questionOf(target, later, outcome.runs(key.id), now())
-      const decision = Policy.decide(effective.policy, question)
-      if (decision._tag === "Denied") {
-        return refuse(new GatewayError(decision.denial), Denied.ofRequest(decision.denial, effective, question))
-      }
-      const shared = later ? allMeters().all.find(({ unit }) => unit !== "requests") : undefined
-      if (shared !== undefined) {
-        return refuse(
-          new GatewayError(Policy.laterWork(shared.scope.nameOf(shared.field))),
-          Denied.ofLimit(shared, effective)
-        )
-      }
+      const question = questionOf(target, worksLater(request, target), outcome.runs(key.id), now())
+      const denied = byPolicy(effective, question)
+      if (denied !== undefined) return refuse(new GatewayError(denied), Denied.ofRequest(denied))
       const unread =
         target.settings.body_policies === "skip" || !decides(request, target)
           ? undefined

@@ -126,12 +126,16 @@ const bodyRules: ReadonlyArray<{
 export const worksLater = (provider: Provider, target: string): boolean =>
   provider === "compat" && CompatPaths.workOf(target) === "later"
 
+/** The limits that a request counts on by what its answer reports. */
+export const limitsOfUsage = ["tpm_limit", "max_tokens_per_day", "daily_budget_usd", "monthly_budget_usd"] as const
+
 /** The limits of a policy that nobody can hold work to that the upstream does later. */
 const laterRules: ReadonlyArray<{ readonly field: keyof KeyPolicy; readonly needs: (policy: KeyPolicy) => boolean }> = [
   ...bodyRules.filter(({ check }) => check !== "streaming"),
-  ...(
-    ["tpm_limit", "max_tokens_per_day", "daily_budget_usd", "monthly_budget_usd", "max_cost_per_request"] as const
-  ).map((field) => ({ field, needs: (policy: KeyPolicy) => policy[field]._tag === "Limited" }))
+  ...([...limitsOfUsage, "max_cost_per_request"] as const).map((field) => ({
+    field,
+    needs: (policy: KeyPolicy) => policy[field]._tag === "Limited"
+  }))
 ]
 
 /** The first limit of `policy` that work cannot be held to that the upstream does later. */

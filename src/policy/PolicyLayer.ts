@@ -132,6 +132,10 @@ export const nameOf = ({ kind, scopeId, unreadable }: PolicyLayer): string => {
   return unreadable === true ? `${name} (unreadable)` : name
 }
 
+/** How a refusal calls a limit that all requests under a layer share. */
+export const nameOfShared = ({ kind, scopeId }: PolicyLayer, field: SharedLimits.LimitField): string =>
+  `shared ${field} of ${kind === "global" ? "all keys" : `${kind} ${scopeId ?? ""}`}`
+
 /** Why an unreadable layer denies, for operators. */
 export const unreadableLayer =
   "This version of the program cannot decode the stored policy, so it denies every request that is under it. Update the program, or save the policy again."

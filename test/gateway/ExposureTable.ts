@@ -1,4 +1,4 @@
-import type { Decision } from "../../src/gateway/request/Exposure.ts"
+import type { Decision } from "../../src/policy/routes/Exposure.ts"
 
 /**
  * The specification's table of exposure modes, written down apart from the code that follows it.

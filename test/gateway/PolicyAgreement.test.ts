@@ -61,6 +61,7 @@ const layers = fc.uniqueArray(
       ["model", "large"] as const
     ),
     policy: policies,
+    shared: fc.constantFrom({}, { rpm_limit: 1_000_000 }, { tpm_limit: 1_000_000_000 }),
     guardrails: fc.oneof({ weight: 4, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: guarding })
   }),
   { maxLength: 3, selector: ({ scope }) => scope.join() }
@@ -98,7 +99,8 @@ const requests = fc.oneof(
     path: fc.constantFrom(
       ...["/v1/chat/completions", "/v1/messages?beta=1", "/v1/messages/count_tokens"],
       ...["/providers/compat/v1/chat/completions"],
-      ...["/providers/compat/v1/chat/completions?x=/engines/%zz", "/providers/compat/v1/engines/large/completions"]
+      ...["/providers/compat/v1/chat/completions?x=/engines/%zz", "/providers/compat/v1/engines/large/completions"],
+      ...["/v1/chat/completions?model=small", "/providers/compat/v1/batches"]
     ),
     body: bodies
   }),
@@ -110,7 +112,10 @@ const requests = fc.oneof(
       { noNullPrototype: true }
     )
   }),
-  fc.record({ method: fc.constant("GET" as const), path: fc.constantFrom("/v1/models", "/v1/messages/batches") })
+  fc.record({
+    method: fc.constant("GET" as const),
+    path: fc.constantFrom("/v1/models", "/v1/models/large", "/v1/messages/batches")
+  })
 )
 
 type Asked = Parameters<PolicySimulator["Service"]["simulate"]>[0]
@@ -123,9 +128,10 @@ const ask = Effect.fnUntraced(function* (
 ) {
   const { sql } = yield* Database
   yield* sql`DELETE FROM policy_layers`
-  for (const { guardrails, policy, scope } of made) {
-    yield* sql`INSERT INTO policy_layers (layer_kind, scope_id, policy, guardrail_policy)
-      VALUES (${scope[0]}, ${scope[1]}, ${JSON.stringify(policy)}::jsonb, ${JSON.stringify(guardrails)}::jsonb)`
+  for (const { guardrails, policy, scope, shared } of made) {
+    yield* sql`INSERT INTO policy_layers (layer_kind, scope_id, policy, guardrail_policy, shared)
+      VALUES (${scope[0]}, ${scope[1]}, ${JSON.stringify(policy)}::jsonb, ${JSON.stringify(guardrails)}::jsonb,
+        ${JSON.stringify(shared)}::jsonb)`
   }
   const key = yield* Proxy.issueKey({ ...own })
   yield* sql`UPDATE api_keys SET team_id = 'blue', guardrail_policy = ${JSON.stringify(guardrails)}::jsonb
@@ -190,7 +196,8 @@ layer(simulator)("the simulator and the gateway", (it) => {
             "request_body_too_large",
             "invalid_request_body",
             "guardrail_unavailable",
-            "guardrail_forbidden"
+            "guardrail_forbidden",
+            "object_not_found"
           ]
         )
       }),

@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Decision } from "../../src/gateway/request/Exposure.ts"
+import type { Decision } from "../../src/policy/routes/Exposure.ts"
 import { AdminApiExposure, UiExposure } from "../../src/policy/routes/Passthrough.ts"
 import * as RawConnection from "../RawConnection.ts"
 import * as Expected from "./ExposureTable.ts"

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Redacted, Result } from "effect"
 import fc from "fast-check"
-import * as Target from "../../src/gateway/request/Target.ts"
+import { statusOf } from "../../src/gateway/GatewayError.ts"
+import * as Routing from "../../src/policy/Routing.ts"
 import * as Path from "../../src/policy/routes/Path.ts"
 import { defaultRoutePattern, refusedRoutePattern } from "../../src/policy/routes/Service.ts"
 import { missing } from "../../src/policy/routes/StoredCredential.ts"
@@ -105,7 +106,7 @@ describe("a service's target", () => {
     ["POST", "/services/half/a", 409, "incomplete_service"]
   ])("%s %s is closed with %s %s", (method, target, status, code) => {
     const { closed } = find(method, target)
-    assert.deepStrictEqual([closed?.status, closed?.code], [status, code])
+    assert.deepStrictEqual([closed && statusOf[closed.code], closed?.code], [status, code])
   })
 
   it("says what a half-configured service lacks", () => {
@@ -115,7 +116,7 @@ describe("a service's target", () => {
 
   it("is never looked for where the gateway's own routes are, nor under another name of them", () => {
     const codeOf = (method: string, target: string) =>
-      Result.match(Target.find(method, target, { ...seededWith(), services: table }), {
+      Result.match(Routing.find(method, target, { ...seededWith(), services: table }), {
         onFailure: ({ code }) => code,
         onSuccess: ({ routeId }) => routeId
       })
@@ -133,10 +134,10 @@ describe("a service's target", () => {
         const target = `/${raw.join("/")}${query}`
         const path = Path.canonicalise(target)
         if (Result.isFailure(path) || cut > raw.length) return
-        const behind = Path.canonicalise(Target.behind(target, cut))
+        const behind = Path.canonicalise(Routing.behind(target, cut))
         assert(Result.isSuccess(behind))
         assert.strictEqual(behind.success.path, `/${path.success.segments.slice(cut).join("/")}`)
-        assert.isTrue(Target.behind(target, cut).endsWith(query))
+        assert.isTrue(Routing.behind(target, cut).endsWith(query))
       }),
       { numRuns: 500 }
     )

@@ -1,10 +1,10 @@
 import { Redacted, Result } from "effect"
 import * as FrontDoor from "../../src/gateway/auth/FrontDoor.ts"
-import * as Target from "../../src/gateway/request/Target.ts"
 import type { Snapshot } from "../../src/gateway/snapshot/Snapshot.ts"
 import { off } from "../../src/policy/FrontDoor.ts"
 import * as PolicyLayer from "../../src/policy/PolicyLayer.ts"
 import { PriceList } from "../../src/policy/PriceList.ts"
+import * as Routing from "../../src/policy/Routing.ts"
 import { canonicalRoutes, type RouteConfig } from "../../src/policy/routes/CanonicalRoute.ts"
 import { defaults } from "../../src/policy/routes/Passthrough.ts"
 import { missing } from "../../src/policy/routes/StoredCredential.ts"
@@ -23,8 +23,8 @@ export const seeded: RouteConfig = {
 }
 
 /** The target of a route that policies know. */
-export const policed = (method: string, target: string, state = seededWith()): Target.Target => {
-  const found = Result.getOrThrow(Target.find(method, target, state))
+export const policed = (method: string, target: string, state = seededWith()): Routing.Target => {
+  const found = Result.getOrThrow(Routing.find(method, target, state))
   if (found.routeId === "wildcard") throw new Error(`${method} ${target} went to the wildcard`)
   return found
 }

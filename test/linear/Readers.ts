@@ -169,7 +169,7 @@ export const readers: ReadonlyArray<Reader> = [
   ),
   ofHead("paths", ["src/policy/routes/Path.ts"], (text) => Path.canonicalise(`/${text}`)),
   ofHead("paths, as logs tell them", ["src/gateway/telemetry/AccessLog.ts"], (text) => AccessLog.pathOf(`/${text}`)),
-  ofHead("path patterns", ["src/policy/routes/Path.ts", "src/gateway/request/Exposure.ts"], (text) =>
+  ofHead("path patterns", ["src/policy/routes/Path.ts", "src/policy/routes/Exposure.ts"], (text) =>
     Path.isPattern(`/${text}`)
   ),
   ofHead("paths, as lax upstreams read them", ["src/policy/routes/UpstreamPaths.ts"], (text) =>

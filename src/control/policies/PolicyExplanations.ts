@@ -4,14 +4,16 @@ import * as Estimate from "../../policy/Estimate.ts"
 import * as Facts from "../../policy/facts/Facts.ts"
 import type { KeyPolicy } from "../../policy/KeyPolicy.ts"
 import * as Policy from "../../policy/Policy.ts"
-import type { LayerScope } from "../../policy/PolicyLayer.ts"
+import { applying, type LayerScope } from "../../policy/PolicyLayer.ts"
 import type { PriceList } from "../../policy/PriceList.ts"
-import { canonicalRoutes, PolicyRoute, type Provider } from "../../policy/routes/CanonicalRoute.ts"
+import { byPolicy } from "../../policy/Refusals.ts"
+import { providerOf } from "../../policy/Routing.ts"
+import { canonicalRoutes, PolicyRoute } from "../../policy/routes/CanonicalRoute.ts"
 import { Database } from "../../services/Database.ts"
 import type { Explained } from "../api/policies/PolicyApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { answers, Count, rows, type StoreFailure, settled } from "../store/Store.ts"
-import { applied, decided, reasons, sharedLimits } from "./PolicyReasons.ts"
+import { allowed, applied, reasons, refused, sharedLimits } from "./PolicyReasons.ts"
 import * as PolicyState from "./PolicyState.ts"
 
 /** What a past request was decided by, from its usage record, and what the same facts would come to now. */
@@ -79,7 +81,7 @@ const make = Effect.gen(function* () {
       now:
         scope === undefined || key === undefined
           ? null
-          : decidedNow(record, scope, yield* state.layers(scope), key, yield* state.prices(scope.models)),
+          : decidedNow(record, scope, applying(yield* state.layers, scope), key, yield* state.prices(scope.models)),
       policy_changed: changed.length > 0,
       changes: changed
     }
@@ -100,7 +102,6 @@ const decidedNow = (
 ) => {
   const effective = EffectivePolicy.of([...layers, key.own])
   const facts = factsOf(record, route, models)
-  const unpriced = Estimate.unpriced(accountingOf(record, route), facts, prices)
   const question: Policy.Question = {
     route,
     // the record says who answered, which after a fallback is another than was asked
@@ -113,14 +114,15 @@ const decidedNow = (
     hourUtc: DateTime.toDateUtc(record.created_at).getUTCHours(),
     running: 1,
     estimatedCostNanos: 0,
-    unpricedModels: unpriced
+    unpricedModels: Estimate.unpriced(accountingOf(record, route), facts, prices)
   }
+  const denied = byPolicy(effective, question)
   return {
     policy_version: effective.version,
     applied_layers: effective.layers.map(applied),
     shared_limits: sharedLimits(effective),
     reasons: reasons(effective, question),
-    decision: decided(effective, question),
+    decision: denied === undefined ? allowed : refused(denied),
     unchecked:
       route === "/upstream/*"
         ? uncheckedAtWildcard(effective.policy)
@@ -152,13 +154,6 @@ const accountingOf = (record: typeof Row.Type, route: PolicyRoute): Estimate.Acc
   if (id !== undefined && isRead(record)) return Estimate.accountingOf(id, "POST", "managed_by_gateway")
   return route === "/providers/compat/*" && isRead(record) ? "answer" : "free"
 }
-
-const providerOf = (route: PolicyRoute): Provider =>
-  route === "/providers/compat/*"
-    ? "compat"
-    : route.startsWith("/v1/") || route === "/upstream/*"
-      ? "upstream"
-      : "internal-service"
 
 /** The wildcard reads no body: what hangs on one is refused or let go as the passthrough settings say. */
 const uncheckedAtWildcard = (policy: KeyPolicy): ReadonlyArray<Policy.Check> => [

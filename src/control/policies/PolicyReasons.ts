@@ -1,7 +1,7 @@
 import type { EffectivePolicy } from "../../policy/EffectivePolicy.ts"
-import * as Facts from "../../policy/facts/Facts.ts"
 import * as Policy from "../../policy/Policy.ts"
 import { nameOf, type PolicyLayer, unreadableLayer } from "../../policy/PolicyLayer.ts"
+import type { Refusal } from "../../policy/Refusals.ts"
 import { limitsAnything } from "../../policy/SharedLimits.ts"
 import type { FinalDecision } from "../api/policies/PolicyApi.ts"
 
@@ -39,37 +39,15 @@ export const allowed: FinalDecision = {
   layers: []
 }
 
-/** What another than the policy refuses: the key's state, the route's settings, a body that cannot be read. */
-export const refused = (error_code: string, message: string, layers: ReadonlyArray<string> = []): FinalDecision => ({
+/** A refusal as it is shown. */
+export const refused = ({
+  code,
+  denial,
+  message
+}: Pick<Refusal, "denial" | "message"> & { readonly code: string }): FinalDecision => ({
   allowed: false,
-  error_code,
-  message,
-  check: null,
-  layers
+  error_code: code,
+  message: denial?.causes.some(({ unreadable }) => unreadable === true) === true ? unreadableLayer : message,
+  check: denial?.check ?? null,
+  layers: denial?.causes.map(nameOf) ?? []
 })
-
-export const decided = (effective: EffectivePolicy, question: Policy.Question): FinalDecision =>
-  shown(effective, question, Policy.decide(effective.policy, question)) ?? allowed
-
-/** What is refused before the body is read. */
-export const deniedBeforeBody = (effective: EffectivePolicy, question: Policy.Question): FinalDecision | undefined => {
-  const unread = { ...question, facts: Facts.none }
-  return shown(effective, unread, Policy.decideBeforeBody(effective.policy, unread))
-}
-
-const shown = (
-  { layers }: EffectivePolicy,
-  question: Policy.Question,
-  decision: Policy.Decision
-): FinalDecision | undefined => {
-  if (decision._tag === "Allowed") return undefined
-  const { check, code, message } = decision.denial
-  const causes = Policy.causes(layers, check, question)
-  return {
-    allowed: false,
-    error_code: code,
-    message: causes.some(({ unreadable }) => unreadable === true) ? unreadableLayer : message,
-    check,
-    layers: causes.map(nameOf)
-  }
-}

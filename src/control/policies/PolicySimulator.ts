@@ -8,30 +8,30 @@ import * as Facts from "../../policy/facts/Facts.ts"
 import * as GuardrailPolicy from "../../policy/GuardrailPolicy.ts"
 import { patched } from "../../policy/KeyPolicy.ts"
 import { policyOf } from "../../policy/KeyPreset.ts"
-import { overdue, refusals, unusable } from "../../policy/KeyState.ts"
+import { type KeyState, overdue, refusals, unusable } from "../../policy/KeyState.ts"
 import { allowsModel } from "../../policy/ModelPattern.ts"
 import * as Policy from "../../policy/Policy.ts"
-import { nameOf, type PolicyLayer } from "../../policy/PolicyLayer.ts"
+import { applying, nameOf, type PolicyLayer } from "../../policy/PolicyLayer.ts"
 import { toNanos } from "../../policy/Price.ts"
+import * as Refusals from "../../policy/Refusals.ts"
+import * as Routing from "../../policy/Routing.ts"
 import { answerTooLarge, type BodyLimit, ofAnswers, ofRequests, tooLarge } from "../../policy/routes/BodyLimit.ts"
-import { compatConfig, type PolicyRoute, type Provider, type RouteId } from "../../policy/routes/CanonicalRoute.ts"
-import * as CompatPaths from "../../policy/routes/CompatPaths.ts"
-import * as Path from "../../policy/routes/Path.ts"
-import * as RouteTable from "../../policy/routes/RouteTable.ts"
-import * as ServiceCall from "../../policy/ServiceCall.ts"
+import { compatConfig } from "../../policy/routes/CanonicalRoute.ts"
+import { defaults as closedWildcard } from "../../policy/routes/Passthrough.ts"
+import type { ServiceCall } from "../../policy/ServiceCall.ts"
 import * as ServicePricing from "../../policy/ServicePricing.ts"
-import type * as ServiceTable from "../../policy/ServiceTable.ts"
 import { GatewaySettings } from "../../process/Settings.ts"
 import { Database } from "../../services/Database.ts"
+import * as StoredRoutes from "../../state/StoredRoutes.ts"
 import { RowReader } from "../../state/StoredRows.ts"
 import * as StoredServices from "../../state/StoredServices.ts"
 import type { Vault } from "../../state/Vault.ts"
-import { type FinalDecision, Simulated, type Simulation } from "../api/policies/PolicyApi.ts"
+import { Simulated, type Simulation } from "../api/policies/PolicyApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
-import type { StoreFailure } from "../store/Store.ts"
+import { type StoreFailure, UnreadableRow } from "../store/Store.ts"
 import { guardrailsOf } from "./GuardrailNames.ts"
-import { allowed, applied, decided, deniedBeforeBody, reasons, refused, sharedLimits } from "./PolicyReasons.ts"
+import { allowed, applied, reasons, refused, sharedLimits } from "./PolicyReasons.ts"
 import * as PolicyState from "./PolicyState.ts"
 
 type Refusal = Refused<"not_found" | "unsupported_route" | "invalid_guardrail_request" | "guardrail_forbidden">
@@ -52,74 +52,77 @@ const make = Effect.gen(function* () {
   const audit = yield* Audit
   const { directCompatLimits, directCompatOwnership, directCompatPaths } = yield* GatewaySettings
   const compat = compatConfig(directCompatLimits, directCompatOwnership)
+  const paths: Routing.Paths = { ...Routing.defaultPaths, compat: directCompatPaths, compatConfig: compat }
   const state = PolicyState.make(sql)
   const context = yield* Effect.context<Database | Vault>()
   const definitions = Effect.suspend(() => Effect.provide(Definitions.load(new RowReader()), context))
-  const services = Effect.suspend(() => Effect.provide(StoredServices.load(new RowReader()), context))
+  const stored = (reader: RowReader) =>
+    Effect.provide(Effect.all({ routes: StoredRoutes.load(reader), services: StoredServices.load(reader) }), context)
 
   const evaluate = Effect.fnUntraced(function* (input: Simulation) {
     const method = input.method ?? "POST"
-    const registry = yield* services
-    const found = routeOf(method, input.path, registry, directCompatPaths)
-    if (found === undefined) {
+    const reader = new RowReader()
+    // The wildcard has rules of its own, and the simulator does not know them.
+    const found = Routing.find(method, input.path, { ...(yield* stored(reader)), passthrough: closedWildcard }, paths)
+    if (Result.isFailure(found) || found.success.routeId === "wildcard") {
       return yield* new ControlError("unsupported_route", "Route is not supported by this gateway.", { param: "path" })
     }
+    const target = found.success
     const key = input.key_id == null ? undefined : yield* state.key(input.key_id)
     if (input.key_id != null && key === undefined) {
       return yield* new ControlError("not_found", "There is no key with this id.", { param: "key_id" })
     }
-    const provider = input.provider ?? found.provider
-    const serviceName = input.service_name ?? found.service?.name
-    const call = found.service?.call
-    // a service that is supposed in its place need not be registered
-    const closed = input.service_name == null ? found.service?.closed : undefined
-    const configured = found.provider === "upstream" ? found.routeId : undefined
-    const settings =
-      call === undefined
-        ? ((configured === undefined ? undefined : yield* state.route(configured)) ?? compat)
-        : call.service.config
+    const isService = target.provider === "internal-service"
+    const unreadable = reader.unreadable.find(
+      ({ row, table }) => table === StoredRoutes.table.name && target.provider === "upstream" && row === target.routeId
+    )
+    if (unreadable !== undefined) return yield* new UnreadableRow(unreadable)
+    const provider = input.provider ?? target.provider
+    const serviceName = input.service_name ?? target.serviceName
+    const call = target.service
+    // A service that the simulation supposes need not be registered; the compatible upstream's limits stand in for its own.
+    const closed = input.service_name == null ? target.closed : undefined
+    const config = isService && call === undefined ? compat : target.config
 
-    const sends = method === "POST" || found.service !== undefined
-    const text = input.body === undefined || !sends ? undefined : Buffer.from(JSON.stringify(input.body))
-    const read = text === undefined ? undefined : factsOf(found, text, input.body)
+    const text =
+      input.body === undefined || !(method === "POST" || isService)
+        ? undefined
+        : Buffer.from(JSON.stringify(input.body))
+    const read = text === undefined ? undefined : factsOf(target, text, input.body)
     const said = read !== undefined && Result.isSuccess(read) ? read.success : Facts.none
-    const facts = Facts.withTarget(said, found)
+    const facts = Facts.withTarget(said, target)
 
+    const layers = yield* state.layers
     const own = yield* ownLayer(key?.own, input)
-    const layersFor = (models: ReadonlyArray<string>) =>
-      Effect.map(
-        state.layers({
-          projectId: key?.projectId,
-          teamId: input.team_id ?? key?.teamId,
-          route: found.route,
-          models
-        }),
-        (layers) => EffectivePolicy.of([...layers, own])
-      )
+    const effectiveFor = (models: ReadonlyArray<string>) => {
+      const teamId = input.team_id ?? key?.teamId
+      return EffectivePolicy.of([
+        ...applying(layers, { projectId: key?.projectId, teamId, route: target.route, models }),
+        own
+      ])
+    }
     const named = Facts.everyModel(facts)
-    const unread = yield* layersFor([])
-    const effective = yield* layersFor(named)
+    const unread = effectiveFor([])
+    const effective = effectiveFor(named)
 
     const prices = yield* state.prices(named)
     const price = Estimate.priceOf(facts, prices)
-    const accounting =
-      found.routeId === undefined ? "answer" : Estimate.accountingOf(found.routeId, method, settings.mode)
     const now = yield* Clock.currentTimeMillis
     const question: Policy.Question = {
-      route: found.route,
+      route: target.route,
       provider,
       service: serviceName === undefined ? undefined : { name: serviceName, linked: key?.services ?? [] },
-      worksLater: Policy.worksLater(found.provider, found.target),
+      worksLater: Policy.worksLater(target.provider, target.target),
       facts,
       requestBytes: input.request_body_bytes ?? text?.length ?? 0,
       responseBytes: input.response_body_bytes ?? undefined,
       hourUtc: new Date(now).getUTCHours(),
       running: 1,
-      unpricedModels: call === undefined ? Estimate.unpriced(accounting, facts, prices) : [],
+      unpricedModels: call === undefined ? Estimate.unpriced(target.accounting, facts, prices) : [],
       estimatedCostNanos:
         input.estimated_cost_usd == null
           ? call === undefined
-            ? Estimate.wanted(Estimate.accountingFor(accounting, facts), facts, price, {
+            ? Estimate.wanted(Estimate.accountingFor(target.accounting, facts), facts, price, {
                 each: Estimate.openOutput(facts, price, effective.policy, []),
                 written: false
               }).nanos
@@ -131,31 +134,24 @@ const make = Effect.gen(function* () {
       Selection.select(yield* definitions, effective.guardrails, facts.guardrails),
       facts
     )
-    const disabledBy = key === undefined ? undefined : keyRefusal(key.state, unread, now)
-    const requestLimit = ofRequests(settings, unread.policy.max_request_body_bytes)
-    const final: FinalDecision =
-      disabledBy ??
-      (closed && refused(closed.code, closed.message)) ??
-      (settings.enabled ? undefined : refused("disabled_route", "Route is disabled by gateway policy.")) ??
-      deniedBeforeBody(unread, question) ??
-      (found.model === undefined || allowsModel(unread.policy.allowed_models, found.model)
-        ? undefined
-        : refused("object_not_found", Policy.unlistedModel(found.model))) ??
-      (question.requestBytes > requestLimit.bytes ? oversized(requestLimit, unread) : undefined) ??
-      (read !== undefined && Result.isFailure(read) ? refused(read.failure.code, read.failure.message) : undefined) ??
-      guarded(
-        routeBounded(
-          decided(effective, question),
-          question,
-          ofAnswers(settings, null)[facts.stream ? "stream" : "whole"]
-        ),
-        settings.mode === "managed_by_gateway" ? selected : unguarded
-      )
+    const refusal =
+      (key && keyRefusal(key.state, unread, now)) ??
+      closed ??
+      Refusals.beforeBody(method, { ...target, config }, unread, { ...question, facts: Facts.none }, layers.of.model) ??
+      tooLargeFor(ofRequests(config, unread.policy.max_request_body_bytes), question, unread) ??
+      (read && Result.getOrUndefined(Result.flip(read))) ??
+      Refusals.afterBody(
+        effective,
+        question,
+        layers.of.model,
+        config.mode === "managed_by_gateway" ? Result.map(selected, guardOf) : unguarded
+      ) ??
+      answerTooLargeFor(ofAnswers(config, null)[facts.stream ? "stream" : "whole"], question)
 
-    const { layers, policy, version } = effective
+    const { policy, version } = effective
     const simulated: Simulated = {
       auth: { key_id: key?.id ?? null, source: key === undefined ? "default_policy" : "stored_key" },
-      route_match: { route: found.route, provider, service_name: serviceName ?? null },
+      route_match: { route: target.route, provider, service_name: serviceName ?? null },
       policy_merge: {
         policy_version: version,
         deny: policy.deny,
@@ -163,7 +159,7 @@ const make = Effect.gen(function* () {
         allowed_models: policy.allowed_models,
         allowed_providers: policy.allowed_providers,
         allowed_services: policy.allowed_services,
-        applied_layers: layers.map(applied)
+        applied_layers: effective.layers.map(applied)
       },
       warnings: warningsOf(effective, question),
       guardrail_plan: Result.getOrElse(selected, () => []).map(({ definition }) => definition.name),
@@ -180,7 +176,7 @@ const make = Effect.gen(function* () {
       },
       shared_limits: sharedLimits(effective),
       reasons: reasons(effective, question),
-      final_decision: final
+      final_decision: refusal === undefined ? allowed : refused(refusal)
     }
     return simulated
   })
@@ -219,123 +215,51 @@ const make = Effect.gen(function* () {
 
 const snapshots = Snapshots.of(Simulated)
 
-interface RouteMatch {
-  /** What the body is read as. */
-  readonly routeId: RouteId | undefined
-  readonly route: PolicyRoute
-  readonly provider: Provider
-  /** The path there. */
-  readonly target: string
-  readonly service: AskedService | undefined
-  /** The model that is asked about. */
-  readonly model?: string
-}
-
-/** A service by its name, and what the registry has of it. */
-interface AskedService {
-  readonly name: string
-  readonly call: ServiceCall.ServiceCall | undefined
-  readonly closed: ServiceCall.Closed | undefined
-}
-
-const routeOf = (
-  method: string,
-  target: string,
-  registry: ServiceTable.ServiceTable,
-  compatPaths: ReadonlyArray<string>
-): RouteMatch | undefined => {
-  const canonical = Path.canonicalise(target)
-  if (Result.isFailure(canonical)) return undefined
-  const path = canonical.success
-  const registered = (found: ServiceCall.Found, name: string): RouteMatch => ({
-    routeId: undefined,
-    route: RouteTable.serviceRoute(path.path),
-    provider: "internal-service",
-    target,
-    service: { name: found.call?.service.name ?? name, call: found.call, closed: found.closed }
-  })
-  const match = RouteTable.match(method, path)
-  switch (match._tag) {
-    case "Canonical":
-      return { routeId: match.route.id, route: match.route.pattern, provider: "upstream", target, service: undefined }
-    case "Compat":
-      if (!CompatPaths.isOpen(compatPaths, match.rest)) return undefined
-      return {
-        routeId: match.like?.id,
-        route: "/providers/compat/*",
-        provider: "compat",
-        target: match.rest,
-        service: undefined
-      }
-    case "Service":
-      return registered(
-        ServiceCall.byPattern(registry, method, path) ?? ServiceCall.byName(registry, method, path, match.name),
-        match.name
-      )
-    case "Control":
-      return undefined
-    case "Unrouted": {
-      const found = ServiceCall.byPattern(registry, method, path)
-      if (found !== undefined) return registered(found, "")
-      const model = RouteTable.modelOf(method, path)
-      if (model === undefined) return undefined
-      return { routeId: "models", route: "/v1/models", provider: "upstream", target, service: undefined, model }
-    }
-  }
-}
-
-const reservedFor = ({ method, path, service: { pricing } }: ServiceCall.ServiceCall, body: unknown): number => {
+const reservedFor = ({ method, path, service: { pricing } }: ServiceCall, body: unknown): number => {
   const price = ServicePricing.resolve(pricing, method, path, ServicePricing.selectJson(body))
   return ServicePricing.reservation(pricing, method, path, price).nanos
 }
 
 /** A service takes any JSON; what is no object only has a size. */
 const factsOf = (
-  { routeId, service }: RouteMatch,
+  { provider, routeId }: Routing.Target,
   text: Uint8Array,
   body: Schema.Json = null
 ): Result.Result<Facts.Facts, Facts.BodyProblem> =>
-  service !== undefined && !Predicate.isObject(body)
+  provider === "internal-service" && !Predicate.isObject(body)
     ? Result.succeed(Facts.sized(Facts.estimateInput(body, "anywhere")))
-    : Result.map(Facts.parse(routeId ?? (service === undefined ? "compat" : "service"), text), ({ facts }) => facts)
+    : Result.map(Facts.parse(routeId, text), ({ facts }) => facts)
 
 /** An unused key is disabled at its next use, which this would have been. */
-const keyRefusal = (
-  key: Parameters<typeof unusable>[0],
-  { policy }: EffectivePolicy.EffectivePolicy,
-  now: number
-): FinalDecision | undefined => {
+const keyRefusal = (key: KeyState, { policy }: EffectivePolicy.EffectivePolicy, now: number) => {
   const code = unusable(key, now) ?? (overdue(key, policy, now) === undefined ? undefined : "disabled_virtual_key")
-  return code === undefined ? undefined : refused(code, refusals[code])
+  return code === undefined ? undefined : { code, message: refusals[code] }
 }
 
-/** The body is refused while it comes, before anything in it is known: by the layer whose limit is the strictest. */
-const oversized = (limit: BodyLimit, { layers }: EffectivePolicy.EffectivePolicy): FinalDecision => ({
-  ...refused("request_body_too_large", tooLarge(limit)),
-  check: "request_bytes",
-  layers:
+/** The body is refused while it comes, before anything in it is known: by the layers whose limit is the strictest. */
+const tooLargeFor = (
+  limit: BodyLimit,
+  { requestBytes }: Policy.Question,
+  { layers }: EffectivePolicy.EffectivePolicy
+): Refusals.Refusal | undefined => {
+  if (requestBytes <= limit.bytes) return undefined
+  const causes =
     limit.setBy === "this key's policy"
-      ? layers.filter(({ policy }) => policy.max_request_body_bytes === limit.bytes).map(nameOf)
+      ? layers.filter(({ policy }) => policy.max_request_body_bytes === limit.bytes)
       : []
+  return { code: "request_body_too_large", message: tooLarge(limit), denial: { check: "request_bytes", causes } }
+}
+
+const answerTooLargeFor = (limit: BodyLimit, { responseBytes = 0 }: Policy.Question): Refusals.Refusal | undefined =>
+  responseBytes > limit.bytes ? { code: "response_body_too_large", message: answerTooLarge(limit) } : undefined
+
+const guardOf = (selection: Selection.Selection) => ({
+  readsAnswer: Selection.inMode(selection, "post_call").length > 0
 })
 
-const routeBounded = (
-  decision: FinalDecision,
-  { responseBytes = 0 }: Policy.Question,
-  limit: BodyLimit
-): FinalDecision =>
-  decision === allowed && responseBytes > limit.bytes
-    ? refused("response_body_too_large", answerTooLarge(limit))
-    : decision
+const unguarded = Result.succeed(undefined)
 
-const guarded = (decision: FinalDecision, selected: Selection.Selected): FinalDecision =>
-  decision === allowed && Result.isFailure(selected)
-    ? refused(selected.failure.code, selected.failure.message)
-    : decision
-
-const unguarded: Selection.Selected = Result.succeed([])
-
-/** Reference §2.6: lists that leave out what is asked for, and lists of layers that leave nothing together. */
+/** Lists that leave out what is asked for, and lists of layers that leave nothing together. */
 const warningsOf = (
   { layers, policy }: EffectivePolicy.EffectivePolicy,
   { facts, provider, route, service }: Policy.Question

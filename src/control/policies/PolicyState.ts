@@ -1,19 +1,10 @@
 import { Effect, Option, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { KeyState } from "../../policy/KeyState.ts"
-import {
-  applying,
-  everywhere,
-  indexed,
-  LayerKind,
-  type LayerScope,
-  type OwnerScope,
-  type PolicyLayer
-} from "../../policy/PolicyLayer.ts"
+import { everywhere, indexed, LayerKind, type OwnerScope, type PolicyLayer } from "../../policy/PolicyLayer.ts"
 import { PriceList } from "../../policy/PriceList.ts"
-import { RouteMode } from "../../policy/routes/CanonicalRoute.ts"
 import * as StoredLayers from "../../state/StoredLayers.ts"
-import { RowReader } from "../../state/StoredRows.ts"
+import { type Columns, RowReader } from "../../state/StoredRows.ts"
 import { rows } from "../store/Store.ts"
 
 /** A key as a decision looks at it. */
@@ -59,28 +50,15 @@ export const make = (sql: SqlClient.SqlClient) => ({
       }
     ),
 
-  /** In their order. */
-  layers: (scope: LayerScope) =>
-    Effect.map(
-      sql<
-        Readonly<Record<string, unknown>>
-      >`SELECT ${sql.literal(StoredLayers.columns)} FROM policy_layers WHERE ${sql.or([
-        sql`layer_kind = 'global'`,
-        sql`(layer_kind = 'project' AND scope_id = ${scope.projectId ?? null})`,
-        sql`(layer_kind = 'team' AND scope_id = ${scope.teamId ?? null})`,
-        sql`(layer_kind = 'route' AND scope_id = ${scope.route})`,
-        sql`(layer_kind = 'model' AND scope_id = ANY(${scope.models}::text[]))`,
-        sql`layer_kind <> ALL(${LayerKind.literals}::text[])`
-      ])}`,
-      (found) => applying(indexed(new RowReader().read(StoredLayers.table, found)), scope)
-    ),
+  /** All of them. */
+  layers: Effect.map(sql<Columns>`SELECT ${sql.literal(StoredLayers.columns)} FROM policy_layers`, (found) =>
+    indexed(new RowReader().read(StoredLayers.table, found))
+  ),
 
   /** The layers that apply to every request of a key of this project and team. */
   layersOver: (owner: OwnerScope) =>
     Effect.map(
-      sql<
-        Readonly<Record<string, unknown>>
-      >`SELECT ${sql.literal(StoredLayers.columns)} FROM policy_layers WHERE ${sql.or([
+      sql<Columns>`SELECT ${sql.literal(StoredLayers.columns)} FROM policy_layers WHERE ${sql.or([
         sql`layer_kind = 'global'`,
         sql`(layer_kind = 'project' AND scope_id = ${owner.projectId ?? null})`,
         sql`(layer_kind = 'team' AND scope_id = ${owner.teamId ?? null})`,
@@ -90,21 +68,6 @@ export const make = (sql: SqlClient.SqlClient) => ({
         everywhere(indexed(new RowReader().read(StoredLayers.table, found)), owner).filter(
           (layer) => layer !== undefined
         )
-    ),
-
-  route: (id: string) =>
-    Effect.map(
-      routes.first(sql`SELECT enabled, mode, max_request_body_bytes, max_response_body_bytes, limits_streams
-        FROM canonical_routes WHERE route_id = ${id}`),
-      (found) =>
-        found && {
-          enabled: found.enabled,
-          mode: found.mode,
-          maxRequestBodyBytes: found.max_request_body_bytes,
-          maxResponseBodyBytes: found.max_response_body_bytes,
-          limitsStreams: found.limits_streams,
-          limitsSetBy: "the route" as const
-        }
     ),
 
   /** Those that may be the price of one of `models`. */
@@ -138,17 +101,6 @@ const keys = rows(
     services: Schema.Array(Schema.String)
   }),
   { table: "api_keys", key: ["id"] }
-)
-
-const routes = rows(
-  Schema.Struct({
-    enabled: Schema.Boolean,
-    mode: RouteMode,
-    max_request_body_bytes: Schema.Int,
-    max_response_body_bytes: Schema.Int,
-    limits_streams: Schema.Boolean
-  }),
-  { table: "canonical_routes", key: ["route_id"] }
 )
 
 const prices = rows(

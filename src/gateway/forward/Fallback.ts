@@ -2,8 +2,8 @@ import { Option, Result } from "effect"
 import { everyModel } from "../../policy/facts/Facts.ts"
 import type { KeyPolicy } from "../../policy/KeyPolicy.ts"
 import * as Policy from "../../policy/Policy.ts"
+import * as Routing from "../../policy/Routing.ts"
 import type { RouteConfig } from "../../policy/routes/CanonicalRoute.ts"
-import * as Target from "../request/Target.ts"
 import type { ControlState } from "../snapshot/ControlState.ts"
 import type { KeyRecord } from "../snapshot/KeyRecord.ts"
 import type { Destination, Destinations } from "./Destination.ts"
@@ -22,14 +22,14 @@ export interface Hop {
 export const find = (
   control: ControlState["Service"],
   destinations: Destinations["Service"],
-  target: Target.Target,
+  target: Routing.Target,
   key: KeyRecord,
   question: Policy.Question,
   bytes: number
 ): Option.Option<Hop> => {
   if (target.provider !== "compat") return Option.none()
   return Option.gen(function* () {
-    const direct = yield* Result.getSuccess(Target.find("POST", target.target, control.snapshot()))
+    const direct = yield* Result.getSuccess(Routing.find("POST", target.target, control.snapshot()))
     if (direct.routeId === "wildcard") return yield* Option.none()
     const { config, route } = direct
     const { policy } = control.policyOf(key, route, everyModel(question.facts))

@@ -1,4 +1,5 @@
 import { Exit, Result } from "effect"
+import type { Routed } from "../../policy/Routing.ts"
 import {
   filtered,
   listed,
@@ -9,7 +10,6 @@ import {
   type UpstreamObject
 } from "../../policy/routes/UpstreamObjects.ts"
 import { GatewayError } from "../GatewayError.ts"
-import type { Routed } from "../request/Target.ts"
 import type { KeyRecord } from "../snapshot/KeyRecord.ts"
 import { CreatedObjects } from "./CreatedObjects.ts"
 import type { ObjectOwners } from "./ObjectOwners.ts"

@@ -1,9 +1,9 @@
 import * as Headers from "../../http/Headers.ts"
+import type { Routed } from "../../policy/Routing.ts"
 import type { RouteConfig } from "../../policy/routes/CanonicalRoute.ts"
 import * as Share from "../../services/Share.ts"
 import type { Exchange } from "../../services/Upstream.ts"
 import * as Request from "../request/Request.ts"
-import type { Routed } from "../request/Target.ts"
 import type { KeyRecord } from "../snapshot/KeyRecord.ts"
 import type { Destination } from "./Destination.ts"
 

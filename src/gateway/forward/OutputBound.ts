@@ -3,8 +3,8 @@ import type { Facts } from "../../policy/facts/Facts.ts"
 import * as JsonMembers from "../../policy/facts/JsonMembers.ts"
 import type { KeyPolicy } from "../../policy/KeyPolicy.ts"
 import type { ModelPrice } from "../../policy/Price.ts"
+import type { Target } from "../../policy/Routing.ts"
 import type { Body } from "../request/RequestBody.ts"
-import type { Target } from "../request/Target.ts"
 
 /** The member that bounds an answer, where a route has answers of any length. */
 const members: Partial<Record<Target["routeId"], string>> = {

@@ -1,9 +1,9 @@
 import * as crypto from "node:crypto"
 import { Option, Redacted } from "effect"
 import * as Headers from "../../http/Headers.ts"
+import { familyOfPath } from "../../policy/Routing.ts"
 import type { Family } from "../../policy/routes/CanonicalRoute.ts"
 import { equal } from "../../state/Secret.ts"
-import { familyOf } from "./Target.ts"
 import type { Wire } from "./Wire.ts"
 
 /** A request on its way, and what it is known by. */
@@ -49,6 +49,13 @@ export const make = (
     keyHeader
   }
 }
+
+/**
+ * Family B's client names its protocol version on every call; on a path that both families share, that tells them
+ * apart.
+ */
+export const familyOf = (target: string, headers: Headers.RawHeaders): Family =>
+  familyOfPath(target) === "b" || Headers.get(headers, "anthropic-version") !== undefined ? "b" : "a"
 
 /** Ordered by time, where Node can: random ids cost the database's index of them 4 µs of each record. */
 const mintId: () => string = crypto.randomUUIDv7 ?? crypto.randomUUID

@@ -5,6 +5,7 @@ import {
   counted,
   type LayerKind,
   nameOf,
+  nameOfShared,
   type PolicyLayer,
   type PolicyLayers
 } from "../../policy/PolicyLayer.ts"
@@ -76,11 +77,10 @@ export const ofLayer = (layer: PolicyLayer): LimitScope | undefined => {
   const { kind } = layer
   const { limits, since } = layer.shared
   const scopeId = layer.scopeId ?? ""
-  const name = kind === "global" ? "all keys" : `${kind} ${scopeId}`
   const scope: LimitScope = {
     id: kind === "global" ? "global" : `${kind}:${encodeURIComponent(scopeId.toWellFormed())}`,
     layer: nameOf(layer),
-    nameOf: (field) => `shared ${field} of ${name}`,
+    nameOf: (field) => nameOfShared(layer, field),
     owner: { _tag: "Layer", kind, scopeId },
     limits,
     counted: (field) => ({ counted: "all", since: since[field] ?? 0 })

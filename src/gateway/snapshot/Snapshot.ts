@@ -3,9 +3,8 @@ import * as Definitions from "../../guardrails/Definitions.ts"
 import * as PolicyLayer from "../../policy/PolicyLayer.ts"
 import type { ModelPrice } from "../../policy/Price.ts"
 import { PriceList } from "../../policy/PriceList.ts"
-import { type RouteConfig, RouteId, RouteMode } from "../../policy/routes/CanonicalRoute.ts"
+import type { RouteConfig, RouteId } from "../../policy/routes/CanonicalRoute.ts"
 import { type CredentialStyle, styleColumns, styleOf } from "../../policy/routes/CredentialStyle.ts"
-import { Ownership } from "../../policy/routes/Ownership.ts"
 import { defaults, Passthrough } from "../../policy/routes/Passthrough.ts"
 import type { Served } from "../../policy/routes/StartupUpstreams.ts"
 import { type BoundCredential, missing } from "../../policy/routes/StoredCredential.ts"
@@ -17,6 +16,7 @@ import * as BodyHashKey from "../../state/BodyHashKey.ts"
 import { readEpoch } from "../../state/Changes.ts"
 import { open as openCredential } from "../../state/SealedCredential.ts"
 import * as StoredLayers from "../../state/StoredLayers.ts"
+import * as StoredRoutes from "../../state/StoredRoutes.ts"
 import { type Columns, RowReader, type Table, type UnreadableRow } from "../../state/StoredRows.ts"
 import * as StoredServices from "../../state/StoredServices.ts"
 import * as FrontDoor from "../auth/FrontDoor.ts"
@@ -49,17 +49,6 @@ export interface Snapshot {
   readonly unreadable: ReadonlyArray<UnreadableRow>
 }
 
-const RouteRow = Schema.Struct({
-  route_id: RouteId,
-  enabled: Schema.Boolean,
-  mode: RouteMode,
-  timeout_ms: Schema.Int,
-  max_request_body_bytes: Schema.Int,
-  max_response_body_bytes: Schema.Int,
-  limits_streams: Schema.Boolean,
-  ownership: Ownership
-})
-
 const ProviderRow = Schema.Struct({
   id: Schema.String,
   name: Schema.String,
@@ -78,46 +67,8 @@ const PriceRow = Schema.Struct({
   cache_write: Schema.NullOr(Schema.FiniteFromString)
 })
 
-const decodeRoute = Schema.decodeUnknownSync(RouteRow)
 const decodeProvider = Schema.decodeUnknownSync(ProviderRow)
 const decodePrice = Schema.decodeUnknownSync(PriceRow)
-const isRouteId = Schema.is(RouteId)
-
-type Entry<Key, Value> = readonly [Key, Value]
-
-/** A route that cannot be decoded is disabled. */
-const routeTable: Table<Entry<RouteId, RouteConfig>> = {
-  name: "canonical_routes",
-  key: ["route_id"],
-  decode: (columns) => {
-    const row = decodeRoute(columns)
-    return [
-      row.route_id,
-      {
-        enabled: row.enabled,
-        mode: row.mode,
-        timeoutMs: row.timeout_ms,
-        maxRequestBodyBytes: row.max_request_body_bytes,
-        maxResponseBodyBytes: row.max_response_body_bytes,
-        limitsStreams: row.limits_streams,
-        limitsSetBy: "the route",
-        ownership: row.ownership
-      }
-    ]
-  },
-  substitute: ({ route_id }) => (isRouteId(route_id) ? [route_id, disabledRoute] : undefined)
-}
-
-const disabledRoute: RouteConfig = {
-  enabled: false,
-  mode: "managed_by_gateway",
-  timeoutMs: 1,
-  maxRequestBodyBytes: 0,
-  maxResponseBodyBytes: 0,
-  limitsStreams: true,
-  limitsSetBy: "the route",
-  ownership: "key"
-}
 
 /** A provider row whose credential is still sealed. */
 interface SealedProvider extends UpstreamProvider {
@@ -153,7 +104,7 @@ const providerTable: Table<StoredProvider> = {
     isVendor(family) || family === null ? { serves: servedBy(family), provider: "unreadable" } : undefined
 }
 
-const priceTable: Table<Entry<string, ModelPrice>> = {
+const priceTable: Table<readonly [string, ModelPrice]> = {
   name: "model_prices",
   key: ["model"],
   decode: (columns) => {
@@ -175,9 +126,7 @@ export const load = Effect.gen(function* () {
   const { sql } = yield* Database
   const reader = new RowReader()
   const epoch = yield* readEpoch
-  const routes =
-    yield* sql<Columns>`SELECT route_id, enabled, mode, timeout_ms, max_request_body_bytes, max_response_body_bytes,
-      limits_streams, ownership FROM canonical_routes`
+  const routes = yield* StoredRoutes.load(reader)
   const providers =
     yield* sql<Columns>`SELECT id::text AS id, name, base_url, family, sealed_credential, credential_origin, credential_header_mode, credential_header_name,
       credential_header_value_format FROM provider_configs WHERE provider = 'upstream' AND enabled`
@@ -197,7 +146,7 @@ export const load = Effect.gen(function* () {
   const [passthrough = defaults] = reader.read(passthroughTable, wildcards)
   const snapshot: Snapshot = {
     epoch,
-    routes: new Map(reader.read(routeTable, routes)),
+    routes,
     providers: upstreams,
     prices: new PriceList(reader.read(priceTable, prices)),
     services: yield* StoredServices.load(reader),

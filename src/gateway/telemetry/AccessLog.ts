@@ -1,8 +1,8 @@
 import { Context, Option } from "effect"
 import * as Headers from "../../http/Headers.ts"
 import { toDollars } from "../../policy/Price.ts"
+import type { Routed } from "../../policy/Routing.ts"
 import type { Request } from "../request/Request.ts"
-import type { Routed } from "../request/Target.ts"
 import type { KeyRecord } from "../snapshot/KeyRecord.ts"
 import type { Ended } from "./Ended.ts"
 

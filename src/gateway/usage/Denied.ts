@@ -3,6 +3,7 @@ import type { KeyPolicy } from "../../policy/KeyPolicy.ts"
 import type { Limit } from "../../policy/Limit.ts"
 import * as Policy from "../../policy/Policy.ts"
 import { nameOf, type PolicyLayer } from "../../policy/PolicyLayer.ts"
+import type { Refusal } from "../../policy/Refusals.ts"
 import type { RouteConfig } from "../../policy/routes/CanonicalRoute.ts"
 import type { Denied } from "../../state/UsageRecord.ts"
 import type { Meter } from "../limits/Meters.ts"
@@ -13,9 +14,8 @@ export type CutBy = "size" | "event" | "duration"
 const by = (check: string, layer: PolicyLayer | undefined): Denied =>
   layer === undefined ? { check } : { check, layer: nameOf(layer) }
 
-/** Before anything was done. */
-export const ofRequest = ({ check }: Policy.Denial, { layers }: EffectivePolicy, question: Policy.Question): Denied =>
-  by(check, Policy.causes(layers, check, question)[0])
+/** Before anything was done; `undefined` where no policy refused. */
+export const ofRequest = ({ denial }: Refusal): Denied | undefined => denial && by(denial.check, denial.causes[0])
 
 /** A body that the policy would have to judge, where none is read. */
 export const ofUnread = ({ check }: Policy.Denial, { layers }: EffectivePolicy): Denied =>

@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import fc from "fast-check"
-import * as Exposure from "../../../src/gateway/request/Exposure.ts"
+import * as Exposure from "../../../src/policy/routes/Exposure.ts"
 import { AdminApiExposure, defaults, type Passthrough, UiExposure } from "../../../src/policy/routes/Passthrough.ts"
 import * as Path from "../../../src/policy/routes/Path.ts"
 import * as UpstreamPaths from "../../../src/policy/routes/UpstreamPaths.ts"
-import * as Expected from "../ExposureTable.ts"
+import * as Expected from "../../gateway/ExposureTable.ts"
 
 describe("Exposure", () => {
   for (const ui_exposure of UiExposure.literals) {

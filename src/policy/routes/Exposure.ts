@@ -1,7 +1,7 @@
-import type { Passthrough } from "../../policy/routes/Passthrough.ts"
-import { type CanonicalPath, matches } from "../../policy/routes/Path.ts"
-import * as RouteTable from "../../policy/routes/RouteTable.ts"
-import * as UpstreamPaths from "../../policy/routes/UpstreamPaths.ts"
+import type { Passthrough } from "./Passthrough.ts"
+import { type CanonicalPath, matches } from "./Path.ts"
+import * as RouteTable from "./RouteTable.ts"
+import * as UpstreamPaths from "./UpstreamPaths.ts"
 
 /** What a request by the wildcard asks of its caller. */
 export type Access =

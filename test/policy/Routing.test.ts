@@ -1,14 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import * as Target from "../../../src/gateway/request/Target.ts"
-import type { RouteMode } from "../../../src/policy/routes/CanonicalRoute.ts"
-import { policed, seeded, seededWith } from "../Snapshots.ts"
+import * as Routing from "../../src/policy/Routing.ts"
+import type { RouteMode } from "../../src/policy/routes/CanonicalRoute.ts"
+import { policed, seeded, seededWith } from "../gateway/Snapshots.ts"
 
-describe("Target", () => {
+describe("Routing", () => {
   it("forwards path and query byte for byte, under the operator's settings of the route", () => {
     assert.deepStrictEqual(
-      Target.find("GET", "/v1/%6dodels/?a=%2f..//b&c", seededWith({ timeoutMs: 7 })),
-      Result.succeed<Target.Target>({
+      Routing.find("GET", "/v1/%6dodels/?a=%2f..//b&c", seededWith({ timeoutMs: 7 })),
+      Result.succeed<Routing.Target>({
         routeId: "models",
         route: "/v1/models",
         provider: "upstream",
@@ -30,8 +30,8 @@ describe("Target", () => {
     ["/providers/compat/v1/chat/completions", "/v1/chat/completions"],
     ["/%70roviders/%63ompat/v1/na%c3%afve?x=%2F", "/v1/na%c3%afve?x=%2F"]
   ])("cuts the prefix off %s, and leaves %s as it came", (target, rest) => {
-    const open = { ...Target.defaultPaths, compat: ["/*"] }
-    const found = Result.getOrThrow(Target.find("POST", target, seededWith(), open))
+    const open = { ...Routing.defaultPaths, compat: ["/*"] }
+    const found = Result.getOrThrow(Routing.find("POST", target, seededWith(), open))
     assert.deepStrictEqual([found.target, found.provider, found.route], [rest, "compat", "/providers/compat/*"])
   })
 
@@ -54,12 +54,8 @@ describe("Target", () => {
       ],
       ["GET", "/admin-ui", "unsupported_route", "The control API is served by the control listener, not here."]
     ])("%s %s: %s, %s", (method, target, code, message) => {
-      const {
-        code: found,
-        message: said,
-        status
-      } = Result.getOrThrow(Result.flip(Target.find(method, target, seededWith())))
-      assert.deepStrictEqual([found, said, status], [code, message, 404])
+      const { code: found, message: said } = Result.getOrThrow(Result.flip(Routing.find(method, target, seededWith())))
+      assert.deepStrictEqual([found, said], [code, message])
     })
   })
 
@@ -107,16 +103,5 @@ describe("Target", () => {
     ["/providers/compat/v1/messages", false]
   ])("POST %s tells a stream's usage only when asked: %s", (target, asked) => {
     assert.strictEqual(policed("POST", target).usageOnRequest, asked)
-  })
-
-  it.each([
-    ["/v1/messages", [], "b"],
-    ["/v1/messages/batches/b1", [], "b"],
-    ["/v1/chat/completions", [], "a"],
-    ["/v1/models", [], "a"],
-    ["/v1/models", ["Anthropic-Version", "2023-06-01"], "b"],
-    ["/nowhere", [], "a"]
-  ])("answers %s with headers %j in the shape of family %s", (target, headers, family) => {
-    assert.strictEqual(Target.familyOf(target, headers), family)
   })
 })

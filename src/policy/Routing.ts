@@ -1,6 +1,5 @@
 import { Result } from "effect"
-import * as Headers from "../../http/Headers.ts"
-import { type Accounting, accountingOf } from "../../policy/Estimate.ts"
+import { type Accounting, accountingOf } from "./Estimate.ts"
 import {
   type CanonicalRoute,
   compatConfig,
@@ -11,17 +10,16 @@ import {
   type Provider,
   type RouteConfig,
   type RouteId
-} from "../../policy/routes/CanonicalRoute.ts"
-import * as CompatPaths from "../../policy/routes/CompatPaths.ts"
-import type { Passthrough } from "../../policy/routes/Passthrough.ts"
-import * as Path from "../../policy/routes/Path.ts"
-import * as RouteTable from "../../policy/routes/RouteTable.ts"
-import { type ObjectUse, unused, useOf, useOfRoute } from "../../policy/routes/UpstreamObjects.ts"
-import * as UpstreamPaths from "../../policy/routes/UpstreamPaths.ts"
-import { byName, byPattern, type Found, type ServiceCall } from "../../policy/ServiceCall.ts"
-import { GatewayError } from "../GatewayError.ts"
-import type { Snapshot } from "../snapshot/Snapshot.ts"
-import * as Exposure from "./Exposure.ts"
+} from "./routes/CanonicalRoute.ts"
+import * as CompatPaths from "./routes/CompatPaths.ts"
+import * as Exposure from "./routes/Exposure.ts"
+import type { Passthrough } from "./routes/Passthrough.ts"
+import * as Path from "./routes/Path.ts"
+import * as RouteTable from "./routes/RouteTable.ts"
+import { type ObjectUse, unused, useOf, useOfRoute } from "./routes/UpstreamObjects.ts"
+import * as UpstreamPaths from "./routes/UpstreamPaths.ts"
+import { byName, byPattern, type Closed, type Found, type ServiceCall } from "./ServiceCall.ts"
+import type { ServiceTable } from "./ServiceTable.ts"
 
 /** Where a request goes, and under which of the operator's settings. */
 export interface Routed {
@@ -47,8 +45,10 @@ export interface Target extends Routed {
   readonly usageOnRequest: boolean
   /** The model that is asked about. */
   readonly model?: string
+  /** The service that is asked, whether or not one of that name is registered. */
+  readonly serviceName?: string
   /** Why nothing answers: told to whoever is known, and to nobody else. */
-  readonly closed?: GatewayError
+  readonly closed?: Closed
 }
 
 /** A path that the wildcard lets through, to whom `access` says. */
@@ -60,6 +60,19 @@ export interface Wildcard extends Routed {
 
 const compatUse = (method: string, segments: ReadonlyArray<string>, like: RouteId | undefined): ObjectUse =>
   like === undefined ? useOf(method, segments) : useOfRoute(like, method, segments)
+
+/** What operators decide about the places where requests go. */
+export interface Settings {
+  readonly routes: ReadonlyMap<RouteId, RouteConfig>
+  readonly services: ServiceTable
+  readonly passthrough: Passthrough
+}
+
+/** Why no route takes a request, which is told before anybody is authenticated. */
+export interface Unrouted {
+  readonly code: "unsupported_route"
+  readonly message: string
+}
 
 /** The part of the upstreams' paths that a deployment decides by its environment. */
 export interface Paths {
@@ -81,9 +94,9 @@ const canonical = (
   method: string,
   target: string,
   segments: ReadonlyArray<string>,
-  snapshot: Snapshot
-): Result.Result<Target, GatewayError> => {
-  const config = snapshot.routes.get(id)
+  settings: Settings
+): Result.Result<Target, Unrouted> => {
+  const config = settings.routes.get(id)
   if (config === undefined) return Result.fail(unrouted(method, target))
   return Result.succeed({
     routeId: id,
@@ -102,24 +115,24 @@ const canonical = (
 export const find = (
   method: string,
   target: string,
-  snapshot: Snapshot,
+  settings: Settings,
   paths: Paths = defaultPaths
-): Result.Result<Target | Wildcard, GatewayError> => {
+): Result.Result<Target | Wildcard, Unrouted> => {
   const exact = RouteTable.exactly(method, target)
-  if (exact !== undefined) return canonical(exact.route, method, target, exact.segments, snapshot)
+  if (exact !== undefined) return canonical(exact.route, method, target, exact.segments, settings)
   const path = Path.canonicalise(target)
   if (Result.isFailure(path)) return Result.fail(unsupported(`The request path ${path.failure}.`))
   const route = RouteTable.match(method, path.success)
   switch (route._tag) {
     case "Canonical":
-      return canonical(route.route, method, target, path.success.segments, snapshot)
+      return canonical(route.route, method, target, path.success.segments, settings)
     case "Compat":
       if (!CompatPaths.isOpen(paths.compat, route.rest)) return Result.fail(closedAtCompat)
       return Result.succeed({
         routeId: route.like?.id ?? "compat",
         route: "/providers/compat/*",
         provider: "compat",
-        family: familyOf(route.rest, []),
+        family: familyOfPath(route.rest),
         config: paths.compatConfig,
         target: behind(target, 2),
         objects: compatUse(method, path.success.segments.slice(2), route.like?.id),
@@ -129,8 +142,9 @@ export const find = (
     case "Service":
       return Result.succeed(
         ofService(
-          byPattern(snapshot.services, method, path.success) ??
-            byName(snapshot.services, method, path.success, route.name),
+          byPattern(settings.services, method, path.success) ??
+            byName(settings.services, method, path.success, route.name),
+          route.name,
           target,
           path.success.path
         )
@@ -138,15 +152,15 @@ export const find = (
     case "Control":
       return Result.fail(unsupported("The control API is served by the control listener, not here."))
     case "Unrouted": {
-      const registered = byPattern(snapshot.services, method, path.success)
-      if (registered !== undefined) return Result.succeed(ofService(registered, target, path.success.path))
-      const access = Exposure.accessOf(snapshot.passthrough, paths.support, method, path.success)
+      const registered = byPattern(settings.services, method, path.success)
+      if (registered !== undefined) return Result.succeed(ofService(registered, "", target, path.success.path))
+      const access = Exposure.accessOf(settings.passthrough, paths.support, method, path.success)
       if (access !== "closed")
-        return Result.succeed(wildcard(target, access, snapshot.passthrough, useOf(method, path.success.segments)))
+        return Result.succeed(wildcard(target, access, settings.passthrough, useOf(method, path.success.segments)))
       const alias = RouteTable.aliasOf(method, path.success.segments)
       const model = RouteTable.modelOf(method, path.success)
       if (model !== undefined) {
-        const found = canonical(modelsRoute, method, target, path.success.segments, snapshot)
+        const found = canonical(modelsRoute, method, target, path.success.segments, settings)
         return Result.map(found, (list) => ({ ...list, model }))
       }
       if (alias !== undefined) {
@@ -181,8 +195,8 @@ const wildcard = (target: string, access: Wildcard["access"], settings: Passthro
   objects
 })
 
-/** The target of a service's path: open, or closed with the reason. */
-const ofService = ({ call, closed, prefix }: Found, target: string, path: string): Target => ({
+/** The target of a service's path: open, or closed with the reason. `name`: the one that the path asks for. */
+const ofService = ({ call, closed, prefix }: Found, name: string, target: string, path: string): Target => ({
   routeId: "service",
   route: RouteTable.serviceRoute(path),
   provider: "internal-service",
@@ -192,8 +206,9 @@ const ofService = ({ call, closed, prefix }: Found, target: string, path: string
   target: prefix === 0 ? target : behind(target, prefix),
   accounting: "answer",
   usageOnRequest: false,
+  serviceName: call?.service.name ?? name,
   ...(call !== undefined && { service: call }),
-  ...(closed !== undefined && { closed: new GatewayError(closed) })
+  ...(closed !== undefined && { closed })
 })
 
 /** The settings of a service that there is not: nothing comes as far as using them. */
@@ -220,11 +235,11 @@ export const behind = (target: string, segments: number): string => {
   return rest.startsWith("/") ? rest : `/${rest}`
 }
 
-const closedAtCompat = new GatewayError({
-  code: "unsupported_route",
-  message:
-    "This path of the direct compatible upstream is not open. An operator can open paths by DIRECT_COMPAT_ALLOWED_PATHS; the upstream's UI and administration stay closed."
-})
+const unsupported = (message: string): Unrouted => ({ code: "unsupported_route", message })
+
+const closedAtCompat = unsupported(
+  "This path of the direct compatible upstream is not open. An operator can open paths by DIRECT_COMPAT_ALLOWED_PATHS; the upstream's UI and administration stay closed."
+)
 
 /** A path is as long as a head may be. */
 const mostShown = 128
@@ -234,11 +249,13 @@ const unrouted = (method: string, path: string) =>
     `Route is not supported by this gateway. There is no ${method} ${path.slice(0, mostShown)} here; POST /v1/chat/completions, /v1/responses, /v1/embeddings and /v1/messages, and GET /v1/models are the usual ones.`
   )
 
-const unsupported = (message: string) => new GatewayError({ code: "unsupported_route", message })
+/** The family of a path; on one that both families share, the client's headers tell them apart. */
+export const familyOfPath = (path: string): Family => (path.startsWith("/v1/messages") ? "b" : "a")
 
-/**
- * Family B's client names its protocol version on every call; on a path that both families share, that tells them
- * apart.
- */
-export const familyOf = (target: string, headers: Headers.RawHeaders): Family =>
-  target.startsWith("/v1/messages") || Headers.get(headers, "anthropic-version") !== undefined ? "b" : "a"
+/** The provider of a route, as policies and usage records name it. */
+export const providerOf = (route: PolicyRoute): Provider =>
+  route === "/providers/compat/*"
+    ? "compat"
+    : route.startsWith("/v1/") || route === "/upstream/*"
+      ? "upstream"
+      : "internal-service"
