@@ -1,6 +1,6 @@
 import { Cause, Clock, Context, Effect, Exit, Layer, LogLevel, Option, Redacted, References, Result } from "effect"
 import * as Headers from "../http/Headers.ts"
-import { overdue } from "../policy/KeyState.ts"
+import { overdue, refusalOf } from "../policy/KeyState.ts"
 import * as Routing from "../policy/Routing.ts"
 import { compatConfig, type PolicyRoute } from "../policy/routes/CanonicalRoute.ts"
 import * as Exposure from "../policy/routes/Exposure.ts"
@@ -24,7 +24,7 @@ import * as Request from "./request/Request.ts"
 import { RunningRequests } from "./request/RunningRequests.ts"
 import type { Wire } from "./request/Wire.ts"
 import { ControlState } from "./snapshot/ControlState.ts"
-import { type KeyRecord, unusable } from "./snapshot/KeyRecord.ts"
+import type { KeyRecord } from "./snapshot/KeyRecord.ts"
 import * as AccessLog from "./telemetry/AccessLog.ts"
 import type { Ended } from "./telemetry/Ended.ts"
 import * as Telemetry from "./telemetry/Telemetry.ts"
@@ -104,7 +104,7 @@ export class ProxyApp extends Context.Service<
         const digest = digests.of(request.wire.connection, raw)
         const admitted = (key: KeyRecord): RequestEnd.HungUp => {
           outcome.known(key)
-          const reason = unusable(key, now())
+          const reason = refusalOf(key, now())
           if (reason === undefined) return then(key)
           outcome.refused(new GatewayError(reason))
           return ignored
@@ -127,7 +127,7 @@ export class ProxyApp extends Context.Service<
           (then: typeof admitted) =>
           (key: KeyRecord): RequestEnd.HungUp => {
             const days = overdue(key, control.policyOf(key, route, []).policy, now())
-            if (days === undefined || unusable(key, now()) !== undefined) return admitted(key)
+            if (days === undefined || refusalOf(key, now()) !== undefined) return admitted(key)
             return lookUp(control.retired(digest, key, days, request.requestId), then)
           }
         // a record that came in between, for whatever reason, has its turn as well

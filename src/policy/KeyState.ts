@@ -13,11 +13,14 @@ export interface KeyState {
   readonly usedAt: number
 }
 
+/** A key, and the secret that led to it. */
+export interface PresentedKey extends KeyState {
+  /** Until when the secret is the key's: one that was rotated away has a grace. Epoch milliseconds. */
+  readonly secretEndsAt: Option.Option<number>
+}
+
 /** Why a known key may not be used now, or `undefined`. */
-export const unusable = (
-  state: KeyState,
-  now: number
-): "revoked_virtual_key" | "disabled_virtual_key" | "expired_virtual_key" | "control_state_unavailable" | undefined => {
+export const unusable = (state: KeyState, now: number): Exclude<KeyCode, "invalid_virtual_key"> | undefined => {
   if (state.revoked) return "revoked_virtual_key"
   if (state.disabled) return "disabled_virtual_key"
   if (Option.exists(state.expiresAt, (expiresAt) => expiresAt <= now)) return "expired_virtual_key"
@@ -36,6 +39,7 @@ export const overdue = (
 /** A key that was last used before is one that was not used for `days`. */
 export const unusedSince = (days: number, now: number): number => now - days * dayMs
 
+/** The sentence for each reason to refuse a key. */
 export const refusals = {
   invalid_virtual_key: "The gateway key is not known.",
   disabled_virtual_key: "The gateway key is disabled; an operator can enable it.",
@@ -45,6 +49,25 @@ export const refusals = {
     "This version of the gateway cannot decode the gateway key's policy; an operator can update the gateway, or save the policy again."
 } as const
 
-/** The sentence for a secret that was a key's until the grace of a rotation ended, in epoch milliseconds. */
-export const rotated = (endedAt: number): string =>
-  `The gateway key was rotated, and this secret worked until ${new Date(endedAt).toISOString()}; use the new one.`
+export type KeyCode = keyof typeof refusals
+
+export interface KeyRefusal {
+  readonly code: KeyCode
+  readonly message: string
+}
+
+export const refusal = (code: KeyCode): KeyRefusal => ({ code, message: refusals[code] })
+
+/** Why the key may not be used now with the secret that was presented, or `undefined`. */
+export const refusalOf = (key: PresentedKey, now: number): KeyRefusal | undefined => {
+  const endedAt = Option.getOrUndefined(key.secretEndsAt)
+  if (endedAt !== undefined && endedAt <= now) return rotated(endedAt)
+  const code = unusable(key, now)
+  return code && refusal(code)
+}
+
+/** The secret was the key's until the grace of a rotation ended. */
+const rotated = (endedAt: number): KeyRefusal => ({
+  code: "invalid_virtual_key",
+  message: `The gateway key was rotated, and this secret worked until ${new Date(endedAt).toISOString()}; use the new one.`
+})

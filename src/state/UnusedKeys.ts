@@ -3,6 +3,7 @@ import { unusedSince } from "../policy/KeyState.ts"
 import { Database } from "../services/Database.ts"
 import * as AuditLog from "./AuditLog.ts"
 import * as Changes from "./Changes.ts"
+import * as StoredKeys from "./StoredKeys.ts"
 
 /**
  * Disables the key, unless it was used in the last `days`: another gateway may have served it. An operator who enables
@@ -14,9 +15,9 @@ export const retire = (keyId: string, days: number, requestId: string) =>
     const since = new Date(unusedSince(days, yield* Clock.currentTimeMillis))
     yield* transaction(
       Effect.gen(function* () {
-        const [retired] = yield* sql`UPDATE api_keys SET disabled = true, updated_at = now()
+        const [retired] = yield* sql`UPDATE api_keys k SET disabled = true, updated_at = now()
           WHERE id = ${keyId} AND NOT disabled AND revoked_at IS NULL
-          AND greatest(coalesce(last_used_at, created_at), enabled_at) <= ${since} RETURNING 1`
+          AND ${sql.literal(StoredKeys.usedAt)} <= ${since} RETURNING 1`
         if (retired === undefined) return
         yield* AuditLog.append({
           actorTokenId: null,

@@ -10,10 +10,11 @@ import { byPolicy } from "../../policy/Refusals.ts"
 import { providerOf } from "../../policy/Routing.ts"
 import { canonicalRoutes, PolicyRoute } from "../../policy/routes/CanonicalRoute.ts"
 import { Database } from "../../services/Database.ts"
+import * as StoredKeys from "../../state/StoredKeys.ts"
 import type { Explained } from "../api/policies/PolicyApi.ts"
 import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { answers, Count, rows, type StoreFailure, settled } from "../store/Store.ts"
-import { allowed, applied, reasons, refused, sharedLimits } from "./PolicyReasons.ts"
+import { allowed, applied, reasons, sharedLimits, shown } from "./PolicyReasons.ts"
 import * as PolicyState from "./PolicyState.ts"
 
 /** What a past request was decided by, from its usage record, and what the same facts would come to now. */
@@ -58,7 +59,7 @@ const make = Effect.gen(function* () {
     const { created_at, id, key_id, model, project_id, provider, request_id, route } = record
     const key = yield* state.key(key_id)
     const scope: Scope | undefined = isPolicyRoute(route)
-      ? { projectId: key?.projectId, teamId: key?.teamId, route, models: model === null ? [] : [model] }
+      ? { ...(key === undefined ? nobody : StoredKeys.ownerOf(key)), route, models: model === null ? [] : [model] }
       : undefined
     const changed = scope === undefined ? [] : yield* changesSince(record, scope)
     const explained: Explained = {
@@ -91,13 +92,15 @@ const make = Effect.gen(function* () {
   return PolicyExplanations.of({ explain })
 })
 
+const nobody = { projectId: undefined, teamId: undefined }
+
 type Scope = LayerScope & { readonly route: PolicyRoute }
 
 const decidedNow = (
   record: typeof Row.Type,
   { models, route }: Scope,
   layers: EffectivePolicy.EffectivePolicy["layers"],
-  key: PolicyState.GovernedKey,
+  key: StoredKeys.StoredKey,
   prices: PriceList
 ) => {
   const effective = EffectivePolicy.of([...layers, key.own])
@@ -122,7 +125,7 @@ const decidedNow = (
     applied_layers: effective.layers.map(applied),
     shared_limits: sharedLimits(effective),
     reasons: reasons(effective, question),
-    decision: denied === undefined ? allowed : refused(denied),
+    decision: denied === undefined ? allowed : shown(denied),
     unchecked:
       route === "/upstream/*"
         ? uncheckedAtWildcard(effective.policy)

@@ -40,7 +40,7 @@ export const allowed: FinalDecision = {
 }
 
 /** A refusal as it is shown. */
-export const refused = ({
+export const shown = ({
   code,
   denial,
   message

@@ -8,7 +8,7 @@ import * as Facts from "../../policy/facts/Facts.ts"
 import * as GuardrailPolicy from "../../policy/GuardrailPolicy.ts"
 import { patched } from "../../policy/KeyPolicy.ts"
 import { policyOf } from "../../policy/KeyPreset.ts"
-import { type KeyState, overdue, refusals, unusable } from "../../policy/KeyState.ts"
+import { type KeyState, overdue, refusal, unusable } from "../../policy/KeyState.ts"
 import { allowsModel } from "../../policy/ModelPattern.ts"
 import * as Policy from "../../policy/Policy.ts"
 import { applying, nameOf, type PolicyLayer } from "../../policy/PolicyLayer.ts"
@@ -22,6 +22,7 @@ import type { ServiceCall } from "../../policy/ServiceCall.ts"
 import * as ServicePricing from "../../policy/ServicePricing.ts"
 import { GatewaySettings } from "../../process/Settings.ts"
 import { Database } from "../../services/Database.ts"
+import * as StoredKeys from "../../state/StoredKeys.ts"
 import * as StoredRoutes from "../../state/StoredRoutes.ts"
 import { RowReader } from "../../state/StoredRows.ts"
 import * as StoredServices from "../../state/StoredServices.ts"
@@ -31,7 +32,7 @@ import { ControlError, type Refused } from "../api/schema/Errors.ts"
 import { type Actor, Audit, Snapshots } from "../audit/Audit.ts"
 import { type StoreFailure, UnreadableRow } from "../store/Store.ts"
 import { guardrailsOf } from "./GuardrailNames.ts"
-import { allowed, applied, reasons, refused, sharedLimits } from "./PolicyReasons.ts"
+import { allowed, applied, reasons, sharedLimits, shown } from "./PolicyReasons.ts"
 import * as PolicyState from "./PolicyState.ts"
 
 type Refusal = Refused<"not_found" | "unsupported_route" | "invalid_guardrail_request" | "guardrail_forbidden">
@@ -94,13 +95,10 @@ const make = Effect.gen(function* () {
 
     const layers = yield* state.layers
     const own = yield* ownLayer(key?.own, input)
-    const effectiveFor = (models: ReadonlyArray<string>) => {
-      const teamId = input.team_id ?? key?.teamId
-      return EffectivePolicy.of([
-        ...applying(layers, { projectId: key?.projectId, teamId, route: target.route, models }),
-        own
-      ])
-    }
+    const owner = key && StoredKeys.ownerOf(key)
+    const scope = { projectId: owner?.projectId, teamId: input.team_id ?? owner?.teamId, route: target.route }
+    const effectiveFor = (models: ReadonlyArray<string>) =>
+      EffectivePolicy.of([...applying(layers, { ...scope, models }), own])
     const named = Facts.everyModel(facts)
     const unread = effectiveFor([])
     const effective = effectiveFor(named)
@@ -134,8 +132,8 @@ const make = Effect.gen(function* () {
       Selection.select(yield* definitions, effective.guardrails, facts.guardrails),
       facts
     )
-    const refusal =
-      (key && keyRefusal(key.state, unread, now)) ??
+    const refused =
+      (key && keyRefusal(key, unread, now)) ??
       closed ??
       Refusals.beforeBody(method, { ...target, config }, unread, { ...question, facts: Facts.none }, layers.of.model) ??
       tooLargeFor(ofRequests(config, unread.policy.max_request_body_bytes), question, unread) ??
@@ -176,7 +174,7 @@ const make = Effect.gen(function* () {
       },
       shared_limits: sharedLimits(effective),
       reasons: reasons(effective, question),
-      final_decision: refusal === undefined ? allowed : refused(refusal)
+      final_decision: refused === undefined ? allowed : shown(refused)
     }
     return simulated
   })
@@ -233,7 +231,7 @@ const factsOf = (
 /** An unused key is disabled at its next use, which this would have been. */
 const keyRefusal = (key: KeyState, { policy }: EffectivePolicy.EffectivePolicy, now: number) => {
   const code = unusable(key, now) ?? (overdue(key, policy, now) === undefined ? undefined : "disabled_virtual_key")
-  return code === undefined ? undefined : { code, message: refusals[code] }
+  return code && refusal(code)
 }
 
 /** The body is refused while it comes, before anything in it is known: by the layers whose limit is the strictest. */

@@ -1,7 +1,7 @@
-import { Option } from "effect"
 import * as EffectivePolicy from "../../policy/EffectivePolicy.ts"
-import { applying, type PolicyLayer, type PolicyLayers } from "../../policy/PolicyLayer.ts"
+import { applying, type PolicyLayers } from "../../policy/PolicyLayer.ts"
 import type { PolicyRoute } from "../../policy/routes/CanonicalRoute.ts"
+import { ownerOf } from "../../state/StoredKeys.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 
 /** How many effective policies are remembered for one key: batches may combine models in any number of ways. */
@@ -35,28 +35,17 @@ export const remembering = (): ((
     if (known !== undefined) return known
     const effective = EffectivePolicy.of([
       ...applying(layers, {
-        projectId: Option.getOrUndefined(key.projectId),
-        teamId: Option.getOrUndefined(key.teamId),
+        ...ownerOf(key),
         route,
         models
       }),
-      ownLayer(key)
+      key.own
     ])
     if (byScope.size >= capacity) byScope.clear()
     byScope.set(scope, effective)
     return effective
   }
 }
-
-/** The key's own policy, as the last of the layers. */
-export const ownLayer = (key: KeyRecord): PolicyLayer => ({
-  kind: "key",
-  scopeId: key.id,
-  version: key.policyVersion,
-  policy: key.policy,
-  guardrails: key.guardrails,
-  since: key.limitsSince
-})
 
 /** Names only what has a layer: all other routes and models share one policy. */
 const scopeName = ({ of }: PolicyLayers, route: PolicyRoute, models: ReadonlyArray<string>): string => {

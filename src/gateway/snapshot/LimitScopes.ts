@@ -1,4 +1,3 @@
-import { Option } from "effect"
 import type { EffectivePolicy } from "../../policy/EffectivePolicy.ts"
 import {
   type CountedSince,
@@ -10,7 +9,7 @@ import {
   type PolicyLayers
 } from "../../policy/PolicyLayer.ts"
 import { type LimitField, limitsAnything, type SharedLimits } from "../../policy/SharedLimits.ts"
-import { ownLayer } from "./EffectivePolicies.ts"
+import { ownerOf } from "../../state/StoredKeys.ts"
 import type { KeyRecord } from "./KeyRecord.ts"
 
 /** Whose requests are counted together: those of a key, or those under a policy layer. */
@@ -38,11 +37,10 @@ export const of = (layers: PolicyLayers, key: KeyRecord, effective: EffectivePol
     counted(
       layers,
       {
-        projectId: Option.getOrUndefined(key.projectId),
-        teamId: Option.getOrUndefined(key.teamId),
+        ...ownerOf(key),
         since: key.ownerSince
       },
-      ownLayer(key),
+      key.own,
       field
     )
   ),

@@ -29,11 +29,11 @@ layer(Proxy.database)("ControlState", (it) => {
       const { state } = yield* started()
       const key = yield* Proxy.issueKey({ rpm_limit: 5 }, { project: true })
       const record = Effect.map(state.key(digestHex(key.raw)), Option.getOrThrow)
-      assert.deepInclude((yield* record).policy, { rpm_limit: limited(5), tpm_limit: { _tag: "Unlimited" } })
+      assert.deepInclude((yield* record).own.policy, { rpm_limit: limited(5), tpm_limit: { _tag: "Unlimited" } })
       yield* sql`UPDATE api_keys SET policy = '{"rpm_limit":9}' WHERE id = ${key.id}`
       yield* Changes.publish({ _tag: "Key", id: key.id })
       yield* soon(
-        Effect.map(record, ({ policy }) => policy.rpm_limit),
+        Effect.map(record, ({ own }) => own.policy.rpm_limit),
         limited(9)
       )
       yield* sql`INSERT INTO upstream_credential_mappings (scope, project_id, sealed_credential) VALUES ('project', ${key.projectId}, 'clear.mapped')`

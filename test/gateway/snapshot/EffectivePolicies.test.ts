@@ -37,7 +37,7 @@ describe("the policies that keys are under", () => {
     const before = policies(none, key, "/v1/models", [])
     const after = policies(indexed([layer("global", null, 3)]), key, "/v1/models", [])
     assert.deepStrictEqual([before.policy, after.policy.rpm_limit], [neutral, limited(3)])
-    assert.notStrictEqual(policies(none, { ...key, policyVersion: 2 }, "/v1/models", []), before)
+    assert.notStrictEqual(policies(none, { ...key, own: { ...key.own, version: 2 } }, "/v1/models", []), before)
   })
 
   it("are not remembered without bound", () => {

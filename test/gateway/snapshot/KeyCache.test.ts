@@ -4,7 +4,6 @@ import { TestClock } from "effect/testing"
 import fc from "fast-check"
 import * as KeyCache from "../../../src/gateway/snapshot/KeyCache.ts"
 import type { KeyRecord } from "../../../src/gateway/snapshot/KeyRecord.ts"
-import * as GuardrailPolicy from "../../../src/policy/GuardrailPolicy.ts"
 import * as KeyRecords from "../KeyRecords.ts"
 
 describe("KeyCache", () => {
@@ -214,8 +213,7 @@ const play = Effect.fnUntraced(function* (actions: ReadonlyArray<string>) {
         Option.some({
           ...recordOf(digest),
           projectId: Option.some("p-1"),
-          guardrails: GuardrailPolicy.neutral,
-          policyVersion: version
+          own: { ...recordOf(digest).own, version }
         })
       )
     })
@@ -237,7 +235,7 @@ const play = Effect.fnUntraced(function* (actions: ReadonlyArray<string>) {
   }
   for (const { fiber, since } of askers) {
     yield* Effect.repeat(answerNext, { until: () => fiber.pollUnsafe() !== undefined })
-    assert.isAtLeast(Option.getOrThrow(yield* Fiber.join(fiber)).policyVersion, since)
+    assert.isAtLeast(Option.getOrThrow(yield* Fiber.join(fiber)).own.version, since)
   }
 })
 

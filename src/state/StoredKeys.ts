@@ -1,0 +1,77 @@
+import { Option, Schema } from "effect"
+import type { KeyState } from "../policy/KeyState.ts"
+import type { OwnerScope, PolicyLayer } from "../policy/PolicyLayer.ts"
+import { Since } from "../policy/SharedLimits.ts"
+import * as StoredLayers from "./StoredLayers.ts"
+
+/** A row of `api_keys` as decisions look at it. */
+export interface StoredKey extends KeyState {
+  readonly id: string
+  readonly projectId: Option.Option<string>
+  readonly teamId: Option.Option<string>
+  /** Registered services that it is linked to, by itself or with its project. None: its policy decides alone. */
+  readonly services: ReadonlyArray<string>
+  /** Its own policy, as the last of the layers of a request. */
+  readonly own: PolicyLayer
+}
+
+/** `KeyState.usedAt`, of `api_keys k`. */
+export const usedAt = "greatest(coalesce(k.last_used_at, k.created_at), k.enabled_at)"
+
+/** Text: an infinite time is a row that cannot be decoded, and not a statement that fails. */
+const millis = (time: string): string => `round(extract(epoch FROM ${time}) * 1000)::text`
+
+/** The columns of `fields`, of `api_keys k`. */
+export const columns = `k.id::text AS id, k.project_id::text AS project_id, k.team_id, k.disabled,
+  k.revoked_at IS NOT NULL AS revoked, ${millis("k.expires_at")} AS expires_at, ${millis(usedAt)} AS used_at,
+  k.policy, k.guardrail_policy, k.policy_version::text AS policy_version, k.limits_since,
+  ARRAY(SELECT service_name FROM key_service_links WHERE key_id = k.id AND k.project_id IS NULL
+    UNION ALL SELECT service_name FROM project_service_links WHERE project_id = k.project_id) AS services`
+
+export const fields = {
+  id: Schema.String,
+  project_id: Schema.NullOr(Schema.String),
+  team_id: Schema.NullOr(Schema.String),
+  disabled: Schema.Boolean,
+  revoked: Schema.Boolean,
+  expires_at: Schema.NullOr(Schema.FiniteFromString),
+  used_at: Schema.FiniteFromString,
+  policy: Schema.Unknown,
+  guardrail_policy: Schema.Unknown,
+  policy_version: Schema.FiniteFromString,
+  limits_since: Since,
+  services: Schema.Array(Schema.String)
+}
+
+const Row = Schema.Struct(fields)
+
+export const keyOf = (row: typeof Row.Type): StoredKey => {
+  const own = StoredLayers.ofKey(row.id, row.policy_version, row)
+  return {
+    id: row.id,
+    projectId: Option.fromNullOr(row.project_id),
+    teamId: Option.fromNullOr(row.team_id),
+    disabled: row.disabled,
+    revoked: row.revoked,
+    readable: own.unreadable !== true,
+    expiresAt: Option.fromNullOr(row.expires_at),
+    usedAt: row.used_at,
+    services: row.services,
+    own: { ...own, since: row.limits_since }
+  }
+}
+
+/** Whose key it is. */
+export const ownerOf = ({ projectId, teamId }: StoredKey): OwnerScope => ({
+  projectId: Option.getOrUndefined(projectId),
+  teamId: Option.getOrUndefined(teamId)
+})
+
+/** Joins `asked (digest)`: the SHA-256, in hex, of a secret that is the key's, or was until its last rotation. */
+export const ofSecret = `k.key_hash = decode(asked.digest, 'hex')
+  OR (k.previous_key_hash = decode(asked.digest, 'hex') AND k.previous_key_expires_at IS NOT NULL)`
+
+/** Until when the secret that was asked for is the key's, where it was rotated away. */
+export const secretColumn = `CASE WHEN k.key_hash <> decode(asked.digest, 'hex')
+  THEN ${millis("k.previous_key_expires_at")} END AS secret_ends_at`
+export const secretField = { secret_ends_at: Schema.NullOr(Schema.FiniteFromString) }
