@@ -186,7 +186,10 @@ layer(simulator)("the simulator and the gateway", (it) => {
             )
           )
         )
-        yield* Effect.promise(() => fc.assert(law, { numRuns: 150 }))
+        const unlisted = { method: "GET" as const, path: "/v1/models/large" as const }
+        yield* Effect.promise(() =>
+          fc.assert(law, { numRuns: 150, examples: [[[], { allowed_models: ["small"] }, {}, unlisted]] })
+        )
         // it was no law about nothing
         assert.includeMembers(
           [...seen],
