@@ -28,7 +28,7 @@ export interface Address {
 
 export type LogLevel = "Trace" | "Debug" | "Info" | "Warn" | "Error" | "None"
 
-/** Everything that the environment decides (specification, start-up configuration; reference §0.3). */
+/** Everything that the environment decides. */
 export interface Settings {
   readonly databaseUrl: Option.Option<Redacted.Redacted>
   readonly redisUrl: Option.Option<Redacted.Redacted>

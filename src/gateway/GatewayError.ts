@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import type { Family } from "../policy/routes/CanonicalRoute.ts"
 
-/** Every refusal that the gateway makes itself, and its status (reference §3). */
+/** Every refusal that the gateway makes itself, and its status. */
 export const statusOf = {
   missing_authorization: 401,
   malformed_authorization: 401,
@@ -88,7 +88,7 @@ const typesB: Readonly<Record<number, string>> = {
 }
 const typeB = (status: number): string => typesB[status] ?? (status >= 500 ? "api_error" : "invalid_request_error")
 
-/** The body that the caller's SDK understands (design §9). */
+/** The body that the caller's SDK understands. */
 export const body = (error: GatewayError, family: Family, requestId: string): string => {
   const retry = error.retryAfterSeconds === undefined ? {} : { retry_after_seconds: error.retryAfterSeconds }
   return JSON.stringify(

@@ -27,7 +27,7 @@ export interface Guard {
   readonly onAnswer: (text: string, done: (guarded: Result.Result<string, GatewayError>) => void) => void
 }
 
-/** Guardrails on the way of a request (reference §7.2): managed traffic only. */
+/** Guardrails on the way of a request: managed traffic only. */
 export class Guarding extends Context.Service<
   Guarding,
   {

@@ -9,8 +9,9 @@ import type { Drawn } from "./Receipts.ts"
  * said before any attempt belongs to the first one, whose worker's clock may be late; where that is of a stage it belongs
  * to the task, since the program that starts a workflow speaks before any stage does.
  *
- * In workflows the original takes the latest stage attempt of any task in the graph: what a child says would hang on its
- * sibling's attempt, and the end of a parent on whichever child was at work last. Here they are the task's own.
+ * In workflows other implementations take the latest stage attempt of any task in the graph: what a child says would
+ * hang on its sibling's attempt, and the end of a parent on whichever child was at work last. Here they are the task's
+ * own.
  */
 export const draw = (
   drawing: Drawing,

@@ -5,7 +5,7 @@ import type { Egress } from "../services/Egress.ts"
 import type { Provider } from "./Definitions.ts"
 import type { Failure, Verdict } from "./Outcome.ts"
 
-/** Of whose request the text is: what an HTTP guardrail is told beside it (reference §7.5). */
+/** Of whose request the text is: what an HTTP guardrail is told beside it. */
 export interface Context {
   readonly key_id: string
   readonly team_id: string | null

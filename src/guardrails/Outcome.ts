@@ -30,7 +30,7 @@ export interface Outcome {
 }
 
 /**
- * What becomes of a request (reference §7.1). A dry run changes and stops nothing: what it would have done is noted as
+ * What becomes of a request. A dry run changes and stops nothing: what it would have done is noted as
  * `warn`, and named in the metadata.
  */
 export const of = (policy: FailurePolicy, verdict: Result.Result<Verdict, Failure>): Outcome => {

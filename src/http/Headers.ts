@@ -119,7 +119,7 @@ export const forClient = (
 export const without = (headers: RawHeaders, name: string): Array<string> =>
   copyWithout(headers, (other) => isNamed(other, name))
 
-/** A `traceparent` that means something (reference §1.3): passed on, and its trace id recorded. */
+/** A `traceparent` that means something: passed on, and its trace id recorded. */
 export const traceId = (traceparent: string | undefined): string | undefined => {
   const found =
     traceparent === undefined ? null : /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/i.exec(traceparent)

@@ -4,7 +4,7 @@ import { cost, dearest, type ModelPrice, type PricedTokens, toNanos } from "./Pr
 import type { PriceList } from "./PriceList.ts"
 import type { RouteId, RouteMode } from "./routes/CanonicalRoute.ts"
 
-/** What a request on a billable route counts as when nobody knows its price (reference §1.2). */
+/** What a request on a billable route counts as when nobody knows its price. */
 export const defaultCostNanos = 10_000_000
 
 /** Output tokens of an answer that neither the request nor a policy bounds. */

@@ -7,7 +7,7 @@ export type Algorithm = typeof Algorithm.Type
 const Text = Schema.String.check(Schema.isBetweenLength(1, 512))
 const seconds = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 
-/** How callers prove who they are, beside their gateway key (reference §2.10), under its wire names. */
+/** How callers prove who they are, beside their gateway key, under its wire names. */
 export const FrontDoor = Schema.Struct({
   /** The header of the gateway key while an identity is asked for. */
   svc_key_header: Schema.String,

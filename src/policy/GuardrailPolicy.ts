@@ -1,6 +1,6 @@
 import { Schema, Struct } from "effect"
 
-/** How a guardrail is called in policies and requests (reference §2.11). */
+/** How a guardrail is called in policies and requests. */
 export const GuardrailName = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9._-]{1,128}$/))
 
 const Names = Schema.Array(GuardrailName).check(Schema.isMaxLength(100))

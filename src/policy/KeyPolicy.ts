@@ -15,7 +15,7 @@ const ModelName = Schema.String.check(Schema.isBetweenLength(1, 256))
 const UnpricedModels = Schema.Literals(["flat", "refuse"])
 
 /**
- * What a key may do (reference §8.1), under its wire names. A limit or list that is `null` on the wire restricts
+ * What a key may do, under its wire names. A limit or list that is `null` on the wire restricts
  * nothing, and so does a policy that says nothing: a new key works on every canonical route.
  */
 export const KeyPolicy = Schema.Struct({
@@ -98,7 +98,7 @@ export const neutral: KeyPolicy = {
 export const patched = (base: KeyPolicy, patch: KeyPolicyPatch): KeyPolicy => ({ ...base, ...patch })
 
 /**
- * What both allow (reference §8.2). The neutral policy changes nothing, the order does not matter, and what one of them
+ * What both allow. The neutral policy changes nothing, the order does not matter, and what one of them
  * denies stays denied: for each request the result denies exactly what one of the two denies.
  */
 export const restricted = (a: KeyPolicy, b: KeyPolicy): KeyPolicy => ({

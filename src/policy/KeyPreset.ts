@@ -4,7 +4,7 @@ import { type KeyPolicy, neutral } from "./KeyPolicy.ts"
 import { limited } from "./Limit.ts"
 
 /**
- * A policy to begin a new key with (reference §8.5; `coding_agent` is ours). What it was made from, a key does not
+ * A policy to begin a new key with (`coding_agent` is this gateway's own). What it was made from, a key does not
  * remember.
  */
 export const KeyPreset = Schema.Literals([

@@ -29,7 +29,7 @@ export const unusable = (state: KeyState, now: number): Exclude<KeyCode, "invali
 
 const dayMs = 86_400_000
 
-/** How many days without a use disable a key, when by what is known of it so many have passed (reference §6.1). */
+/** How many days without a use disable a key, when by what is known of it so many have passed. */
 export const overdue = (
   { usedAt }: KeyState,
   { unused_key_auto_disable_after_days: days }: KeyPolicy,

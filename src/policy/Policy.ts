@@ -231,7 +231,7 @@ const checks: ReadonlyArray<Rule> = [
   {
     name: "route",
     beforeBody: true,
-    // the way to a linked service needs no permission of its own (reference §8.3)
+    // the way to a linked service needs no permission of its own
     test: (policy, { route, service }) =>
       allows(policy.allowed_routes, route) || service?.linked.includes(service.name) === true
         ? undefined

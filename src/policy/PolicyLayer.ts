@@ -4,7 +4,7 @@ import type * as SharedLimits from "./SharedLimits.ts"
 import type { Policies } from "./StoredPolicies.ts"
 
 /**
- * What a stored layer is about, from the general to the particular (reference §8.2). A key's own policy comes behind
+ * What a stored layer is about, from the general to the particular. A key's own policy comes behind
  * them.
  */
 export const LayerKind = Schema.Literals(["global", "project", "team", "route", "model"])

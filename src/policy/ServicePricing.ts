@@ -5,7 +5,7 @@ import { toNanos } from "./Price.ts"
 import type { CostMode, Endpoint, EndpointPricingRule, PricingRule } from "./routes/Service.ts"
 import { foldedSegment } from "./routes/UpstreamPaths.ts"
 
-/** What an operator said a service costs (reference §9.5), made ready for requests. */
+/** What an operator said a service costs, made ready for requests. */
 export interface Pricing {
   readonly base: Cost
   readonly bodyRules: ReadonlyArray<PricingRule>

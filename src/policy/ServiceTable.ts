@@ -34,7 +34,7 @@ export const of = (services: ReadonlyArray<Service>): ServiceTable => {
 }
 
 /**
- * The service whose pattern fits a canonical path, the longest pattern first (reference §1.1), of two as long (`/a/b`
+ * The service whose pattern fits a canonical path, the longest pattern first, of two as long (`/a/b`
  * and `/a/*`) the exact one. One that does not have the method is passed over.
  */
 export const match = ({ byPattern }: ServiceTable, method: string, path: string): Service | undefined => {

@@ -3,7 +3,7 @@ import type { RouteLimits } from "../policy/routes/CanonicalRoute.ts"
 import type { Ownership } from "../policy/routes/Ownership.ts"
 import type { UpstreamBase } from "../policy/routes/UpstreamBase.ts"
 
-/** What the environment decides for a gateway process (specification, start-up configuration; reference §0.3). */
+/** What the environment decides for a gateway process. */
 export class GatewaySettings extends Context.Service<
   GatewaySettings,
   {

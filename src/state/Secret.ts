@@ -42,7 +42,7 @@ export const digestHex = (secret: string): string => hash("sha256", secret, "hex
 export const equal = (given: Redacted.Redacted, expected: Redacted.Redacted): boolean =>
   timingSafeEqual(digest(given), digest(expected))
 
-/** `rk_live_` or `op_live_` and more than 16 characters in all (reference §3, §6.1). */
+/** `rk_live_` or `op_live_` and more than 16 characters in all. */
 export const wellFormed = (prefix: typeof keyPrefix | typeof operatorTokenPrefix, value: string): boolean =>
   value.startsWith(prefix) && value.length > shownLength && value.length <= 256
 

@@ -56,7 +56,7 @@ const registered = (columns: object): Registered => {
         mode: "managed_by_gateway",
         timeoutMs: row.timeout_ms,
         maxRequestBodyBytes: row.max_body_bytes,
-        // a service may answer as much as it likes; only a policy says how much (reference §1.2)
+        // a service may answer as much as it likes; only a policy says how much
         maxResponseBodyBytes: Number.POSITIVE_INFINITY,
         limitsStreams: false,
         limitsSetBy: "the service",

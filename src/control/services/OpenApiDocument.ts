@@ -9,7 +9,7 @@ export interface OpenApiDocument {
   readonly endpoints: ReadonlyArray<Endpoint>
 }
 
-/** Endpoints of one service, and prices for them (reference §9.1). */
+/** Endpoints of one service, and prices for them. */
 export const maxEndpoints = 500
 
 const maxPathLength = 512
@@ -85,7 +85,7 @@ const quoted = (path: string): string => JSON.stringify(path.slice(0, 64))
 const exact = new Set(["/health", "/history"])
 const below = ["/events", "/status", "/dlq", "/broker/dlq", "/failed-tasks", "/svc", "/executions"]
 
-/** The endpoints of task messaging and of operation, for which nobody is charged (reference §9.4). */
+/** The endpoints of task messaging and of operation, for which nobody is charged. */
 export const isOperational = (path: string): boolean =>
   exact.has(path) || below.some((prefix) => path === prefix || path.startsWith(`${prefix}/`))
 

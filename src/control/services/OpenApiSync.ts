@@ -19,7 +19,7 @@ type Unread = Refused<
   | "service_openapi_unavailable"
 >
 
-/** Takes over the endpoints that a service describes itself, so that they can have prices (reference §9.4). */
+/** Takes over the endpoints that a service describes itself, so that they can have prices. */
 export class OpenApiSync extends Context.Service<
   OpenApiSync,
   {

@@ -35,7 +35,7 @@ type Duplicate = Refused<"duplicate_service">
 type Invalid = Refused<"invalid_service_payload" | "invalid_service_upstream" | "missing_project">
 type Missing = Refused<"missing_service">
 
-/** Services that come from elsewhere: one by one from the studio, or a registry at once (reference §9.3). */
+/** Services that come from elsewhere: one by one from the studio, or a registry at once. */
 export class ServiceImport extends Context.Service<
   ServiceImport,
   {

@@ -104,7 +104,7 @@ const repeated = (param: string, values: ReadonlyArray<string>): Breach | undefi
 const endpointKey = ({ method, path_template }: EndpointInput): string =>
   `${method} ${path_template.replace(/\{[^{}]*\}/g, "{}")}`
 
-/** The first rule of reference §9.1 that `input` breaks; the price is looked at as it will be. */
+/** The first rule that `input` breaks; the price is looked at as it will be. */
 export const breachOf = (
   input: Omit<NewService, "name">,
   price: Pick<Service, "cost_mode" | "estimated_cost_usd">

@@ -307,7 +307,7 @@ interface Assignments {
 
 const configuration: Change = { _tag: "Configuration" }
 
-/** What `null` brings back (reference §9.1). */
+/** What `null` brings back. */
 const defaults = {
   health_check_method: "GET",
   timeout_ms: 60_000,

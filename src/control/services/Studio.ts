@@ -9,7 +9,7 @@ import * as StudioExport from "./StudioExport.ts"
 
 type Unavailable = Refused<"studio_unconfigured" | "studio_unavailable">
 
-/** What the studio offers for import (reference §9.3). */
+/** What the studio offers for import. */
 export class Studio extends Context.Service<
   Studio,
   { readonly services: Effect.Effect<ReadonlyArray<StudioService>, Unavailable | StoreFailure> }

@@ -9,7 +9,7 @@ const Text = Schema.optionalKey(Schema.NullOr(Schema.String))
 const Texts = Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.String)))
 const IdText = Schema.optionalKey(Schema.NullOr(Schema.Union([Schema.String, Schema.Finite])))
 
-/** A row of the studio's export (reference §9.3). What else it says is not read. */
+/** A row of the studio's export. What else it says is not read. */
 const Row = Schema.Struct({
   studio_service_id: IdText,
   service_id: IdText,

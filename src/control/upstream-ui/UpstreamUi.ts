@@ -149,7 +149,7 @@ interface Destination {
   readonly credential: Redacted.Redacted
 }
 
-/** The enabled upstream and its own credential, else what the environment says (reference §6.6, from step 3 on). */
+/** The enabled upstream and its own credential, else what the environment says. */
 const destinationOf = Effect.gen(function* () {
   const { sql } = yield* Database
   const upstreams = yield* StartupUpstreams

@@ -9,7 +9,7 @@ export interface Proven {
   readonly until: number
 }
 
-/** What a token whose signature is right says, in the order of reference §6.3. */
+/** What a token whose signature is right says, in the order in which it is looked at. */
 export const check = (
   claims: unknown,
   provider: IdentityProvider,

@@ -24,7 +24,7 @@ interface Remembered extends Claims.Proven {
 const isAlgorithm = Schema.is(Algorithm)
 
 /**
- * Who a request comes from (reference §6.3, §6.4). The headers of a trusted gateway come before a token, and where they
+ * Who a request comes from. The headers of a trusted gateway come before a token, and where they
  * are presented nothing else counts.
  */
 export class Identities extends Context.Service<

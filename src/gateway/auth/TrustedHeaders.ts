@@ -15,7 +15,7 @@ export const present = (headers: Headers.RawHeaders): boolean =>
 const Instant = Schema.optionalKey(Schema.NullOr(Schema.Union([Schema.Finite, Schema.String])))
 const Texts = Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.String)))
 
-/** What the identity header holds (reference §6.4); members that are not named here mean nothing. */
+/** What the identity header holds; members that are not named here mean nothing. */
 const Statement = Schema.fromJsonString(
   Schema.Struct({
     tenant_id: Schema.String,

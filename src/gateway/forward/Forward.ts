@@ -312,7 +312,7 @@ class Answer implements Sink {
   }
 }
 
-/** Statuses of an upstream that is overloaded or broken (reference §1.6). */
+/** Statuses of an upstream that is overloaded or broken. */
 export const fallbackStatuses: ReadonlySet<number> = new Set([429, 500, 502, 503, 504])
 const fallbackCodes: ReadonlySet<ErrorCode> = new Set(["upstream_connection", "upstream_timeout", "gateway_overloaded"])
 

@@ -3,7 +3,7 @@ import type { UpstreamBase } from "../../policy/routes/UpstreamBase.ts"
 
 /**
  * The answer's headers, with a `Location` in the upstream's UI (`/ui…`, relative or at the upstream's own origin) put
- * at the address by which the browser came through the trusted ingress (reference §11.4).
+ * at the address by which the browser came through the trusted ingress.
  */
 export const shown =
   (request: Headers.RawHeaders, base: UpstreamBase) =>

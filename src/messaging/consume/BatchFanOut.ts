@@ -15,7 +15,7 @@ export interface BatchDelivery {
 
 /**
  * One message for each task, in their order, to be confirmed before the batch is acknowledged. Items keep the priority
- * that the batch travelled with, which the original loses; without one they have their own.
+ * that the batch travelled with, which other implementations lose; without one they have their own.
  */
 export const publications = (
   batch: BatchEnvelope,

@@ -120,7 +120,7 @@ const events = {
     ...message,
     delivery_tag: Schema.NullOr(I),
     redelivered: B,
-    // the original leaves it out, and its graphs show 0 for every attempt
+    // other implementations leave it out, and their graphs show 0 for every attempt
     retry_attempt: I
   }),
   WorkflowMessagePublished: event("WorkflowMessagePublished", "workflow", {

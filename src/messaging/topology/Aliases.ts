@@ -34,8 +34,8 @@ const builtIn = { canonical: "task_id", alias: "documentId" }
 
 /**
  * Other names for top-level fields. Messages on the broker always bear the canonical names; nothing inside `payload`,
- * `meta` or `result` is renamed. The built-in alias counts on the way in alone: the original also renames `task_id` to
- * `documentId` on the way out as soon as there is any configuration, which nobody asked for.
+ * `meta` or `result` is renamed. The built-in alias counts on the way in alone: other implementations also rename
+ * `task_id` to `documentId` on the way out as soon as there is any configuration, which nobody asked for.
  */
 export class ContractAliasConfig {
   private readonly fields: ReadonlyMap<string, string>

@@ -27,9 +27,9 @@ export interface Facts {
   /** How many tools a request offers, and the bytes of their JSON; in a message batch, of the request with the most. */
   readonly toolCount: number
   readonly toolSchemaBytes: number
-  /** The registered service that the body names (reference §1.8). */
+  /** The registered service that the body names. */
   readonly service: string | undefined
-  /** Estimated tokens of the input (reference §5). */
+  /** Estimated tokens of the input. */
   readonly inputTokens: number
   /** Output tokens that the requests bound themselves, summed over all answers; by the largest member of each. */
   readonly boundedOutput: number

@@ -94,7 +94,7 @@ export const seededLimits: RouteLimits = {
   maxResponseBodyBytes: 1_048_576
 }
 
-/** The direct compatible upstream has no row of settings (reference §1.2). */
+/** The direct compatible upstream has no row of settings. */
 export const compatLimits: RouteLimits = { ...seededLimits, timeoutMs: 60_000 }
 
 /** Where a limit on bodies is set, in words for whoever meets it. */

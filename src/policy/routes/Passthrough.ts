@@ -34,7 +34,7 @@ export const Passthrough = Schema.Struct({
 })
 export type Passthrough = typeof Passthrough.Type
 
-/** What holds until an operator decides otherwise (reference §11.1); the migration seeds the same. */
+/** What holds until an operator decides otherwise; the migration seeds the same. */
 export const defaults: Passthrough = {
   enabled: false,
   allowed_paths: ["/v1/*"],

@@ -8,7 +8,7 @@ export const ServiceName = Schema.String.check(
   Schema.isPattern(serviceNamePattern, { expected: "a lower-case DNS label of 1 to 64 characters" })
 )
 
-/** Services with a path of their own beside `/services/<name>` (reference §1.1). */
+/** Services with a path of their own beside `/services/<name>`. */
 export const builtInServices = ["summary", "translation", "ocr", "embeddings"] as const
 
 export const ServiceMethod = Schema.Literals(["GET", "POST", "PUT", "PATCH", "DELETE"])

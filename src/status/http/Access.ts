@@ -4,7 +4,7 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { hostnameOf, isLoopback, requestHostname } from "../../http/RequestHost.ts"
 import { refusal } from "./Detail.ts"
 
-/** Whoever has the token; without one, programs of this machine (design §11). */
+/** Whoever has the token; without one, programs of this machine. */
 export type Access = Option.Option<Redacted.Redacted>
 
 /** What an admission is decided by. */

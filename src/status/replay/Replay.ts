@@ -180,8 +180,8 @@ const unconfirmed = Effect.fnUntraced(function* (
 })
 
 /**
- * Straight to the source queue, where the original goes by its retry queue: that one is named after a delay which a later
- * release of the worker may no longer have, and the broker drops it when it is idle; its message would wait for nothing.
+ * Straight to the source queue, where other implementations go by its retry queue: that one is named after a delay which
+ * a later release of the worker may no longer have, and the broker drops it when it is idle; its message would wait for nothing.
  * A publish is mandatory, so a queue that is gone is told, and `Confirmed` means that the message is in the queue.
  */
 const publicationOf = (record: DeadLetterRecord, at: string): Publication => {

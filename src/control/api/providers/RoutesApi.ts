@@ -30,7 +30,7 @@ export const Route = Schema.Struct({
 }).annotate({ identifier: "Route" })
 export type Route = typeof Route.Type
 
-/** Any subset. A number out of its range is an `invalid_provider_config_payload` (reference §2.8). */
+/** Any subset. A number out of its range is an `invalid_provider_config_payload`. */
 export const RoutePatch = Schema.Struct({
   mode: Schema.optionalKey(RouteMode),
   timeout_ms: Schema.optionalKey(upTo(maxTimeoutMs, "Milliseconds")),

@@ -26,7 +26,7 @@ const unheld = (what: string) =>
   set(Schema.String.annotate({ description: `${what} One of ${Unheld.literals.join(", ")}.` }))
 
 /**
- * Any subset; `null` is the default. What a value may be is said by `invalid_provider_config_payload` (reference §2.7).
+ * Any subset; `null` is the default. What a value may be is said by `invalid_provider_config_payload`.
  */
 export const UpstreamPassthroughPatch = Schema.Struct({
   enabled: set(Schema.Boolean),

@@ -26,7 +26,7 @@ const Text = Schema.NullOr(Schema.String)
 export const listOf = <S extends Schema.Constraint>(item: S, most: number) =>
   Schema.Array(item).check(Schema.isMaxLength(most))
 
-/** Everything about a service but its credential, of which it says whether there is one (reference §9.1). */
+/** Everything about a service but its credential, of which it says whether there is one. */
 export const Service = Schema.Struct({
   name: Schema.String,
   project_id: Schema.NullOr(Id),
