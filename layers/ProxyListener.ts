@@ -49,7 +49,7 @@ export const layer = (address: Address, drainWithin: Duration.Input, most: Most,
         let hungUp: HungUp | undefined
         let over = false
         requests++
-        hungUp = proxyApp.handle(WireNode.make(incoming, outgoing, { onEarlyAnswer }), () => {
+        hungUp = proxyApp.handleUnsafe(WireNode.make(incoming, outgoing, { onEarlyAnswer }), () => {
           over = true
           if (hungUp !== undefined) ofSocket?.delete(hungUp)
           requests--

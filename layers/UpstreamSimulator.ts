@@ -31,7 +31,7 @@ export const at = (origin: string, elsewhere: Layer.Layer<Upstream>): Layer.Laye
       const others = yield* Upstream
       const whoIsAt = (request: Exchange) => (request.origin === origin ? simulator : others)
       return Upstream.of({
-        start: (request, sink, done) => whoIsAt(request).start(request, sink, done),
+        exchangeUnsafe: (request, sink, done) => whoIsAt(request).exchangeUnsafe(request, sink, done),
         exchange: (request, sink) => whoIsAt(request).exchange(request, sink)
       })
     })

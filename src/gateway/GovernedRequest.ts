@@ -295,7 +295,7 @@ export class GovernedRequest {
     cost: Cost
   ) {
     const checked = this.#span.phase("gateway.limits.admit")
-    this.#shared.limits.admit(
+    this.#shared.limits.admitUnsafe(
       this.#request.recordId,
       meters,
       cost.wanted,
@@ -419,7 +419,7 @@ export class GovernedRequest {
     this.#watch = ObjectRules.watchOf(
       target.objects,
       request.wire.method,
-      (objects) => owners.remember(provider, objects, key, () => {}),
+      (objects) => owners.rememberUnsafe(provider, objects, key, () => {}),
       this.#facts
     )
     this.#responseHash = new BodyHash(control.snapshot().bodyHashKey)
@@ -533,7 +533,7 @@ export class GovernedRequest {
     // who reads an id may use it at once
     const untold = this.#watch?.untold() ?? []
     if (untold.length === 0) end()
-    else owners.remember(account.provider, untold, this.#sender.key, this.#guarded<void>(end))
+    else owners.rememberUnsafe(account.provider, untold, this.#sender.key, this.#guarded<void>(end))
   }
 
   #settle(account: Account, then: () => void): void {
@@ -557,7 +557,7 @@ export class GovernedRequest {
     if (record.cost_source === "route_default" && record.status_code < 400) {
       this.#shared.unpriced(this.#model)
     }
-    this.#shared.usageLog.settle(
+    this.#shared.usageLog.settleUnsafe(
       this.#reservation,
       account.bill.settled,
       record,
@@ -610,7 +610,7 @@ export class GovernedRequest {
     const byPolicy = failure.code === "request_body_too_large" && limit.setBy === "this key's policy"
     const denial = byPolicy ? Denied.ofBody(this.#effective) : undefined
     if (failure.status >= 500) return this.#refuse(failure, denial)
-    this.#shared.limits.admit(
+    this.#shared.limits.admitUnsafe(
       this.#request.recordId,
       this.#meters(),
       Estimate.requestAlone,

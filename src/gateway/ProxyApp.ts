@@ -37,7 +37,7 @@ export class ProxyApp extends Context.Service<
   ProxyApp,
   {
     /** Answers on the wire, and tells `done` once how it ended. */
-    readonly handle: (wire: Wire, done: (ended: Ended) => void) => RequestEnd.HungUp
+    readonly handleUnsafe: (wire: Wire, done: (ended: Ended) => void) => RequestEnd.HungUp
   }
 >()("svc/gateway/ProxyApp") {
   static readonly layer = Layer.effect(
@@ -245,7 +245,7 @@ export class ProxyApp extends Context.Service<
         return { status: error.status, error, streamed: false, aborted: false, bill: Billing.nothing }
       }
 
-      const handle: ProxyApp["Service"]["handle"] = (wire, done) => {
+      const handleUnsafe: ProxyApp["Service"]["handleUnsafe"] = (wire, done) => {
         telemetry.begin()
         const snapshot = control.snapshot()
         const { frontDoor } = snapshot
@@ -304,7 +304,7 @@ export class ProxyApp extends Context.Service<
         return ignored
       }
 
-      return ProxyApp.of({ handle })
+      return ProxyApp.of({ handleUnsafe })
     })
   )
 }

@@ -148,7 +148,7 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
       const account = { ...unaccounted, ...came, request, target, key, denial, policy: effective, endedAt: now() }
       const record = RequestAccount.toRecord(account)
       recorded = true
-      usageLog.settle(reservation, Billing.nothing.settled, record, guarded<void>(then))
+      usageLog.settleUnsafe(reservation, Billing.nothing.settled, record, guarded<void>(then))
     }
     const refuse = (
       error: GatewayError,
@@ -181,7 +181,7 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
       const watch = ObjectRules.watchOf(
         target.objects,
         request.wire.method,
-        (objects) => owners.remember(target.provider, objects, key, () => {}),
+        (objects) => owners.rememberUnsafe(target.provider, objects, key, () => {}),
         body?.making
       )
       const leaves = ObjectRules.listFilter(asked)
@@ -207,7 +207,7 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
           // who reads an id may use it at once
           const untold = watch?.untold() ?? []
           if (untold.length === 0) end()
-          else owners.remember(target.provider, untold, key, guarded<void>(end))
+          else owners.rememberUnsafe(target.provider, untold, key, guarded<void>(end))
         }
       }
       hungUp = StreamedRequest.run(upstream, streamed, now, span, { ...outcome, failed })
@@ -222,7 +222,7 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
     const meters = () =>
       countingRequests(metersOf(effective, (effective) => control.limitScopes(key, effective), now()))
     const admit = (destination: Destination, body: Read | undefined) =>
-      limits.admit(
+      limits.admitUnsafe(
         request.recordId,
         meters(),
         Estimate.requestAlone,
@@ -278,7 +278,7 @@ export const make: Effect.Effect<WildcardRequests, never, Services> = Effect.gen
         const byPolicy = failure.code === "request_body_too_large" && limit.setBy === "this key's policy"
         const denial = byPolicy ? Denied.ofBody(effective) : undefined
         if (failure.status >= 500) return refuse(failure, denial)
-        limits.admit(
+        limits.admitUnsafe(
           request.recordId,
           meters(),
           Estimate.requestAlone,

@@ -62,7 +62,7 @@ export class Upstream extends Context.Service<
      * The same without a fiber, for the path of every request. Tells `done` once; `cancel` ends the exchange at the
      * upstream too, and then `done` is told nothing. It answers whether the upstream may have had any of the request.
      */
-    readonly start: Start
+    readonly exchangeUnsafe: Start
   }
 >()("svc/Upstream") {}
 
@@ -71,7 +71,7 @@ export type Cancel = () => boolean
 
 /** The door of a driver that works by callbacks. */
 export const ofCallbacks = (start: Start): Upstream["Service"] => ({
-  start,
+  exchangeUnsafe: start,
   exchange: (request, sink) =>
     Effect.callback((resume) => {
       const cancel = start(request, sink, resume)
@@ -83,7 +83,7 @@ export const ofCallbacks = (start: Start): Upstream["Service"] => ({
 export const ofEffects = (exchange: Upstream["Service"]["exchange"]): Effect.Effect<Upstream["Service"]> =>
   Effect.map(Effect.context<never>(), (context) => ({
     exchange,
-    start: (request, sink, done) => {
+    exchangeUnsafe: (request, sink, done) => {
       let cancelled = false
       const fiber = Effect.runForkWith(context)(exchange(request, sink))
       fiber.addObserver((exit) => {

@@ -79,7 +79,7 @@ export const run = (rounds: number) =>
     const key = yield* Proxy.issueKey(everythingOn)
     const egress = ScriptedEgress.layer(undefined, [])
     const redis = Context.get(yield* Layer.build(RedisMemory.layer({ prefix: "svc-bench:" })), Redis)
-    const { handle } = Context.get(
+    const { handleUnsafe: handle } = Context.get(
       yield* Layer.build(
         Proxy.program.pipe(
           Layer.provide([

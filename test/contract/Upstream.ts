@@ -151,7 +151,7 @@ export const suite = (name: string, variant: Layer.Layer<Upstream | Target>): vo
           })
           let ended = 0
           const upstream = yield* Upstream
-          const cancel = upstream.start(yield* exchangeOf(requests.chatStream), sink, () => ended++)
+          const cancel = upstream.exchangeUnsafe(yield* exchangeOf(requests.chatStream), sink, () => ended++)
           yield* Deferred.await(begun)
           assert.isTrue(cancel())
           sink.drain()

@@ -69,7 +69,7 @@ it.effect("a budget's counter is what was spent and what is reserved, whatever R
       const admit = (reserved: number, limit = limited(1000)) =>
         Effect.flatMap(DateTime.now, (now) =>
           Effect.callback<Admission, LimitsUnavailable>((resume) =>
-            limits.admit(
+            limits.admitUnsafe(
               randomUUID(),
               Meters.of(
                 [LimitScopes.ofKey(key, { ...neutral, daily_budget_usd: limit }, () => ({ counted: "all", since }))],
@@ -82,7 +82,7 @@ it.effect("a budget's counter is what was spent and what is reserved, whatever R
         )
       const settle = (reservation: Reservation | undefined, at: number, nanos: number) =>
         Effect.callback<number, RedisError>((resume) =>
-          limits.settle(reservation, { tokens: 0, nanos }, line(key, at, nanos), resume)
+          limits.settleUnsafe(reservation, { tokens: 0, nanos }, line(key, at, nanos), resume)
         )
       for (const action of actions) {
         const now = DateTime.toEpochMillis(yield* DateTime.now)

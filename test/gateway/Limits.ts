@@ -301,7 +301,9 @@ const keyWith = Effect.fnUntraced(function* (policy: Partial<KeyPolicy>, id: str
   )
   const admit = (wanted: Wanted = nothing) =>
     Effect.flatMap(meters, (meters) =>
-      Effect.callback<Admission, LimitsUnavailable>((resume) => limits.admit(randomUUID(), meters, wanted, resume))
+      Effect.callback<Admission, LimitsUnavailable>((resume) =>
+        limits.admitUnsafe(randomUUID(), meters, wanted, resume)
+      )
     )
   const counterOf = (meter: Meters.Meter) => Effect.map(command("GET", named(meter.key)), Number)
   return {
@@ -326,7 +328,7 @@ const keyWith = Effect.fnUntraced(function* (policy: Partial<KeyPolicy>, id: str
         )
       ),
     settle: (reservation: Reservation | undefined, used: Settled, record = "{}") =>
-      Effect.callback<number, RedisError>((resume) => limits.settle(reservation, used, record, resume)),
+      Effect.callback<number, RedisError>((resume) => limits.settleUnsafe(reservation, used, record, resume)),
     counters: Effect.flatMap(meters, ({ all }) => Effect.forEach(all, counterOf)),
     counter: (field: Meters.Meter["field"]) =>
       Effect.flatMap(meters, ({ all }) => Effect.all(all.filter((meter) => meter.field === field).map(counterOf))).pipe(

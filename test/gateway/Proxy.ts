@@ -101,7 +101,7 @@ export const restarted = Effect.fnUntraced(function* (options: Options = {}) {
   const handle = (wire: Wire) =>
     Effect.suspend(() => {
       const over = Deferred.makeUnsafe<Ended>()
-      const hungUp = app.handle(wire, (ended) => Deferred.doneUnsafe(over, Exit.succeed(ended)))
+      const hungUp = app.handleUnsafe(wire, (ended) => Deferred.doneUnsafe(over, Exit.succeed(ended)))
       return Effect.onInterrupt(Deferred.await(over), () =>
         Effect.andThen(
           Effect.sync(() => hungUp()),

@@ -6,7 +6,7 @@ import * as Billing from "../../src/gateway/usage/Billing.ts"
 import * as LocalPort from "../LocalPort.ts"
 
 const program = Layer.succeed(ProxyApp, {
-  handle: (wire, done) => {
+  handleUnsafe: (wire, done) => {
     wire.answer(wire.method === "OPTIONS" ? 404 : 200, ["vary", "accept", "x-request-id", "r"], wire.method)
     done({ status: 200, error: undefined, streamed: false, aborted: false, bill: Billing.nothing })
     return () => {}

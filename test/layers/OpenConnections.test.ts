@@ -27,7 +27,7 @@ it.live("a connection beyond those that an address may have is refused by name, 
   Effect.gen(function* () {
     const port = yield* LocalPort.free
     const program = Layer.succeed(ProxyApp, {
-      handle: (wire, done) => {
+      handleUnsafe: (wire, done) => {
         wire.answer(200, [], "served")
         done({ status: 200, error: undefined, streamed: false, aborted: false, bill: Billing.nothing })
         return () => {}

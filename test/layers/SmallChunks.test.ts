@@ -42,7 +42,7 @@ const proxying = (handle: (wire: Wire) => void) =>
   Effect.gen(function* () {
     const port = yield* LocalPort.free
     const program = Layer.succeed(ProxyApp, {
-      handle: (wire, done) => {
+      handleUnsafe: (wire, done) => {
         handle(wire)
         return () => done({ status: 499, error: undefined, streamed: false, aborted: false, bill: Billing.nothing })
       }

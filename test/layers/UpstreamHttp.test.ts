@@ -249,7 +249,7 @@ describe("UpstreamHttp: limits and closing", () => {
       Effect.gen(function* () {
         const upstream = yield* Upstream
         const start = (origin: string) =>
-          upstream.start(
+          upstream.exchangeUnsafe(
             {
               origin,
               method: "GET",

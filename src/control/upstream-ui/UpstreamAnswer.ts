@@ -57,7 +57,7 @@ export const ask: (exchange: Exchange) => Effect.Effect<UpstreamAnswer, Upstream
       }
     }
     yield* Effect.acquireRelease(
-      Effect.sync(() => upstream.start(exchange, sink, ended)),
+      Effect.sync(() => upstream.exchangeUnsafe(exchange, sink, ended)),
       (cancel) => Effect.sync(cancel)
     )
     const begun = new CollectedBytes()

@@ -118,7 +118,7 @@ export const pass = (
     }
   }
   try {
-    cancel = upstream.start(passage.exchange, answer, ended)
+    cancel = upstream.exchangeUnsafe(passage.exchange, answer, ended)
     return stop
   } catch (defect) {
     ended(Exit.die(defect))

@@ -62,7 +62,7 @@ export const pass = (
     }
   }
   try {
-    const cancel = upstream.start(passage.exchange, answer, ended)
+    const cancel = upstream.exchangeUnsafe(passage.exchange, answer, ended)
     return () => {
       if (!over) ended(Exit.interrupt(), cancel())
     }

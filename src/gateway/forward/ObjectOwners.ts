@@ -20,14 +20,14 @@ export class ObjectOwners extends Context.Service<
      * Tells `done` when whoever reads an id can use it, or when Redis does not take it: then the usage record, which
      * carries it to the database, is all.
      */
-    readonly remember: (
+    readonly rememberUnsafe: (
       provider: Provider,
       objects: ReadonlyArray<UpstreamObject>,
       key: KeyRecord,
       done: () => void
     ) => void
     /** Which of `objects` the key may use, in their order. An object that is not known belongs to nobody. */
-    readonly usable: (
+    readonly usableUnsafe: (
       provider: Provider,
       objects: ReadonlyArray<UpstreamObject>,
       key: KeyRecord,
@@ -52,7 +52,7 @@ export class ObjectOwners extends Context.Service<
       const write = (place: string, owner: Owner) =>
         redis.command("SET", place, `${owner.keyId} ${owner.projectId ?? ""}`, "EX", rememberedSeconds, "NX")
 
-      const remember: ObjectOwners["Service"]["remember"] = (provider, objects, key, done) => {
+      const rememberUnsafe: ObjectOwners["Service"]["rememberUnsafe"] = (provider, objects, key, done) => {
         const owner = { keyId: key.id, projectId: Option.getOrNull(key.projectId) }
         // an id that the upstream has just made is nobody's; what else an answer names may have an owner already
         const made = objects.filter(({ kind }) => minted.has(kind))
@@ -94,7 +94,7 @@ export class ObjectOwners extends Context.Service<
         return places.map((place, index) => known[index] ?? found.get(place))
       })
 
-      const usable: ObjectOwners["Service"]["usable"] = (provider, objects, key, ownership, done) => {
+      const usableUnsafe: ObjectOwners["Service"]["usableUnsafe"] = (provider, objects, key, ownership, done) => {
         if (objects.length === 0 || ownership === "shared") return done(Exit.succeed(objects.map(() => true)))
         const projectId = Option.getOrNull(key.projectId)
         const mayUse = (owner: Owner | undefined) =>
@@ -124,7 +124,7 @@ export class ObjectOwners extends Context.Service<
         Effect.forkScoped
       )
 
-      return ObjectOwners.of({ remember, usable })
+      return ObjectOwners.of({ rememberUnsafe, usableUnsafe })
     })
   )
 }

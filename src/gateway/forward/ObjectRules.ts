@@ -35,7 +35,7 @@ export const refusalOf = (
   if (use._tag === "Unclear") return done(unclear)
   if (objects.length > maxReferences) return done(tooMany)
   if (objects.length === 0) return done(undefined)
-  owners.usable(provider, objects, key, config.ownership, (exit) => {
+  owners.usableUnsafe(provider, objects, key, config.ownership, (exit) => {
     if (Exit.isFailure(exit)) return done(unknowable)
     const foreign = objects.find((_, index) => exit.value[index] !== true)
     done(foreign && notFound(foreign))
@@ -51,7 +51,7 @@ export const listFilter = ({ key, owners, target: { config, objects: use, provid
     const ids = listed(text)
     if (ids === undefined) return done(isError(text) ? Result.succeed(text) : Result.fail(noList))
     const objects = ids.map((id) => ({ kind, id }))
-    owners.usable(provider, objects, key, ownership, (exit) =>
+    owners.usableUnsafe(provider, objects, key, ownership, (exit) =>
       done(Exit.isFailure(exit) ? Result.fail(unknowable) : Result.succeed(filtered(text, exit.value)))
     )
   }

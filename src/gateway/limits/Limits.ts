@@ -50,8 +50,8 @@ export const reservedBy = (exit: Exit.Exit<Admission, LimitsUnavailable>): Reser
 export class Limits extends Context.Service<
   Limits,
   {
-    /** Tells `done` once; so does `settle`. Callbacks, because both are on the path of every request. */
-    readonly admit: (
+    /** Calls `done` once; so does `settleUnsafe`. Callbacks, because both are on the path of every request. */
+    readonly admitUnsafe: (
       requestId: string,
       meters: Meters.RequestMeters,
       wanted: Wanted,
@@ -64,7 +64,7 @@ export class Limits extends Context.Service<
      * and not used goes back to the windows that it was reserved in; what was used beyond the reservation counts in the
      * windows of now. Doing it twice is doing it once. Returns the queue's length.
      */
-    readonly settle: (
+    readonly settleUnsafe: (
       reservation: Reservation | undefined,
       used: Settled,
       record: string,
@@ -145,7 +145,7 @@ export class Limits extends Context.Service<
           })
         )
 
-      const admit: Limits["Service"]["admit"] = (requestId, meters, wanted, done) => {
+      const admitUnsafe: Limits["Service"]["admitUnsafe"] = (requestId, meters, wanted, done) => {
         if (meters.all.length === 0) return done(unlimited)
         const full = fullWindows.among(() => meters.all)
         if (full !== undefined) return done(Exit.succeed({ _tag: "Refused", reading: full, wanted: 1 }))
@@ -192,9 +192,9 @@ export class Limits extends Context.Service<
       )
 
       return Limits.of({
-        admit,
+        admitUnsafe,
         full: (meters) => fullWindows.among(() => meters().all),
-        settle: (reservation, used, record, done) => settle({ reservation, used, record }, done)
+        settleUnsafe: (reservation, used, record, done) => settle({ reservation, used, record }, done)
       })
     })
   )

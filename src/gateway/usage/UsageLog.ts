@@ -20,7 +20,7 @@ export class UsageLog extends Context.Service<
      * Settles the reservation and queues the record, then tells `done`. While Redis does not answer, records are kept
      * in memory, up to 10,000 of them, and settled when it does.
      */
-    readonly settle: (
+    readonly settleUnsafe: (
       reservation: Reservation | undefined,
       used: Settled,
       record: UsageRecord,
@@ -46,7 +46,7 @@ export class UsageLog extends Context.Service<
 
       const settleAgain = (reservation: Reservation | undefined, used: Settled, record: string) =>
         Effect.map(
-          Effect.callback<number, RedisError>((resume) => limits.settle(reservation, used, record, resume)),
+          Effect.callback<number, RedisError>((resume) => limits.settleUnsafe(reservation, used, record, resume)),
           (length) => {
             queued = length
           }
@@ -99,9 +99,9 @@ export class UsageLog extends Context.Service<
       yield* Effect.forkScoped(Effect.repeat(Effect.ignore(measure), Schedule.spaced("1 second")))
 
       return UsageLog.of({
-        settle: (reservation, used, record, done) => {
+        settleUnsafe: (reservation, used, record, done) => {
           const text = UsageRow.encode(record)
-          limits.settle(reservation, used, text, (exit) => {
+          limits.settleUnsafe(reservation, used, text, (exit) => {
             if (Exit.isSuccess(exit)) queued = exit.value
             else {
               fork(settleLater(settleAgain(reservation, used, text)))

@@ -31,7 +31,7 @@ const make = Effect.gen(function* () {
   const admit = (key: string) =>
     Effect.flatMap(DateTime.now, (now) =>
       Effect.callback<Admission, LimitsUnavailable>((resume) =>
-        limits.admit(
+        limits.admitUnsafe(
           randomUUID(),
           Meters.of([LimitScopes.ofKey(key, { ...neutral, daily_budget_usd: limited(1) })], now),
           wanted,

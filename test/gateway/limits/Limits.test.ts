@@ -27,7 +27,7 @@ describe("Limits", () => {
     Effect.gen(function* () {
       const limits = yield* Limits
       const admission = yield* Effect.callback<Admission, LimitsUnavailable>((resume) =>
-        limits.admit("r-1", { scopes: [], all: [] }, wanted({}), resume)
+        limits.admitUnsafe("r-1", { scopes: [], all: [] }, wanted({}), resume)
       )
       assert.deepStrictEqual(admission._tag === "Admitted" && admission.readings, [])
     }).pipe(
@@ -39,7 +39,9 @@ describe("Limits", () => {
     Effect.gen(function* () {
       const limits = yield* Limits
       const error = yield* Effect.flip(
-        Effect.callback<Admission, LimitsUnavailable>((resume) => limits.admit("r-1", minuteMeters, wanted({}), resume))
+        Effect.callback<Admission, LimitsUnavailable>((resume) =>
+          limits.admitUnsafe("r-1", minuteMeters, wanted({}), resume)
+        )
       )
       assert.strictEqual(error._tag, "LimitsUnavailable")
     }).pipe(

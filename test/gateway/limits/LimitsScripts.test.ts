@@ -113,7 +113,7 @@ const play = Effect.fnUntraced(function* (
       yield* Effect.forEach(
         chosen,
         (reservation) =>
-          Effect.callback<number, RedisError>((resume) => limits.settle(reservation, action, "{}", resume)),
+          Effect.callback<number, RedisError>((resume) => limits.settleUnsafe(reservation, action, "{}", resume)),
         atOnce
       )
       const now = yield* DateTime.now
@@ -129,7 +129,7 @@ const play = Effect.fnUntraced(function* (
         Array.from({ length: action.times }, (_, time) => time),
         (time) =>
           Effect.callback<Admission, LimitsUnavailable>((resume) =>
-            limits.admit(`r-${index}-${time}`, time < action.others ? ofTheirs : ofMine, wanted, resume)
+            limits.admitUnsafe(`r-${index}-${time}`, time < action.others ? ofTheirs : ofMine, wanted, resume)
           ),
         atOnce
       )
