@@ -442,6 +442,31 @@ suite("Policy simulation", (it) => {
     })
   )
 
+  it.effect("knows what only the gateway could tell: bodies in queries, single models, work that runs later", () =>
+    Effect.gen(function* () {
+      yield* fresh
+      const put = (body: object) => ok("POST", layers, { body })
+      const batches = { path: "/providers/compat/v1/batches" }
+      const single = { path: "/v1/models/large", method: "GET" }
+      const decided = (simulation: object) => Effect.map(simulate(simulation), decisionOf)
+      assert.deepStrictEqual(yield* decided(batches), [true, null])
+      assert.deepStrictEqual(yield* decided(single), [true, null])
+      assert.deepStrictEqual(yield* decided({ path: "/v1/chat/completions?model=m", body: {} }), [
+        false,
+        "invalid_request_body"
+      ])
+      yield* put({ kind: "team", scope_id: "blue", shared: { tpm_limit: 9 } })
+      const shared = yield* simulate({ ...batches, team_id: "blue" })
+      assert.deepStrictEqual(decisionOf(shared), [false, "policy_denied"])
+      assert.deepStrictEqual<unknown>(at(shared, "final_decision", "layers"), ["team:blue"])
+      assert.deepStrictEqual(yield* decided(batches), [true, null])
+      yield* put({ kind: "model", scope_id: "large", policy: { deny: true } })
+      assert.deepStrictEqual(yield* decided(batches), [false, "policy_denied"])
+      assert.deepStrictEqual(yield* decided(single), [false, "object_not_found"])
+      yield* fresh
+    })
+  )
+
   it.effect("tells a key or a route that refuses by itself, and changes nothing", () =>
     Effect.gen(function* () {
       yield* fresh
